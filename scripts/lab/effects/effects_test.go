@@ -1,7 +1,6 @@
 package effects_test
 
 import (
-	"strings"
 	"testing"
 
 	"orderonce/scripts/lab/effects"
@@ -17,8 +16,8 @@ func TestTheProductKeepsItsPromisesInEverySchedule(t *testing.T) {
 			t.Parallel()
 			r := w.Search(t.Context(), deviations)
 			t.Logf("%d schedules", r.Schedules)
-			if r.Broken != "" {
-				t.Errorf("%s\n%s", r.Broken, strings.Join(r.History, "\n"))
+			if r.Found != nil {
+				t.Errorf("%s", r.Found)
 			}
 			if r.Schedules < 3000 {
 				t.Errorf("%d schedules, want at least 3000", r.Schedules)
@@ -33,8 +32,8 @@ func TestTheUsualCodeChargesTwiceAndSendsTwiceOrNever(t *testing.T) {
 	for i, w := range effects.UsualWorlds() {
 		t.Run(w.Does, func(t *testing.T) {
 			t.Parallel()
-			if r := w.Search(t.Context(), 1); r.Broken != want[i] || len(r.History) == 0 {
-				t.Errorf("broken: %q, want %q, with a history", r.Broken, want[i])
+			if r := w.Search(t.Context(), 1); r.Found == nil || r.Found.Violation.Detail != want[i] || len(r.Found.History) == 0 {
+				t.Errorf("got %v, want %q, with a history", r.Found, want[i])
 			}
 		})
 	}

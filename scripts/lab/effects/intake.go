@@ -12,6 +12,7 @@ import (
 	"orderonce/domain/intake/intaketest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/stage"
 )
 
 // client puts one order, until it gets an answer that is not "try again".
@@ -37,28 +38,21 @@ func (i Intake) World() World {
 	if i.Other {
 		name = "two clients put different orders under one id"
 	}
-	return World{Name: name, play: func(s *stage) string {
-		w := intakeWorld{stage: s, Intake: i, orders: new(ordertest.Memory), bank: &ordertest.Bank{Scope: scope}}
+	return World{Scenario: stage.Scenario{Name: name, Play: func(s *stage.Stage) {
+		w := intakeWorld{Stage: s, Intake: i, orders: new(ordertest.Memory), bank: &ordertest.Bank{Scope: scope}}
 		w.book = &intaketest.Memory{Orders: w.orders}
-		first := &client{name: "client A", order: newOrder(contested, 1)}
-		second := &client{name: "client B", order: newOrder(contested, 1)}
+		first := &client{name: "client A", order: newOrder(theOrder, 1, ordertest.Pays)}
+		second := &client{name: "client B", order: newOrder(theOrder, 1, ordertest.Pays)}
 		if i.Other {
-			second.order = newOrder(contested, 2)
+			second.order = newOrder(theOrder, 2, ordertest.Pays)
 		}
 		w.clients = []*client{first, second}
-		s.play(w.put(first, 0), w.put(second, 0), w.put(first, time.Hour))
-		if s.broken != "" {
-			return s.broken
-		}
-		return w.atRest()
-	}}
+		play(s, "I24", w.atRest, w.put(first, 0), w.put(second, 0), w.put(first, time.Hour))
+	}}}
 }
 
-// contested is the id of the world's orders.
-const contested order.ID = "ORD-1"
-
 type intakeWorld struct {
-	*stage
+	*stage.Stage
 	Intake
 
 	book    *intaketest.Memory
@@ -68,35 +62,23 @@ type intakeWorld struct {
 	sent    []order.ID
 }
 
-func newOrder(id order.ID, quantity int64) order.Order {
-	o, err := order.New(order.Draft{
-		ID: string(id), CustomerID: "C", Currency: "usd",
-		Lines:   []order.Line{{SKU: "A", Quantity: quantity, UnitAmount: 1000}},
-		Payment: order.Payment{Customer: "cus_1", Method: "pm_card_visa"},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return o
-}
-
 // put is a client's request, repeated until it is answered.
 func (w *intakeWorld) put(c *client, after time.Duration) *task {
 	return &task{
-		name: fmt.Sprintf("the request of %s for %s", c.name, c.order.Total()), due: epoch().Add(after),
-		died: func(at time.Time) time.Time { return at.Add(time.Second) }, // 502, and the client repeats it
-		run: func(a *actor) (time.Time, bool) {
+		name: fmt.Sprintf("the request of %s for %s", c.name, c.order.Total()), due: stage.Epoch().Add(after),
+		again: time.Second, // 502, and the client repeats it
+		run: func(a *stage.Actor) (time.Time, bool) {
 			charged := c.charged
-			view, err := w.desk(a).Put(a.ctx, c.order, "caller", "")
+			view, err := w.desk(a).Put(a.Context, c.order, "caller", "")
 			switch {
 			case errors.Is(err, order.ErrConflict):
-				w.answered(c, "conflict")
+				w.told(c, "conflict")
 			case err != nil: // 503
-				return a.now.Add(time.Second), true
+				return a.Now.Add(time.Second), true
 			default:
-				w.answered(c, "accepted")
+				w.told(c, "accepted")
 				if charged && view.Record.Status != order.Paid {
-					w.broken = fmt.Sprintf("%s: the order was paid and is %s", c.name, view.Status())
+					w.Violated("I24", string(theOrder), "%s: the order was paid and is %s", c.name, view.Status())
 				}
 				c.charged = charged || view.Record.Status == order.Paid
 			}
@@ -106,12 +88,12 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 }
 
 // desk returns what takes a request.
-func (w *intakeWorld) desk(a *actor) putter { //nolint:ireturn // the product or the usual code
+func (w *intakeWorld) desk(a *stage.Actor) putter { //nolint:ireturn // the product or the usual code
 	ports := intakePorts{a, w}
 	if w.Usual {
 		return usualDesk{ports}
 	}
-	return &intake.Intake{Book: ports, Queue: ports, Now: func() time.Time { return a.now }}
+	return &intake.Intake{Book: ports, Queue: ports, Now: func() time.Time { return a.Now }}
 }
 
 type putter interface {
@@ -125,15 +107,15 @@ type usualDesk struct{ intakePorts }
 func (d usualDesk) Put(
 	ctx context.Context, o order.Order, _ intake.Caller, t order.Trace,
 ) (intake.View, error) {
-	id := order.ID(strings.ReplaceAll(d.name, " ", "-"))
-	err := d.Send(ctx, newOrder(id, o.Lines()[0].Quantity), d.now, t)
+	id := order.ID(strings.ReplaceAll(d.Name, " ", "-"))
+	err := d.Send(ctx, newOrder(id, o.Lines()[0].Quantity, ordertest.Pays), d.Now, t)
 	return intake.View{OrderID: id}, err
 }
 
-// answered records an answer. A repetition gets the same one.
-func (w *intakeWorld) answered(c *client, answer string) {
+// told records an answer. A repetition gets the same one.
+func (w *intakeWorld) told(c *client, answer string) {
 	if c.answer != "" && c.answer != answer {
-		w.broken = fmt.Sprintf("%s was told %s, then %s", c.name, c.answer, answer)
+		w.Violated("I24", string(theOrder), "%s was told %s, then %s", c.name, c.answer, answer)
 	}
 	c.answer = answer
 }
@@ -141,24 +123,24 @@ func (w *intakeWorld) answered(c *client, answer string) {
 // message is one message of the order queue.
 func (w *intakeWorld) message(o order.Order) *task {
 	w.sent = append(w.sent, o.ID())
-	sent := w.now
+	sent := w.Now
 	return &task{
-		name: fmt.Sprintf("message %d", len(w.sent)), due: w.now.Add(time.Second),
-		died: func(at time.Time) time.Time { return at.Add(2 * function) },
-		run: func(a *actor) (time.Time, bool) {
+		name: fmt.Sprintf("message %d", len(w.sent)), due: w.Now.Add(time.Second),
+		again: visible,
+		run: func(a *stage.Actor) (time.Time, bool) {
 			p := order.Processor{
 				Claims: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime,
-				Now: func() time.Time { return a.now },
+				Now: func() time.Time { return a.Now },
 			}
-			r := p.Process(a.ctx, o, sent, a.lease())
-			return a.now.Add(function), r.Verdict == order.Redeliver
+			r := p.Process(a.Context, o, sent, lease(a))
+			return a.Now.Add(function), r.Verdict == order.Redeliver
 		},
 	}
 }
 
 // atRest returns what is broken once every request is answered and the queue is empty.
 func (w *intakeWorld) atRest() string {
-	record, claimed := w.orders.Peek(contested)
+	record, claimed := w.orders.Peek(theOrder)
 	charges, accepted := 0, ""
 	slices.Sort(w.sent)
 	for _, id := range slices.Compact(w.sent) {
@@ -190,43 +172,34 @@ func (w *intakeWorld) atRest() string {
 
 // intakePorts are the ports of one request.
 type intakePorts struct {
-	*actor
+	*stage.Actor
 
 	world *intakeWorld
 }
-
-var errNoResponse = errors.New("no response")
 
 // Register implements intake.Book.
 func (p intakePorts) Register(
 	ctx context.Context, r intake.Registration,
 ) (stored intake.Registration, err error) {
-	if p.do("register", false, func() { stored, err = p.world.book.Register(ctx, r) }) != none {
-		return intake.Registration{}, errNoResponse
-	}
+	err = answered(p.Actor, write("register"), func() (err error) {
+		stored, err = p.world.book.Register(ctx, r)
+		return err
+	})
 	return stored, err
 }
 
 // MarkSent implements intake.Book.
-func (p intakePorts) MarkSent(ctx context.Context, id order.ID) (err error) {
-	if p.do("mark as sent", false, func() { err = p.world.book.MarkSent(ctx, id) }) != none {
-		return errNoResponse
-	}
-	return err
+func (p intakePorts) MarkSent(ctx context.Context, id order.ID) error {
+	return answered(p.Actor, write("mark as sent"), func() error { return p.world.book.MarkSent(ctx, id) })
 }
 
 // Find implements intake.Book.
 func (p intakePorts) Find(ctx context.Context, id order.ID) (e intake.Entry, err error) {
-	if p.do("find", true, func() { e, err = p.world.book.Find(ctx, id) }) != none {
-		return intake.Entry{}, errNoResponse
-	}
+	err = answered(p.Actor, read("find"), func() (err error) { e, err = p.world.book.Find(ctx, id); return err })
 	return e, err
 }
 
 // Send implements intake.Queue.
 func (p intakePorts) Send(_ context.Context, o order.Order, _ time.Time, _ order.Trace) error {
-	if p.do("send", false, func() { p.add(p.world.message(o)) }) != none {
-		return errNoResponse
-	}
-	return nil
+	return answered(p.Actor, write("send"), func() error { p.world.message(o).add(p.Stage); return nil })
 }

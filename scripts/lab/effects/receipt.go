@@ -9,6 +9,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/domain/receipt/receipttest"
+	"orderonce/scripts/lab/stage"
 )
 
 // Receipts is a world with the event of one paid order, which arrives twice.
@@ -45,26 +46,23 @@ func (r Receipts) World() World {
 	if r.Stops || r.Person && r.Reports {
 		less = 1 // these worlds are large
 	}
-	return World{Name: name, Less: less, play: func(s *stage) string {
-		w := receiptWorld{stage: s, Receipts: r, store: new(receipttest.Memory)}
+	return World{Less: less, Scenario: stage.Scenario{Name: name, Play: func(s *stage.Stage) {
+		w := receiptWorld{Stage: s, Receipts: r, store: new(receipttest.Memory)}
+		var tasks []*task
 		if r.Person {
-			w.add(w.look(20 * time.Minute))
-			w.add(w.look(40 * time.Minute))
+			tasks = append(tasks, w.look(20*time.Minute), w.look(40*time.Minute))
 		}
 		if r.Stops {
-			s.play(w.event(1, 0), w.event(2, time.Hour), w.event(3, 3*time.Hour))
+			tasks = append(tasks, w.event(1, 0), w.event(2, time.Hour), w.event(3, 3*time.Hour))
 		} else {
-			s.play(w.event(1, 0), w.event(2, time.Second))
+			tasks = append(tasks, w.event(1, 0), w.event(2, time.Second))
 		}
-		if s.broken != "" {
-			return s.broken
-		}
-		return w.atRest()
-	}}
+		play(s, "I23", w.atRest, tasks...)
+	}}}
 }
 
 type receiptWorld struct {
-	*stage
+	*stage.Stage
 	Receipts
 
 	store *receipttest.Memory
@@ -72,27 +70,22 @@ type receiptWorld struct {
 	sent  int // that it accepted
 }
 
-const (
-	paidOrder = order.ID("ORD-1")
-	visible   = 2 * function // after a delivery that ended without a response
-)
-
 // event is a message with the event of the paid order.
 func (w *receiptWorld) event(n int, after time.Duration) *task {
 	return &task{
-		name: fmt.Sprintf("event %d", n), due: epoch().Add(after),
-		died: func(at time.Time) time.Time { return at.Add(visible) },
-		run: func(a *actor) (time.Time, bool) {
+		name: fmt.Sprintf("event %d", n), due: stage.Epoch().Add(after),
+		again: visible,
+		run: func(a *stage.Actor) (time.Time, bool) {
 			ports := receiptPorts{a, w}
 			if w.Usual != nil {
-				return a.now.Add(visible), w.Usual(a.ctx, ports, ports)
+				return a.Now.Add(visible), w.Usual(a.Context, ports, ports)
 			}
 			r := receipt.Request{
-				OrderID: paidOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},
-				Intent: "pi_1", At: a.now,
+				OrderID: theOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},
+				Intent: "pi_1", At: a.Now,
 			}
-			result := w.processor(ports).Process(a.ctx, r, a.lease())
-			again := a.now.Add(function)
+			result := w.processor(ports).Process(a.Context, r, lease(a))
+			again := a.Now.Add(function)
 			if result.NotBefore.After(again) {
 				again = result.NotBefore.Add(time.Second)
 			}
@@ -104,11 +97,11 @@ func (w *receiptWorld) event(n int, after time.Duration) *task {
 // report is a message with what the e-mail service reports about a mail.
 func (w *receiptWorld) report(after time.Duration, r receipt.Report) *task {
 	return &task{
-		name: "the report that it was " + string(r.Status), due: w.now.Add(after),
-		died: func(at time.Time) time.Time { return at.Add(visible) },
-		run: func(a *actor) (time.Time, bool) {
-			result := w.processor(receiptPorts{a, w}).Follow(a.ctx, paidOrder, receipt.Paid, r)
-			return a.now.Add(function), result.Verdict == order.Redeliver
+		name: "the report that it was " + string(r.Status), due: w.Now.Add(after),
+		again: visible,
+		run: func(a *stage.Actor) (time.Time, bool) {
+			result := w.processor(receiptPorts{a, w}).Follow(a.Context, theOrder, receipt.Paid, r)
+			return a.Now.Add(function), result.Verdict == order.Redeliver
 		},
 	}
 }
@@ -116,19 +109,19 @@ func (w *receiptWorld) report(after time.Duration, r receipt.Report) *task {
 // look is an operator who resolves a doubt.
 func (w *receiptWorld) look(after time.Duration) *task {
 	return &task{
-		name: "the operator's look", due: epoch().Add(after),
-		died: func(at time.Time) time.Time { return at.Add(visible) },
-		run: func(a *actor) (time.Time, bool) {
+		name: "the operator's look", due: stage.Epoch().Add(after),
+		again: visible,
+		run: func(a *stage.Actor) (time.Time, bool) {
 			ports := receiptPorts{a, w}
-			i, err := ports.Load(a.ctx, paidOrder, receipt.Paid)
+			i, err := ports.Load(a.Context, theOrder, receipt.Paid)
 			if err == nil && i.Status == receipt.Doubtful {
-				resolver := receipt.Resolver{Store: ports, Now: func() time.Time { return a.now }}
-				i, err = resolver.Resolve(a.ctx, i, receipt.Decision(w.mails > 0))
+				resolver := receipt.Resolver{Store: ports, Now: func() time.Time { return a.Now }}
+				i, err = resolver.Resolve(a.Context, i, receipt.Decision(w.mails > 0))
 			}
 			if err == nil && i.Status == receipt.Failed {
-				w.add(w.event(3, a.now.Sub(epoch())))
+				w.event(3, a.Now.Sub(stage.Epoch())).add(w.Stage)
 			}
-			return a.now.Add(visible), err != nil
+			return a.Now.Add(visible), err != nil
 		},
 	}
 }
@@ -136,9 +129,9 @@ func (w *receiptWorld) look(after time.Duration) *task {
 func (w *receiptWorld) processor(p receiptPorts) *receipt.Processor {
 	return &receipt.Processor{
 		Store: p, Payers: p, Mailer: p, SendTime: callTime, AtLeastOnce: w.AtLeastOnce,
-		Now: func() time.Time { return p.now },
+		Now: func() time.Time { return p.Now },
 		Render: func(receipt.Request, receipt.Payer) (receipt.Mail, error) {
-			return receipt.Mail{OrderID: paidOrder, Key: receipt.Paid}, nil
+			return receipt.Mail{OrderID: theOrder, Key: receipt.Paid}, nil
 		},
 	}
 }
@@ -148,7 +141,7 @@ func (w *receiptWorld) accept(m receipt.Mail) receipt.MessageID {
 	w.sent++
 	id := receipt.MessageID(fmt.Sprintf("mail-%d", w.sent))
 	reports := func(s receipt.Status, after time.Duration) {
-		w.add(w.report(after, receipt.Report{Message: id, Status: s, Attempt: m.Attempt}))
+		w.report(after, receipt.Report{Message: id, Status: s, Attempt: m.Attempt}).add(w.Stage)
 	}
 	if w.Stops && w.sent == 1 {
 		reports(receipt.Sent, time.Second)
@@ -166,7 +159,7 @@ func (w *receiptWorld) accept(m receipt.Mail) receipt.MessageID {
 
 // atRest returns what is broken once every message is acknowledged.
 func (w *receiptWorld) atRest() string {
-	i, err := w.store.Load(w.ctx, paidOrder, receipt.Paid)
+	i, err := w.store.Load(w.Context, theOrder, receipt.Paid)
 	known := i.Status == receipt.Sent || i.Status == receipt.Delivered
 	switch {
 	case err != nil:
@@ -188,32 +181,28 @@ func (w *receiptWorld) atRest() string {
 
 // receiptPorts are the ports of one delivery.
 type receiptPorts struct {
-	*actor
+	*stage.Actor
 
 	world *receiptWorld
 }
 
 // Load implements receipt.Store.
 func (p receiptPorts) Load(ctx context.Context, id order.ID, k receipt.Key) (i receipt.Item, err error) {
-	if p.do("load", true, func() { i, err = p.world.store.Load(ctx, id, k) }) != none {
-		return receipt.Item{}, errNoResponse
-	}
+	err = answered(p.Actor, read("load"), func() (err error) { i, err = p.world.store.Load(ctx, id, k); return err })
 	return i, err
 }
 
 // Save implements receipt.Store.
-func (p receiptPorts) Save(ctx context.Context, before, after receipt.Item) (err error) {
-	name := fmt.Sprintf("save %s", after.Status)
-	if p.do(name, false, func() { err = p.world.store.Save(ctx, before, after) }) != none {
-		return errNoResponse
-	}
-	return err
+func (p receiptPorts) Save(ctx context.Context, before, after receipt.Item) error {
+	return answered(p.Actor, write("save "+string(after.Status)), func() error {
+		return p.world.store.Save(ctx, before, after)
+	})
 }
 
 // Payer implements receipt.Payers.
 func (p receiptPorts) Payer(context.Context, order.IntentID) (receipt.Payer, error) {
-	if p.do("look up the payer", true, func() {}) != none {
-		return receipt.Payer{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errNoResponse}
+	if err := answered(p.Actor, read("look up the payer"), func() error { return nil }); err != nil {
+		return receipt.Payer{}, &order.PaymentError{Kind: order.KindUnavailable, Err: err}
 	}
 	return receipt.Payer{}, nil
 }
@@ -222,14 +211,14 @@ var errQuota = errors.New("sending quota exceeded")
 
 // Send implements receipt.Mailer.
 func (p receiptPorts) Send(_ context.Context, m receipt.Mail) (id receipt.MessageID, err error) {
-	f := p.do("send", false, func() {
-		if p.world.Person && p.now.After(p.began.Add(function)) {
-			panic(killed{}) // Lambda ended the function long before an operator looked
+	f := p.Do(write("send"), func() {
+		if p.world.Person && p.Now.After(p.Began.Add(function)) {
+			p.Die() // Lambda ended the function long before an operator looked
 		}
 		id = p.world.accept(m)
 	})
 	switch f { //nolint:exhaustive // after the others there is no actor
-	case none:
+	case stage.None:
 		return id, nil
 	case refused:
 		return "", &receipt.SendError{Kind: order.KindUnavailable, Code: "TooManyRequestsException", Err: errQuota}

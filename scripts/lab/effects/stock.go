@@ -8,6 +8,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/stage"
 )
 
 // Stock is a world with two orders for the last piece of an article. The message of the
@@ -28,28 +29,25 @@ func (x Stock) World() World {
 	if x.Pays {
 		name += ", and the customer pays"
 	}
-	return World{Name: name, Less: 1, play: func(s *stage) string {
+	return World{Less: 1, Scenario: stage.Scenario{Name: name, Play: func(s *stage.Stage) {
 		w := stockWorld{
-			stage: s, Stock: x, store: ordertest.NewMemoryWithStock(), bank: &ordertest.Bank{Scope: scope},
+			Stage: s, Stock: x, store: ordertest.NewMemoryWithStock(), bank: &ordertest.Bank{Scope: scope},
+			orders: []order.Order{newOrder(theOrder, 1, x.Card), newOrder("ORD-2", 1, ordertest.Pays)},
 		}
-		if _, err := w.store.AddStock(s.ctx, article, 1); err != nil {
-			return err.Error()
+		if _, err := w.store.AddStock(s.Context, article, 1); err != nil {
+			panic(err) // a bug in this package
 		}
-		first, second := w.order("ORD-1", x.Card), w.order("ORD-2", ordertest.Pays)
-		tasks := []*task{w.message(first, 0), w.message(second, time.Second), w.message(first, 2*time.Second)}
-		s.play(append(tasks, w.others(first.ID())...)...)
-		if s.broken != "" {
-			return s.broken
-		}
-		return w.atRest()
-	}}
+		first := w.orders[0]
+		tasks := []*task{w.message(first, 0), w.message(w.orders[1], time.Second), w.message(first, 2*time.Second)}
+		play(s, "I22", w.atRest, append(tasks, w.others(theOrder)...)...)
+	}}}
 }
 
-// article is what every order of the world has one piece of.
+// article is what every order has one piece of.
 const article = "A"
 
 type stockWorld struct {
-	*stage
+	*stage.Stage
 	Stock
 
 	store  *ordertest.Memory
@@ -57,67 +55,54 @@ type stockWorld struct {
 	orders []order.Order
 }
 
-func (w *stockWorld) order(id order.ID, card ordertest.Card) order.Order {
-	o, err := order.New(order.Draft{
-		ID: string(id), CustomerID: "C", Currency: "usd",
-		Lines:   []order.Line{{SKU: article, Quantity: 1, UnitAmount: 1000}},
-		Payment: order.Payment{Customer: "cus_1", Method: ordertest.PaymentMethod(card)},
-	})
-	if err != nil {
-		panic(err) // a bug in this package
-	}
-	w.orders = append(w.orders, o)
-	return o
-}
-
 // message is a message of the order queue. As in functions/order, its worker frees the
 // goods of an order that was declined.
 func (w *stockWorld) message(o order.Order, after time.Duration) *task {
-	sent := epoch().Add(after)
+	sent := stage.Epoch().Add(after)
 	return &task{
 		name: "the message of " + string(o.ID()), due: sent,
-		died: func(at time.Time) time.Time { return at.Add(visible) },
-		run: func(a *actor) (time.Time, bool) {
+		again: visible,
+		run: func(a *stage.Actor) (time.Time, bool) {
 			ports := w.ports(a)
 			p := order.Processor{
-				Claims: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.now },
+				Claims: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.Now },
 				ConfirmTime: callTime,
 			}
-			r := p.Process(a.ctx, o, sent, a.lease())
+			r := p.Process(a.Context, o, sent, lease(a))
 			var err error
 			if r.Verdict == order.Done && r.Status == order.Declined {
 				err = ports.free(o.ID())
 			}
-			return a.now.Add(function), r.Verdict == order.Redeliver || err != nil
+			return a.Now.Add(function), r.Verdict == order.Redeliver || err != nil
 		},
 	}
 }
 
 // others returns the tasks of the schedule, the operator and the customer.
 func (w *stockWorld) others(id order.ID) []*task {
-	does := func(name string, after time.Duration, run func(a *actor) error) *task {
+	does := func(name string, after time.Duration, run func(a *stage.Actor) error) *task {
 		return &task{
-			name: name, due: epoch().Add(after), died: func(at time.Time) time.Time { return at.Add(time.Hour) },
-			run: func(a *actor) (time.Time, bool) { return a.now.Add(time.Hour), run(a) != nil },
+			name: name, due: stage.Epoch().Add(after), again: time.Hour,
+			run: func(a *stage.Actor) (time.Time, bool) { return a.Now.Add(time.Hour), run(a) != nil },
 		}
 	}
-	look := func(a *actor) error { return w.ports(a).free(id) }
+	look := func(a *stage.Actor) error { return w.ports(a).free(id) }
 	tasks := []*task{does("the look at "+string(id), time.Hour, look)}
 	if w.Cancels {
-		tasks = append(tasks, does("the cancel of "+string(id), time.Minute, func(a *actor) error {
-			_, err := w.ports(a).cancellation().Cancel(a.ctx, id, a.now)
+		tasks = append(tasks, does("the cancel of "+string(id), time.Minute, func(a *stage.Actor) error {
+			_, err := w.ports(a).cancellation().Cancel(a.Context, id, a.Now)
 			return err
 		}))
 	}
 	if w.Pays {
-		tasks = append(tasks, does("the customer's payment", time.Minute, func(a *actor) error {
+		tasks = append(tasks, does("the customer's payment", time.Minute, func(a *stage.Actor) error {
 			if r, _ := w.store.Peek(id); r.Intent != "" {
-				a.do("pay at the provider", false, func() { w.payAtProvider(r.Intent) })
+				a.Do(write("pay at the provider"), func() { w.payAtProvider(r.Intent) })
 			}
 			return nil
-		}), does("the webhook", 2*time.Hour, func(a *actor) error {
+		}), does("the webhook", 2*time.Hour, func(a *stage.Actor) error {
 			ports := w.ports(a)
-			_, err := order.Refresh(a.ctx, ports, ports, scope, id, a.now)
+			_, err := order.Refresh(a.Context, ports, ports, scope, id, a.Now)
 			if errors.Is(err, order.ErrNoIntent) { // Stripe has nothing to report
 				return nil
 			}
@@ -129,7 +114,7 @@ func (w *stockWorld) others(id order.ID) []*task {
 
 // payAtProvider makes an intent succeed that still can.
 func (w *stockWorld) payAtProvider(id order.IntentID) {
-	if i, err := w.bank.Read(w.ctx, id); err == nil && i.State == order.NeedsMethod {
+	if i, err := w.bank.Read(w.Context, id); err == nil && i.State == order.NeedsMethod {
 		w.bank.CustomerPays(id)
 	}
 }
@@ -174,24 +159,30 @@ func (w *stockWorld) atRest() string {
 type stockPorts struct {
 	ordertest.Intercepted
 
-	actor *actor
+	actor *stage.Actor
 	world *stockWorld
 }
 
-func (w *stockWorld) ports(a *actor) stockPorts {
+func (w *stockWorld) ports(a *stage.Actor) stockPorts {
 	p := stockPorts{actor: a, world: w}
 	p.Intercepted = ordertest.Intercepted{Claims: w.store, Payments: w.bank, Intercept: p.call}
 	return p
 }
 
-// call makes a call when the stage lets it, and checks the stock after it.
-func (p stockPorts) call(c ordertest.Call, do func() error) (err error) {
-	f := p.actor.do(string(c), c == ordertest.Read || c == "load", func() {
-		if err = do(); p.world.broken == "" {
-			p.world.broken = p.world.balance()
+// call makes a call, and checks the stock after it.
+func (p stockPorts) call(c ordertest.Call, do func() error) error {
+	name := write(string(c))
+	if c == ordertest.Read || c == "load" {
+		name = read(string(c))
+	}
+	err := answered(p.actor, name, func() error {
+		err := do()
+		if why := p.world.balance(); why != "" {
+			p.world.Violated("I22", string(theOrder), "%s", why)
 		}
+		return err
 	})
-	if f != none {
+	if errors.Is(err, errNoResponse) {
 		return ordertest.ErrConnection
 	}
 	return err
@@ -199,11 +190,11 @@ func (p stockPorts) call(c ordertest.Call, do func() error) (err error) {
 
 // free cancels the order if it holds goods that its customer does not pay.
 func (p stockPorts) free(id order.ID) error {
-	r, err := p.Load(p.actor.ctx, id)
+	r, err := p.Load(p.actor.Context, id)
 	if err != nil {
 		return err
 	}
-	_, err = p.cancellation().FreeGoods(p.actor.ctx, r, 0, p.actor.now)
+	_, err = p.cancellation().FreeGoods(p.actor.Context, r, 0, p.actor.Now)
 	return err
 }
 

@@ -27,7 +27,7 @@ func UsualWorlds() []UsualWorld {
 }
 
 func markAfter(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat bool) {
-	i, err := s.Load(ctx, paidOrder, receipt.Paid)
+	i, err := s.Load(ctx, theOrder, receipt.Paid)
 	if err != nil || i.Status == receipt.Sent {
 		return err != nil
 	}
@@ -38,7 +38,7 @@ func markAfter(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat b
 }
 
 func markBefore(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat bool) {
-	i, err := s.Load(ctx, paidOrder, receipt.Paid)
+	i, err := s.Load(ctx, theOrder, receipt.Paid)
 	if err != nil || i.Status == receipt.Sent {
 		return err != nil
 	}

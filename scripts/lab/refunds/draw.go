@@ -7,28 +7,28 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/scripts/lab/simulation/schedule"
+	"orderonce/scripts/lab/stage"
 )
 
 // chooser decides what happens, and records it.
 type chooser struct {
-	next   schedule.Choose // of a deviation: 0 is the usual
-	detail schedule.Choose // of its details: 0 is the simplest
-	calm   bool            // nothing unusual happens any more
-	tape   schedule.Tape
+	next   stage.Choose // of a deviation: 0 is the usual
+	detail stage.Choose // of its details: 0 is the simplest
+	calm   bool         // nothing unusual happens any more
+	tape   stage.Tape
 }
 
 // deviate returns one of n options, 0 being the usual one.
-func (c *chooser) deviate(n int) int { return c.record(n, c.next) }
+func (c *chooser) deviate(n int) int { return c.record(stage.Deviation, n, c.next) }
 
 // pick returns one of n details, all equally likely.
-func (c *chooser) pick(n int) int { return c.record(n, c.detail) }
+func (c *chooser) pick(n int) int { return c.record(stage.Detail, n, c.detail) }
 
-func (c *chooser) record(n int, choose schedule.Choose) int {
+func (c *chooser) record(k stage.Kind, n int, choose stage.Choose) int {
 	if c.calm || n < 2 {
 		return 0
 	}
-	i := choose(n)
+	i := choose(k, n)
 	c.tape = append(c.tape, byte(i)) //nolint:gosec // G115: a choice has fewer than 256 options
 	return i
 }
@@ -43,7 +43,7 @@ func fromSeed(seed uint64, class Class) (Case, *chooser) {
 	c.Keeps = seed%2 == 0
 	often := []float64{0.03, 0.1, 0.2, 0.4, 0.6}[r.IntN(5)]
 	left, choices := 1+r.IntN(12), 0
-	return c, &chooser{detail: r.IntN, next: func(n int) int {
+	return c, &chooser{detail: func(_ stage.Kind, n int) int { return r.IntN(n) }, next: func(_ stage.Kind, n int) int {
 		choices++
 		if left == 0 || choices > mostChoices || r.Float64() >= often {
 			return 0
@@ -54,7 +54,7 @@ func fromSeed(seed uint64, class Class) (Case, *chooser) {
 }
 
 // played returns a chooser that plays a tape.
-func played(t schedule.Tape) *chooser {
+func played(t stage.Tape) *chooser {
 	play := t.Chooser()
 	return &chooser{next: play, detail: play}
 }

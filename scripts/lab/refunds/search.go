@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"orderonce/domain/refund"
-	"orderonce/scripts/lab/simulation/schedule"
+	"orderonce/scripts/lab/stage"
 )
 
 // Search is a range of random worlds.
@@ -115,7 +115,7 @@ type Finding struct {
 	Violation Violation
 	History   []Line
 
-	tape schedule.Tape
+	tape stage.Tape
 }
 
 // Line is a line of a history.
@@ -137,18 +137,18 @@ func (s Search) Replay(ctx context.Context, seed uint64) (history []Line, f *Fin
 
 // shrink leaves out the messages, orders and choices that the violation does not need.
 func (f *Finding) shrink(ctx context.Context, s Search) {
-	run := func(c Case, t schedule.Tape, lines *[]Line) *Violation {
+	run := func(c Case, t stage.Tape, lines *[]Line) *Violation {
 		w := newWorld(ctx, c, played(t))
 		w.consume, w.lines = s.Consume, lines
 		return w.Run()
 	}
-	breaks := func(c Case, t schedule.Tape) bool {
+	breaks := func(c Case, t stage.Tape) bool {
 		v := run(c, t, nil)
 		return v != nil && v.Invariant == f.Violation.Invariant
 	}
 	for again := true; again; {
 		again = false
-		f.tape = schedule.Shrink(f.tape, func(t schedule.Tape) bool { return breaks(f.Case, t) })
+		f.tape = stage.Shrink(f.tape, func(t stage.Tape) bool { return breaks(f.Case, t) })
 		for _, simpler := range f.simpler() {
 			if breaks(simpler.Case, simpler.tape) {
 				f.Case, f.tape, again = simpler.Case, simpler.tape, true

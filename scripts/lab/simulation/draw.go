@@ -11,29 +11,17 @@ import (
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
-// mostSteps is how many choices of a random world may be deviations.
-const mostSteps = 300
-
 // Drawn returns the random world of a seed: its case and its choices.
-func Drawn(seed uint64) (world.Case, schedule.Choose) {
+func Drawn(seed uint64) (world.Case, stage.Choose) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: it must be repeatable
 	c := drawCase(r)
 	drawActors(&c, rand.New(rand.NewPCG(seed, actors))) //nolint:gosec // G404: it must be repeatable
 	c.Name = "seed " + strconv.FormatUint(seed, 10)
-	often := []float64{0.02, 0.05, 0.1, 0.2, 0.4}[r.IntN(5)]
-	left, steps := 1+r.IntN(12), 0
-	return c, func(n int) int {
-		steps++
-		if n < 2 || left == 0 || steps > mostSteps || r.Float64() >= often {
-			return 0
-		}
-		left--
-		return 1 + r.IntN(n-1)
-	}
+	return c, stage.Random(r, 0.02, 0.05, 0.1, 0.2, 0.4)
 }
 
 func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
@@ -191,13 +179,16 @@ func (d Draw) world(l *world.Lab, seed uint64) *world.World {
 	return l.NewWorld(c, choose)
 }
 
+// mostBytes is how many bytes are a schedule.
+const mostBytes = 300
+
 // Bytes returns the case and the schedule of some bytes: the first ones draw the case,
 // the others are the schedule.
-func Bytes(b []byte) (world.Case, schedule.Tape) {
+func Bytes(b []byte) (world.Case, stage.Tape) {
 	var seed uint64
 	for _, x := range b[:min(len(b), 3)] {
 		seed = seed<<8 | uint64(x)
 	}
 	c, _ := Drawn(seed)
-	return c, b[min(len(b), 3):min(len(b), mostSteps)]
+	return c, b[min(len(b), 3):min(len(b), mostBytes)]
 }

@@ -9,8 +9,8 @@ import (
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation"
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
@@ -56,7 +56,7 @@ func TestTwoHistoriesOfOneSeedAreAViolation(t *testing.T) {
 func TestTheStripeAdapterBehavesTheSameWithAndWithoutHTTP(t *testing.T) {
 	t.Parallel()
 	lab := world.NewLab()
-	run := func(seed uint64, adapter bool) report.History {
+	run := func(seed uint64, adapter bool) stage.History {
 		c, choose := simulation.Drawn(seed)
 		c.Adapter, c.Batch = adapter, 0
 		w := lab.NewWorld(c, choose).KeepHistory()

@@ -6,20 +6,20 @@ import (
 	"strings"
 
 	"orderonce/scripts/lab/simulation/report"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 // Replay runs the random world of a seed again. It returns its history and, if an
 // invariant is broken, the shortest finding.
-func Replay(seed uint64) (report.History, *report.Finding) {
+func Replay(seed uint64) (stage.History, *report.Finding) {
 	c, choose := Drawn(seed)
 	return replay(c, choose, strconv.FormatUint(seed, 10))
 }
 
 // ReplaySchedule runs a schedule again, by its list and name in a Finding: pairs/7/000100
 // is a schedule of the search at place 7 of Deep(2).
-func ReplaySchedule(list, name string) (report.History, *report.Finding, error) {
+func ReplaySchedule(list, name string) (stage.History, *report.Finding, error) {
 	searches := map[string][]Search{"scenario": Scenarios(), "pairs": Deep(2), "triples": Deep(3)}[list]
 	var place int
 	var tape []byte
@@ -31,11 +31,11 @@ func ReplaySchedule(list, name string) (report.History, *report.Finding, error) 
 	if err != nil || place < 0 || place >= len(searches) {
 		return nil, nil, fmt.Errorf("replay %s/%s: no such schedule", list, name)
 	}
-	h, f := replay(searches[place].Case, schedule.Tape(tape).Chooser(), list+"/"+name)
+	h, f := replay(searches[place].Case, stage.Tape(tape).Chooser(), list+"/"+name)
 	return h, f, nil
 }
 
-func replay(c world.Case, choose schedule.Choose, name string) (report.History, *report.Finding) {
+func replay(c world.Case, choose stage.Choose, name string) (stage.History, *report.Finding) {
 	w := world.NewLab().NewWorld(c, choose).KeepHistory()
 	broken := w.Run()
 	if broken == nil {

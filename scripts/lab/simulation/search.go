@@ -21,8 +21,8 @@ import (
 
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 // Search is a case and the largest number of deviations of its schedules.
@@ -93,20 +93,19 @@ func inParallel(
 // last deviation, in a state from which another one has continued with as many deviations
 // left.
 func explore(l *world.Lab, s Search) (r report.Report) {
-	seed, seen, first := maphash.MakeSeed(), map[uint64]int8{}, 0
-	r.Schedules = schedule.Explore(s.Most, func(t schedule.Tape, choose schedule.Choose) {
+	seed, seen, first := maphash.MakeSeed(), map[uint64]int{}, 0
+	r.Schedules = stage.Explore(s.Most, func(t stage.Tape, left int, choose stage.Choose) {
 		w := l.NewWorld(s.Case, choose)
-		left := int8(s.Most - t.Deviations() + 1) //nolint:gosec // G115: a few
 		broken := w.RunUntil(func() bool {
 			if s.Most < 2 || len(w.Tape()) < len(t) {
 				return false
 			}
 			state := w.Digest(seed)
-			if seen[state] >= left {
+			if seen[state] > left {
 				r.Merged++
 				return true
 			}
-			seen[state] = left
+			seen[state] = left + 1
 			return false
 		})
 		r.Tally.Add(w.Tally())
@@ -130,7 +129,7 @@ func explore(l *world.Lab, s Search) (r report.Report) {
 
 // finding runs a schedule that broke an invariant once more and keeps its history. It
 // copies the tape, which a search overwrites.
-func finding(l *world.Lab, c world.Case, t schedule.Tape, v oracle.Violation) report.Finding {
+func finding(l *world.Lab, c world.Case, t stage.Tape, v oracle.Violation) report.Finding {
 	w := l.NewWorld(c, t.Chooser()).KeepHistory()
 	w.Run()
 	return report.Finding{Case: c, Tape: slices.Clone(t), Violation: v, History: w.History()}

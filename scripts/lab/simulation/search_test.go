@@ -8,8 +8,8 @@ import (
 
 	"orderonce/scripts/lab/simulation"
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 // sold returns an order of mugs for 19.99 USD each.
@@ -29,7 +29,7 @@ func strict() simulation.Search {
 func TestASearchThatMergesStatesFindsWhatOneWithoutMergingFinds(t *testing.T) {
 	t.Parallel()
 	s, lab, without := strict(), world.NewLab(), 0
-	all := schedule.Explore(s.Most, func(_ schedule.Tape, choose schedule.Choose) {
+	all := stage.Explore(s.Most, func(_ stage.Tape, _ int, choose stage.Choose) {
 		if lab.NewWorld(s.Case, choose).Run() != nil {
 			without++
 		}

@@ -6,17 +6,17 @@ import (
 
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 // Shortest shrinks a schedule that broke an invariant: its choices, the messages that it
 // does not need, and what is unusual about its case.
-func Shortest(c world.Case, t schedule.Tape, v oracle.Violation) report.Finding {
+func Shortest(c world.Case, t stage.Tape, v oracle.Violation) report.Finding {
 	l := world.NewLab()
 	breaks := func(broken *oracle.Violation) bool { return broken != nil && broken.Invariant == v.Invariant }
-	shrink := func(c world.Case, t schedule.Tape) schedule.Tape {
-		return schedule.Shrink(t, func(t schedule.Tape) bool { return breaks(l.NewWorld(c, t.Chooser()).Run()) })
+	shrink := func(c world.Case, t stage.Tape) stage.Tape {
+		return stage.Shrink(t, func(t stage.Tape) bool { return breaks(l.NewWorld(c, t.Chooser()).Run()) })
 	}
 	t = shrink(c, t)
 	for again := true; again; {
@@ -38,8 +38,8 @@ func Shortest(c world.Case, t schedule.Tape, v oracle.Violation) report.Finding 
 
 // transfer looks for a schedule of a simpler case that breaks the same invariant.
 func transfer(
-	l *world.Lab, simpler, c world.Case, t schedule.Tape, breaks func(*oracle.Violation) bool,
-) (schedule.Tape, bool) {
+	l *world.Lab, simpler, c world.Case, t stage.Tape, breaks func(*oracle.Violation) bool,
+) (stage.Tape, bool) {
 	if breaks(l.NewWorld(simpler, t.Chooser()).Run()) {
 		return t, true
 	}
@@ -115,12 +115,12 @@ type cue struct {
 }
 
 // cuesOf runs a schedule and returns the cues of its deviations.
-func cuesOf(l *world.Lab, c world.Case, t schedule.Tape) (all []cue) {
+func cuesOf(l *world.Lab, c world.Case, t stage.Tape) (all []cue) {
 	var w *world.World
 	var before []string // options since the last deviation
 	play := t.Chooser()
-	w = l.NewWorld(c, func(n int) int {
-		i := play(n)
+	w = l.NewWorld(c, func(k stage.Kind, n int) int {
+		i := play(k, n)
 		options := w.Options(n)
 		if i == 0 {
 			before = append(before, options...)
@@ -140,10 +140,10 @@ func cuesOf(l *world.Lab, c world.Case, t schedule.Tape) (all []cue) {
 }
 
 // perform runs another case with the same cues, and returns the resulting schedule.
-func perform(l *world.Lab, c world.Case, cues []cue) (schedule.Tape, *oracle.Violation) {
+func perform(l *world.Lab, c world.Case, cues []cue) (stage.Tape, *oracle.Violation) {
 	var w *world.World
 	seen := 0
-	w = l.NewWorld(c, func(n int) int {
+	w = l.NewWorld(c, func(_ stage.Kind, n int) int {
 		if len(cues) == 0 {
 			return 0
 		}

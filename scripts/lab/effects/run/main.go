@@ -10,15 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"orderonce/scripts/lab/effects"
+	"orderonce/scripts/lab/stage"
 )
 
 type options struct {
@@ -42,34 +40,25 @@ var errBroken = errors.New("a promise is broken")
 // run searches all worlds at the same time and prints what each found, in their order.
 func run(ctx context.Context, out io.Writer, o options) error {
 	worlds, usual := effects.Worlds(), effects.UsualWorlds()
-	reports := make([]effects.Report, len(worlds)+len(usual))
-	began, free := time.Now(), make(chan struct{}, runtime.GOMAXPROCS(0))
-	var searching sync.WaitGroup
-	search := func(i int, w effects.World) {
-		searching.Go(func() {
-			free <- struct{}{}
-			reports[i] = w.Search(ctx, o.Deviations)
-			<-free
-		})
-	}
-	for i, w := range worlds {
-		search(i, w)
-	}
-	for i, w := range usual {
-		search(len(worlds)+i, w.World)
-	}
-	searching.Wait()
+	began, reports := time.Now(), make([]stage.Report, len(worlds)+len(usual))
+	stage.Parallel(len(reports), func(_ *stage.Pool, i int) {
+		if i < len(worlds) {
+			reports[i] = worlds[i].Search(ctx, o.Deviations)
+		} else {
+			reports[i] = usual[i-len(worlds)].Search(ctx, o.Deviations)
+		}
+	})
 	total, broken := 0, false
 	for i, w := range worlds {
 		r, found := reports[i], "0 violations"
-		if r.Broken != "" {
-			found, broken = r.Broken+"\n  "+strings.Join(r.History, "\n  "), true
+		if r.Found != nil {
+			found, broken = r.Found.String(), true
 		}
 		total += r.Schedules
 		fmt.Fprintf(out, "%9d schedules  %s: %s\n", r.Schedules, w.Name, found)
 	}
 	for i, w := range usual {
-		fmt.Fprintf(out, "%19s  the usual code %s: %s\n", "", w.Does, reports[len(worlds)+i].Broken)
+		fmt.Fprintf(out, "%19s  the usual code %s: %s\n", "", w.Does, reports[len(worlds)+i].Found.Violation.Detail)
 	}
 	fmt.Fprintf(out, "%9d schedules in %.0f s\n", total, time.Since(began).Seconds())
 	if broken {

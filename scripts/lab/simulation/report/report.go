@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 // Report is what a run has searched, and the worst that it found.
@@ -58,10 +58,10 @@ func Unusual(t world.Tally) (all []Count) {
 // Finding is a schedule that broke an invariant.
 type Finding struct {
 	Case      world.Case
-	Tape      schedule.Tape
+	Tape      stage.Tape
 	Replay    string // the argument of --replay that shows it again
 	Violation oracle.Violation
-	History   History
+	History   stage.History
 	Seeded    bool // its world is random
 	After     int  // schedules of its search, or random worlds, until the first violation
 }

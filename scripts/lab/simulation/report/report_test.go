@@ -4,36 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
-	"orderonce/scripts/lab/simulation/schedule"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
-
-func TestMermaidDrawsCallsAndNotesAndEscapesItsSyntax(t *testing.T) {
-	t.Parallel()
-	h := report.History{
-		{Who: "queue", To: "A", What: "delivers message 1 to A"},
-		{Who: "A", To: "Stripe", What: "confirm pi_1; now", Answer: "pi_1 succeeded"},
-		{Who: "bank", What: "charges #1"},
-	}
-	want := `sequenceDiagram
-  participant queue
-  participant A
-  participant Stripe
-  participant bank
-  queue->>A: delivers message 1 to A
-  A->>Stripe: confirm pi_1, now
-  Stripe-->>A: pi_1 succeeded
-  Note over bank: charges #35;1
-`
-	if diff := cmp.Diff(h.Mermaid(), want); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
-}
 
 // Otherwise a finding that needs one would seem to need nothing.
 func TestEveryOddityOfACaseHasAName(t *testing.T) {
@@ -73,7 +49,7 @@ func TestEveryOddityOfACaseHasAName(t *testing.T) {
 func TestAReportKeepsTheWorstFinding(t *testing.T) {
 	t.Parallel()
 	finding := func(i oracle.Invariant, tape ...byte) *report.Finding {
-		return &report.Finding{Tape: schedule.Tape(tape), Violation: oracle.Violation{Invariant: i, Order: order.ID("ORD-1")}}
+		return &report.Finding{Tape: stage.Tape(tape), Violation: oracle.Violation{Invariant: i, Order: order.ID("ORD-1")}}
 	}
 	charged, simple := finding(oracle.ChargedOnce, 1, 1), finding(oracle.SettlesSoon, 1)
 	long := finding(oracle.ChargedAmount, 1, 1, 1)

@@ -23,6 +23,7 @@ import (
 	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/lab/simulation"
 	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/stage"
 )
 
 type options struct {
@@ -136,7 +137,7 @@ func replay(out io.Writer, o options) error {
 
 // replayed returns the history of a seed such as 42, or of a schedule such as
 // pairs/7/000100.
-func replayed(name string) (report.History, *report.Finding, error) {
+func replayed(name string) (stage.History, *report.Finding, error) {
 	if search, schedule, ok := strings.Cut(name, "/"); ok {
 		return simulation.ReplaySchedule(search, schedule)
 	}

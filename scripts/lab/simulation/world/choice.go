@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"orderonce/scripts/lab/simulation/schedule"
+	"orderonce/scripts/lab/stage"
 )
 
 // choices are what was decided in a world.
 type choices struct {
-	choose     schedule.Choose
-	tape       schedule.Tape
+	choose     stage.Choose
+	tape       stage.Tape
 	trace      trace
 	deviations []string // the kind of each choice that is not the usual one
 	receiving  bool     // the queue chooses a message
@@ -19,7 +19,7 @@ type choices struct {
 }
 
 // Tape returns the choices so far.
-func (w *World) Tape() schedule.Tape { return w.choices.tape }
+func (w *World) Tape() stage.Tape { return w.choices.tape }
 
 // Trace returns a hash of the choices, of the number of options of each and, after a run,
 // of the time at its end.
@@ -29,7 +29,7 @@ func (w *World) Trace() uint64 { return uint64(w.choices.trace) }
 func (w *World) Deviations() []string { return w.choices.deviations }
 
 func (w *World) pick(n int) int {
-	i := w.choices.choose(n)
+	i := w.choices.choose(stage.Deviation, n)
 	w.choices.tape = append(w.choices.tape, byte(i)) //nolint:gosec // G115: there are fewer options
 	w.choices.trace.number(int64(i))
 	w.choices.trace.number(int64(n))

@@ -1,23 +1,16 @@
 package world
 
 import (
-	"time"
-
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
-
-// Line is one event in the history of a world. To is the receiver of a call, else "".
-type Line struct {
-	At                    time.Duration // since the world began
-	Who, To, What, Answer string
-}
 
 // history is what happened in a world, oldest first.
 type history struct {
 	on     bool // lines are recorded
-	lines  []Line
+	lines  stage.History
 	marked bool
 	noted  int // how many lines lead to the first noted violation
 }
@@ -29,11 +22,11 @@ func (w *World) KeepHistory() *World {
 }
 
 // History returns what happened, if KeepHistory was called before the run.
-func (w *World) History() []Line { return w.history.lines }
+func (w *World) History() stage.History { return w.history.lines }
 
 func (w *World) addLine(who, to, what, answer string) {
 	at := w.clock.now.Sub(w.clock.start)
-	w.history.lines = append(w.history.lines, Line{At: at, Who: who, To: to, What: what, Answer: answer})
+	w.history.lines = append(w.history.lines, stage.Line{At: at, Who: who, To: to, What: what, Answer: answer})
 }
 
 // markNoted remembers where the first noted violation is in the history. more is the

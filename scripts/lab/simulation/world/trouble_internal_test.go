@@ -14,6 +14,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 // sold returns an order of two mugs for 39.98 USD.
@@ -31,7 +32,7 @@ func one(method string) Case {
 // instead of the usual one.
 func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World, *oracle.Violation) {
 	var w *World
-	w = NewLab().NewWorld(c, func(int) int {
+	w = NewLab().NewWorld(c, func(_ stage.Kind, _ int) int {
 		for i, o := range w.lab.options {
 			if i > 0 && times > 0 && fits(w, o) {
 				times--
@@ -55,7 +56,7 @@ func (w *World) status() order.Status {
 
 // answered reports whether a line of the history has an answer that contains the text.
 func answered(w *World, text string) bool {
-	return slices.ContainsFunc(w.history.lines, func(l Line) bool { return strings.Contains(l.Answer, text) })
+	return slices.ContainsFunc(w.history.lines, func(l stage.Line) bool { return strings.Contains(l.Answer, text) })
 }
 
 // Each permission is denied for a while in a world of its own, just before it is needed.
@@ -169,10 +170,10 @@ func TestAFIFOGroupWaitsForAHeadThatCannotBeParked(t *testing.T) {
 		"a refused order": sold("ORD-1", NoSuchCard), "a message that is not an order": poison,
 	} {
 		w, broken := runChoosing(group(head), 3, faultAt(NeverArrives, oracle.Park))
-		parked := slices.IndexFunc(w.History(), func(l Line) bool {
+		parked := slices.IndexFunc(w.History(), func(l stage.Line) bool {
 			return strings.HasPrefix(l.What, "park for") && l.Answer == "ok"
 		})
-		begun := slices.IndexFunc(w.History(), func(l Line) bool { return l.What == "begin ORD-2" })
+		begun := slices.IndexFunc(w.History(), func(l stage.Line) bool { return l.What == "begin ORD-2" })
 		if broken != nil || parked < 0 || begun < parked {
 			t.Errorf("%s: parked at line %d, the next order begins at %d, broken: %v\n%v",
 				name, parked, begun, broken, w.History())
@@ -206,7 +207,7 @@ func TestAWrongIntentInARowIsNeverCharged(t *testing.T) {
 		charges := slices.DeleteFunc(w.services.stripe.Ledger(), func(c stripetest.Charge) bool {
 			return c.OrderID != "ORD-1" || !w.oracle.Ours(c.Intent)
 		})
-		parked := slices.ContainsFunc(w.History(), func(l Line) bool { return l.What == "park message 2 (mismatch)" })
+		parked := slices.ContainsFunc(w.History(), func(l stage.Line) bool { return l.What == "park message 2 (mismatch)" })
 		if !w.incidents.edited || broken != nil || len(charges) > 0 || !parked {
 			t.Errorf("%s: written: %t, charges %v, parked: %t, broken: %v\n%v",
 				f, w.incidents.edited, charges, parked, broken, w.History())
@@ -299,7 +300,7 @@ func TestAMessageWithAnEndlessFaultIsParkedInTimeWithItsReason(t *testing.T) {
 			t.Parallel()
 			tt.setup.Rare = true
 			var w *World
-			w = NewLab().NewWorld(tt.setup, func(int) int {
+			w = NewLab().NewWorld(tt.setup, func(_ stage.Kind, _ int) int {
 				for i, o := range w.lab.options {
 					if tt.fault != nil && o.kind == call && o.worker.next.Name == tt.at &&
 						o.fault == tt.fault(w.tally.Deliveries) {
@@ -325,7 +326,7 @@ func TestAHistoryEndsAtTheNotedViolation(t *testing.T) {
 	t.Parallel()
 	c := one(Visa)
 	c.Messages = append(c.Messages, sold("ORD-2", Visa))
-	w := NewLab().NewWorld(c, func(int) int { return 0 }).KeepHistory()
+	w := NewLab().NewWorld(c, func(_ stage.Kind, _ int) int { return 0 }).KeepHistory()
 	broken := w.RunUntil(func() bool {
 		if r, known := w.services.store.Peek("ORD-1"); known && r.Status == order.Paid && !w.oracle.Noted() {
 			w.oracle.Calls(&oracle.Worker{}, oracle.Call{Name: ordertest.Release, Detail: "refused"}, w.clock.now)

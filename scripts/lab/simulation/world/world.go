@@ -27,7 +27,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/schedule"
+	"orderonce/scripts/lab/stage"
 )
 
 const (
@@ -93,7 +93,7 @@ type workers struct {
 }
 
 // NewWorld returns a world in which no message has been sent.
-func (l *Lab) NewWorld(c Case, choose schedule.Choose) *World {
+func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
 	w := &World{setup: c, sent: c.sent(), lab: l, clock: clock{epoch(), epoch()}}
 	w.choices.choose = choose
 	w.services.policy = sqs.DefaultPolicy()

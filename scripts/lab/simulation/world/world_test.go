@@ -7,9 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
-func usual(int) int { return 0 }
+func usual(stage.Kind, int) int { return 0 }
 
 // sold returns an order of mugs for 19.99 USD each.
 func sold(quantity int64, method string) world.Message {
@@ -21,7 +22,7 @@ func sold(quantity int64, method string) world.Message {
 func TestTheUsualCourseOfAnOrder(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	want := []world.Line{
+	want := stage.History{
 		{
 			At: 0, Who: "producer", To: "queue",
 			What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa",

@@ -1,18 +1,48 @@
-package report
+package stage
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
-
-	"orderonce/scripts/lab/simulation/world"
 )
 
+// Invariant is the number of an invariant of docs/design.md.
+type Invariant string
+
+// Violation is a broken invariant.
+type Violation struct {
+	Invariant Invariant
+	Order     string // its id
+	Detail    string
+}
+
+// String returns the violation in one line, in the form that guards/break parses.
+func (v Violation) String() string {
+	return fmt.Sprintf("%s broken for order %s: %s", v.Invariant, v.Order, v.Detail)
+}
+
 // History is what happened in a world, oldest first.
-type History []world.Line
+type History []Line
+
+// Line is one event in the history of a world. To is the receiver of a call, else "".
+type Line struct {
+	At                    time.Duration // since the world began
+	Who, To, What, Answer string
+}
+
+// Add adds a line to the history, if one is kept.
+func (s *Stage) Add(who, what, answer string) {
+	if s.history != nil {
+		*s.history = append(*s.history, Line{At: s.Now.Sub(s.began), Who: who, What: what, Answer: answer})
+	}
+}
+
+// Keeps reports whether a history is kept.
+func (s *Stage) Keeps() bool { return s.history != nil }
 
 // String returns a table for a terminal.
 func (h History) String() string {

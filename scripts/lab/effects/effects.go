@@ -1,0 +1,164 @@
+// Package effects has scenarios of the jobs around an order: clients that put orders by
+// HTTP, receipts, and the last piece of an article. It runs the real intake.Intake,
+// order.Processor and receipt.Processor over the stores of their contract suites.
+//
+// The usual schedule runs one task after the other without a fault. A deviation is a fault
+// of one call, a call of another actor, or the start of a task beside a running one.
+package effects
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/stage"
+)
+
+const (
+	scope    = order.Scope("lab")
+	callTime = 100 * time.Millisecond // of each call
+	function = time.Minute            // the timeout of a function, and the length of a lease
+	visible  = 2 * function           // after a delivery that ended without a response
+	mostRuns = 40                     // deliveries of one task, until it must have ended
+)
+
+var errNoResponse = errors.New("no response")
+
+// World is one job with what happens around it.
+type World struct {
+	stage.Scenario
+
+	Less int // how many deviations fewer the search of a large world has
+}
+
+// Search runs every schedule of the world with at most this many deviations, or Less, up
+// to the first that breaks something.
+func (w World) Search(ctx context.Context, most int) stage.Report {
+	return w.Scenario.Search(ctx, most-w.Less)
+}
+
+// Worlds returns the worlds in which the product must break nothing.
+func Worlds() []World {
+	return []World{
+		Intake{}.World(), Intake{Other: true}.World(),
+		Receipts{}.World(), Receipts{Reports: true}.World(), Receipts{AtLeastOnce: true}.World(),
+		Receipts{Stops: true}.World(),
+		Receipts{Person: true}.World(), Receipts{Person: true, Reports: true}.World(),
+		Stock{Card: ordertest.Pays}.World(), Stock{Card: ordertest.Declines}.World(),
+		Stock{Card: ordertest.NeedsAuthentication, Cancels: true}.World(),
+		Stock{Card: ordertest.Declines, Pays: true}.World(),
+	}
+}
+
+// play runs tasks until none is left, and then checks what must hold at rest.
+func play(s *stage.Stage, i stage.Invariant, atRest func() string, tasks ...*task) {
+	s.CallTime = callTime
+	s.Deviations = func(all []stage.Option) []stage.Option { return deviations(s, all) }
+	for _, t := range tasks {
+		t.add(s)
+	}
+	s.Run(func() {})
+	if s.Broken != nil {
+		return
+	}
+	if why := atRest(); why != "" {
+		s.Violated(i, string(theOrder), "%s", why)
+	}
+}
+
+// theOrder is the order that a world is about.
+const theOrder order.ID = "ORD-1"
+
+// deviations appends the faults of the next call, the starts of waiting tasks and the
+// calls of other actors.
+func deviations(s *stage.Stage, all []stage.Option) []stage.Option {
+	usual := all[0].Event
+	if a := s.Current; a != nil {
+		for _, f := range a.Next.Faults {
+			all = append(all, stage.Option{Actor: a, Fault: f})
+		}
+	}
+	for _, e := range s.Events {
+		if e != usual {
+			all = append(all, stage.Option{Event: e})
+		}
+	}
+	for _, a := range s.Others() {
+		all = append(all, stage.Option{Actor: a})
+	}
+	return all
+}
+
+// task is work for an actor, such as the delivery of a message.
+type task struct {
+	name  string
+	due   time.Time
+	again time.Duration // until it is due again after its actor died
+	runs  int
+	// run does the work. It returns when the task is due again, or false if it has ended.
+	run func(a *stage.Actor) (again time.Time, repeat bool)
+}
+
+// add makes a task wait for its next run.
+func (t *task) add(s *stage.Stage) {
+	if t.runs == mostRuns {
+		s.Violated("I11", string(theOrder), "%s has not ended after %d deliveries", t.name, t.runs)
+		return
+	}
+	s.At(t.due, nil, func() {
+		t.runs++
+		s.Start("worker", t.name, func(a *stage.Actor) {
+			again, repeat := time.Time{}, true
+			defer func() {
+				if again.IsZero() { // it died
+					again = a.Now.Add(t.again)
+				}
+				if t.due = again; repeat && !a.Dead() {
+					t.add(s)
+				}
+			}()
+			again, repeat = t.run(a)
+		})
+	})
+}
+
+// The faults of calls that only read, and of those that write.
+var (
+	reads  = []stage.Fault{stage.Lost, stage.DiesBefore}
+	writes = []stage.Fault{stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter, refused}
+)
+
+const refused stage.Fault = "certainly not done"
+
+// write returns a call that writes.
+func write(name string) stage.Call { return stage.Call{Name: name, Faults: writes} }
+
+// read returns a call that changes nothing.
+func read(name string) stage.Call { return stage.Call{Name: name, Faults: reads} }
+
+// answered makes a call. It returns an error if its caller gets no answer.
+func answered(a *stage.Actor, c stage.Call, do func() error) (err error) {
+	if a.Do(c, func() { err = do() }) != stage.None {
+		return errNoResponse
+	}
+	return err
+}
+
+// lease returns the lease of the actor's invocation.
+func lease(a *stage.Actor) order.Lease {
+	return order.Lease{Owner: a.Name, From: a.Now, Until: a.Began.Add(function)}
+}
+
+func newOrder(id order.ID, quantity int64, card ordertest.Card) order.Order {
+	o, err := order.New(order.Draft{
+		ID: string(id), CustomerID: "C", Currency: "usd",
+		Lines:   []order.Line{{SKU: article, Quantity: quantity, UnitAmount: 1000}},
+		Payment: order.Payment{Customer: "cus_1", Method: ordertest.PaymentMethod(card)},
+	})
+	if err != nil {
+		panic(err) // a bug in this package
+	}
+	return o
+}
