@@ -12,6 +12,7 @@ import (
 
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 func allGuards(t *testing.T) (root string, all []guards.Guard) {
@@ -56,7 +57,7 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 				t.Errorf("got needs %q, caught by %s, want needs only with the simulation", g.Needs, g.CaughtBy())
 			}
 			if g.Catcher.IsSimulation() &&
-				!slices.Contains(oracle.Invariants(), oracle.Invariant(g.Invariant)) {
+				!slices.Contains(oracle.Invariants(), stage.Invariant(g.Invariant)) {
 				t.Errorf("the simulation does not check %q", g.Invariant)
 			}
 		})

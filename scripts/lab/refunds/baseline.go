@@ -41,13 +41,13 @@ func (a *actor) post(ctx context.Context, r refund.Request, key string) order.Re
 	if charged.Intent == "" {
 		return order.Result{Verdict: order.Redeliver, Reason: refund.ReasonNotCharged}
 	}
-	err := a.do(call{"post", create}, func() error {
+	err := a.create("post", func() error {
 		s := a.bank.Open(ctx)
 		defer s.Close()
 		if _, err := s.Read(ctx, charged.Intent); err != nil {
 			return err
 		}
-		a.answered = a.now
+		a.answered = a.Now
 		_, err := s.Create(ctx, refund.Order{
 			Intent: charged.Intent, OrderID: r.OrderID(), ID: r.ID(), Amount: r.Amount(), Reason: r.Reason(), Key: key,
 		})

@@ -8,6 +8,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
+	"orderonce/scripts/lab/stage"
 )
 
 // Class is what may happen in a world.
@@ -43,7 +44,8 @@ type Case struct {
 	Lag      time.Duration // of Stripe's list
 	Keeps    bool          // Stripe keeps refusals under their keys too
 	Trouble  [deviationKinds]bool
-	Faults   []fault // of calls
+	Faults   []stage.Fault // of calls
+	Complete bool          // every schedule of few faults is searched, so that no option appears twice
 }
 
 // Order is an order of a case.

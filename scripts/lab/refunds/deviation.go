@@ -7,6 +7,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/lab/stage"
 )
 
 // deviation is a kind of trouble. A random world has only some kinds, because a world
@@ -27,62 +28,83 @@ const (
 	deviationKinds // their number
 )
 
-// deviations returns what may happen instead of an actor's next call. Each is one choice,
-// and may pick its details.
-func (w *World) deviations(a *actor) (all []func()) {
+// deviations appends what may happen instead of an actor's next call. Each is one choice,
+// and may have details.
+func (w *World) deviations(all []stage.Option) []stage.Option {
+	a := w.Current
 	add := func(kind deviation, possible bool, do func()) {
 		if possible && w.Trouble[kind] {
-			all = append(all, do)
+			all = append(all, stage.Option{Do: do})
 		}
 	}
-	faults := w.faultsOf(a.next.kind)
-	others := w.others(a)
-	early := w.waiting(func(e event) bool { return e.task != nil })
-	late := w.waiting(func(e event) bool { return e.late })
+	faults := slices.DeleteFunc(slices.Clone(a.Next.Faults), func(f stage.Fault) bool {
+		return !slices.Contains(w.Faults, f)
+	})
+	others := w.Others()
+	early := w.waiting(func(e *stage.Event) bool { _, is := e.For.(*task); return is })
+	delayed := w.waiting(func(e *stage.Event) bool { return e.For == late{} })
 	made := w.bank.Refunds()
 	unpaid := slices.ContainsFunc(w.Orders, func(o Order) bool { return o.Late })
-	for range a.next.kind.weight() {
-		add(fails, len(faults) > 0, func() { a.fault = faults[w.choose.pick(len(faults))]; w.run(a) })
+	for range w.weight(a.Next) {
+		add(fails, len(faults) > 0, func() { w.Call(a, one(w, faults)) })
 	}
 	add(freezes, true, func() { w.freeze(a) })
-	add(refreshes, true, func() { w.refresh(w.pickOrder()) })
-	add(overlaps, len(others) > 0, func() { w.current = others[w.choose.pick(len(others))] })
-	add(comesEarly, len(early) > 0, func() { w.take(early[w.choose.pick(len(early))]) })
-	add(executesNow, len(late) > 0, func() { w.take(late[w.choose.pick(len(late))]) })
-	add(bankChanges, len(made) > 0 && (w.Class != Kind || w.Takes), func() {
-		w.changeRefund(made[w.choose.pick(len(made))])
-	})
-	add(cancels, unpaid, func() { w.cancel(w.pickOrder()) })
-	add(inDashboard, w.Class != Kind, func() { w.refundInDashboard(w.pickOrder()) })
-	add(disputes, w.Class != Kind, func() { w.dispute(w.pickOrder()) })
+	add(refreshes, true, func() { w.refresh(one(w, w.Orders).ID) })
+	add(overlaps, len(others) > 0, func() { w.Current = one(w, others) })
+	add(comesEarly, len(early) > 0, func() { w.Happen(one(w, early)) })
+	add(executesNow, len(delayed) > 0, func() { w.Happen(one(w, delayed)) })
+	add(bankChanges, len(made) > 0 && (w.Class != Kind || w.Takes), func() { w.changeRefund(one(w, made)) })
+	add(cancels, unpaid, func() { w.cancel(one(w, w.Orders).ID) })
+	add(inDashboard, w.Class != Kind, func() { w.refundInDashboard(one(w, w.Orders).ID) })
+	add(disputes, w.Class != Kind, func() { w.dispute(one(w, w.Orders).ID) })
 	return all
 }
 
-// faultsOf returns the faults of this world that a call can have.
-func (w *World) faultsOf(k callKind) []fault {
-	return slices.DeleteFunc(k.faults(), func(f fault) bool { return !slices.Contains(w.Faults, f) })
+// one returns one of the details of a deviation.
+func one[T any](w *World, all []T) T { //nolint:ireturn // T is concrete at every call
+	return all[w.Pick(stage.Detail, len(all))]
 }
 
-func (w *World) pickOrder() order.ID { return w.Orders[w.choose.pick(len(w.Orders))].ID }
-
-// others returns the actors beside a that are not frozen.
-func (w *World) others(a *actor) (all []*actor) {
-	for _, other := range w.actors {
-		if other != a && !other.frozen {
-			all = append(all, other)
-		}
+// weight is how much more often than another deviation a call fails in random worlds. The
+// answer to a create matters most.
+func (w *World) weight(c stage.Call) int {
+	if !w.Complete && len(c.Faults) == len(createFaults) {
+		return 5
 	}
-	return all
+	return 1
 }
 
-// waiting returns the indexes of events of a kind.
-func (w *World) waiting(which func(event) bool) (all []int) {
-	for n, e := range w.events {
+// waiting returns the events of a kind.
+func (w *World) waiting(which func(*stage.Event) bool) (all []*stage.Event) {
+	for _, e := range w.Events {
 		if which(e) {
-			all = append(all, n)
+			all = append(all, e)
 		}
 	}
 	return all
+}
+
+// skew returns how wrong the clock of a new actor is.
+func (w *World) skew() time.Duration {
+	if w.Class == Kind || w.Calm {
+		return 0
+	}
+	all := []time.Duration{0, 0, 0, 0, 30 * time.Hour, -30 * time.Hour, time.Hour, -time.Hour}
+	if w.Complete {
+		all = all[3:]
+	}
+	return all[w.Pick(stage.Variety, len(all))]
+}
+
+// gaps are the times after which a message is delivered again.
+func (w *World) gaps() []time.Duration {
+	if w.Class == Aged {
+		return []time.Duration{16 * time.Minute, 19*time.Hour + 50*time.Minute, 25 * time.Hour, 29 * time.Hour}
+	}
+	return []time.Duration{
+		16 * time.Minute, 0, time.Minute, time.Hour, 10 * time.Hour, 19*time.Hour + 50*time.Minute, 25 * time.Hour,
+		29 * time.Hour, 3 * day, 6 * day,
+	}
 }
 
 // delays returns how long actors freeze, and requests are on their way.
@@ -97,39 +119,28 @@ func (w *World) delays() []time.Duration {
 }
 
 // freeze freezes an actor for a while. In bad worlds its clock may stand still.
-func (w *World) freeze(a *actor) {
-	d := w.delays()[w.choose.pick(len(w.delays()))]
-	stops := w.Class != Kind && w.choose.pick(2) == 1
-	w.happens(a.name, fmt.Sprintf("freezes for %v before it can %s", d, a.next.name), "")
-	a.frozen = true
-	w.current = w.awake()
-	w.at(w.now.Add(d), event{do: func() {
-		a.frozen, w.current = false, a
-		if stops {
-			a.skew -= d
-		}
-		w.happens(a.name, "goes on", "")
-	}})
+func (w *World) freeze(a *stage.Actor) {
+	d := one(w, w.delays())
+	w.Freeze(a, d, w.Class != Kind && w.Pick(stage.Detail, 2) == 1)
 }
 
 // sendLate lets the nth failed request of the bank be executed later, or never. arrives
 // is true of a request that is on its way, and false of one that Stripe answered with a
 // 500; answered is when Stripe last answered on its connection.
 func (w *World) sendLate(n int, arrives bool, answered time.Time) {
-	after := append(w.delays(), 0)
-	delay := after[w.choose.pick(len(after))]
+	delay := one(w, append(w.delays(), 0))
 	if delay == 0 {
 		return // never
 	}
-	w.at(w.now.Add(delay), event{late: true, do: func() {
+	w.At(w.Now.Add(delay), late{}, func() {
 		made := len(w.bank.Refunds())
 		w.bank.CompleteOne(n)
 		w.dirty = true
-		w.happens("Stripe", "executes a request whose answer was lost or a 500", "")
-		if all := w.bank.Refunds(); len(all) > made && arrives && w.now.Sub(answered) > lateArrival {
+		w.Add("Stripe", "executes a request whose answer was lost or a 500", "")
+		if all := w.bank.Refunds(); len(all) > made && arrives && w.Now.Sub(answered) > lateArrival {
 			w.oracle.excused[all[made].ID] = true
 		}
-	}})
+	})
 }
 
 // lateArrival is the part of a key's life that the product leaves to requests on their
@@ -139,7 +150,7 @@ const lateArrival = 4 * time.Hour
 // changeRefund lets the customer's bank take or return a refund.
 func (w *World) changeRefund(r refund.Refund) {
 	to := refund.Failed
-	if r.Status == refund.Pending && (w.Class == Kind || w.choose.pick(2) == 0) {
+	if r.Status == refund.Pending && (w.Class == Kind || w.Pick(stage.Detail, 2) == 0) {
 		to = refund.Succeeded
 	}
 	if r.Status == refund.Failed || r.Status == to || w.Class == Kind && r.Status == refund.Succeeded {
@@ -147,7 +158,7 @@ func (w *World) changeRefund(r refund.Refund) {
 	}
 	w.bank.Set(r.ID, to)
 	w.dirty = true
-	w.happens("bank", fmt.Sprintf("%s of refund %s is %s", r.ID, r.For, to), "")
+	w.Add("bank", fmt.Sprintf("%s of refund %s is %s", r.ID, r.For, to), "")
 }
 
 // refundInDashboard gives back some of what is left without the product.
@@ -157,10 +168,10 @@ func (w *World) refundInDashboard(id order.ID) {
 	if r.Intent == "" || len(w.intents.Charges(id)) == 0 || left < 2 {
 		return
 	}
-	amount := []int64{left / 2, left, 1}[w.choose.pick(3)]
+	amount := one(w, []int64{left / 2, left, 1})
 	w.bank.InDashboard(r.Intent, order.Money{Amount: amount, Currency: r.Total.Currency})
 	w.dirty = true
-	w.happens("Dashboard", fmt.Sprintf("gives back %d of %s", amount, id), "")
+	w.Add("Dashboard", fmt.Sprintf("gives back %d of %s", amount, id), "")
 }
 
 // dispute disputes a charge, or ends its dispute.
@@ -171,12 +182,5 @@ func (w *World) dispute(id order.ID) {
 	} else {
 		w.bank.WinDispute(r.Intent)
 	}
-	w.happens("bank", fmt.Sprintf("%s is disputed: %t", id, w.oracle.disputed[id]), "")
-}
-
-// happens adds a line to the history.
-func (w *World) happens(who, what, answer string) {
-	if w.lines != nil {
-		*w.lines = append(*w.lines, Line{w.now.Sub(epoch()), who, what, answer})
-	}
+	w.Add("bank", fmt.Sprintf("%s is disputed: %t", id, w.oracle.disputed[id]), "")
 }

@@ -10,53 +10,12 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-// chooser decides what happens, and records it.
-type chooser struct {
-	next   stage.Choose // of a deviation: 0 is the usual
-	detail stage.Choose // of its details: 0 is the simplest
-	calm   bool         // nothing unusual happens any more
-	tape   stage.Tape
-}
-
-// deviate returns one of n options, 0 being the usual one.
-func (c *chooser) deviate(n int) int { return c.record(stage.Deviation, n, c.next) }
-
-// pick returns one of n details, all equally likely.
-func (c *chooser) pick(n int) int { return c.record(stage.Detail, n, c.detail) }
-
-func (c *chooser) record(k stage.Kind, n int, choose stage.Choose) int {
-	if c.calm || n < 2 {
-		return 0
-	}
-	i := choose(k, n)
-	c.tape = append(c.tape, byte(i)) //nolint:gosec // G115: a choice has fewer than 256 options
-	return i
-}
-
-// mostChoices is how many calls of a random world may be deviations.
-const mostChoices = 300
-
 // fromSeed returns the case and the choices of a seed.
-func fromSeed(seed uint64, class Class) (Case, *chooser) {
+func fromSeed(seed uint64, class Class) (Case, stage.Choose) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: it must be repeatable
 	c := drawCase(r, class)
 	c.Keeps = seed%2 == 0
-	often := []float64{0.03, 0.1, 0.2, 0.4, 0.6}[r.IntN(5)]
-	left, choices := 1+r.IntN(12), 0
-	return c, &chooser{detail: func(_ stage.Kind, n int) int { return r.IntN(n) }, next: func(_ stage.Kind, n int) int {
-		choices++
-		if left == 0 || choices > mostChoices || r.Float64() >= often {
-			return 0
-		}
-		left--
-		return 1 + r.IntN(n-1)
-	}}
-}
-
-// played returns a chooser that plays a tape.
-func played(t stage.Tape) *chooser {
-	play := t.Chooser()
-	return &chooser{next: play, detail: play}
+	return c, stage.Random(r, 0.03, 0.1, 0.2, 0.4, 0.6)
 }
 
 // drawCase returns the case of a random world.
@@ -71,7 +30,7 @@ func drawCase(r *rand.Rand, class Class) Case {
 	for kind := range c.Trouble {
 		c.Trouble[kind] = deviation(kind) == fails || !oneIn(r, 3)
 	}
-	for _, f := range create.faults() { // it has all of them
+	for _, f := range createFaults { // it has all of them
 		if oneIn(r, 2) {
 			c.Faults = append(c.Faults, f)
 		}
@@ -95,7 +54,7 @@ func drawAged(r *rand.Rand) Case {
 	for kind := range c.Trouble {
 		c.Trouble[kind] = deviation(kind) == fails || oneIn(r, 3)
 	}
-	c.Faults = []fault{lost, unanswered, failure, diesAfter, diesSending}
+	c.Faults = []stage.Fault{stage.Lost, stage.Unanswered, failure, stage.DiesAfter, diesSending}
 	if oneIn(r, 2) {
 		c.Faults = c.Faults[:2]
 	}

@@ -7,31 +7,17 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/lab/stage"
 )
-
-// Invariant is one of docs/design.md.
-type Invariant string
 
 // The invariants of refunds, and those of package order that a world can break.
 const (
-	ChargedAndCanceled Invariant = "I4"  // an order is canceled and charged
-	MadeOnce           Invariant = "I18" // at most one refund that counts per refundId
-	AsAtStripe         Invariant = "I19" // never more back than charged; at rest, account and Stripe agree
-	CalledRight        Invariant = "I20" // no refund is called what it is not; one event per change
-	Settles            Invariant = "I21" // every refund ends; an unknown one is never repeated
+	ChargedAndCanceled stage.Invariant = "I4"  // an order is canceled and charged
+	MadeOnce           stage.Invariant = "I18" // at most one refund that counts per refundId
+	AsAtStripe         stage.Invariant = "I19" // never more back than charged; at rest, account and Stripe agree
+	CalledRight        stage.Invariant = "I20" // no refund is called what it is not; one event per change
+	Settles            stage.Invariant = "I21" // every refund ends; an unknown one is never repeated
 )
-
-// Violation is a broken invariant.
-type Violation struct {
-	Invariant Invariant
-	Order     order.ID
-	Detail    string
-}
-
-// String returns the violation in the form that guards/break parses.
-func (v Violation) String() string {
-	return fmt.Sprintf("%s broken for order %s: %s", v.Invariant, v.Order, v.Detail)
-}
 
 // oracle is what the checks remember.
 type oracle struct {
@@ -49,15 +35,13 @@ func newOracle() oracle {
 	}
 }
 
-func (w *World) violated(i Invariant, id order.ID, format string, args ...any) {
-	if w.broken == nil {
-		w.broken = &Violation{i, id, fmt.Sprintf(format, args...)}
-	}
+func (w *World) violated(i stage.Invariant, id order.ID, format string, args ...any) {
+	w.Violated(i, string(id), format, args...)
 }
 
 // check checks what must hold at every moment, if anything was written.
 func (w *World) check() {
-	if !w.dirty || w.broken != nil {
+	if !w.dirty || w.Broken != nil {
 		return
 	}
 	w.dirty = false
@@ -67,7 +51,7 @@ func (w *World) check() {
 	}
 	for _, o := range w.Orders {
 		w.checkMoney(o, all)
-		a, err := w.store.Account(w.ctx, o.ID)
+		a, err := w.store.Account(w.Context, o.ID)
 		if err != nil || w.consume != nil {
 			continue
 		}
@@ -177,7 +161,7 @@ func left(a refund.Account, but refund.ID) int64 {
 // checkExceeds checks a message that was parked because its refund is more than is left.
 func (w *World) checkExceeds(t *task) {
 	r := t.request
-	a, _ := w.store.Account(w.ctx, r.OrderID())
+	a, _ := w.store.Account(w.Context, r.OrderID())
 	if n := left(a, r.ID()); r.Amount() <= n {
 		w.violated(AsAtStripe, a.OrderID, "refund %s of %d is parked, and %d is left", r.ID(), r.Amount(), n)
 	}
@@ -187,9 +171,9 @@ func (w *World) checkExceeds(t *task) {
 // Finish that changes nothing may come late.
 func (w *World) checkOwner(a *actor, c refundtest.Call, before refund.Item) {
 	after, _ := w.item(*a.request)
-	if before.Owner != a.name && after != before {
+	if before.Owner != a.as.Name && after != before {
 		w.violated(CalledRight, a.request.OrderID(), "%s of %s writes to refund %s, which %q holds",
-			c, a.name, before.ID, before.Owner)
+			c, a.as.Name, before.ID, before.Owner)
 	}
 }
 
@@ -258,7 +242,7 @@ func (w *World) isOpen(r *refund.Request) bool {
 }
 
 func (w *World) item(r refund.Request) (refund.Item, bool) {
-	a, _ := w.store.Account(w.ctx, r.OrderID())
+	a, _ := w.store.Account(w.Context, r.OrderID())
 	return a.Item(r.ID())
 }
 
@@ -272,7 +256,7 @@ func (w *World) isCharged(id order.ID) bool {
 func (w *World) atRest() {
 	all := w.bank.Refunds()
 	for _, o := range w.Orders {
-		a, err := w.store.Account(w.ctx, o.ID)
+		a, err := w.store.Account(w.Context, o.ID)
 		if err != nil || !a.Status.Charged() {
 			continue
 		}

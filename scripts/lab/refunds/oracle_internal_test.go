@@ -7,6 +7,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/lab/stage"
 )
 
 // scene is a world of one paid order of 39.98 USD in which a test does what the product
@@ -16,6 +17,14 @@ type scene struct {
 	*World
 
 	keys int
+}
+
+// quiet returns a world in which nothing unusual happens.
+func quiet(t *testing.T, c Case) *World {
+	t.Helper()
+	s := &stage.Stage{Context: t.Context()}
+	s.Schedule(stage.NewPool(), stage.Tape(nil).Chooser(), stage.Epoch())
+	return newWorld(s, c, nil)
 }
 
 // The order's total, and the amount of each refund.
@@ -28,10 +37,10 @@ const (
 func (s *scene) make(id string) {
 	s.Helper()
 	r, _ := s.orders.Peek("ORD-1")
-	session := s.bank.Open(s.Context())
-	_, err := session.Read(s.Context(), r.Intent)
+	session := s.bank.Open(s.T.Context())
+	_, err := session.Read(s.T.Context(), r.Intent)
 	if s.keys++; err == nil {
-		_, err = session.Create(s.Context(), refund.Order{
+		_, err = session.Create(s.T.Context(), refund.Order{
 			Intent: r.Intent, OrderID: "ORD-1", ID: refund.ID(id), Amount: half, Key: fmt.Sprint(s.keys),
 		})
 	}
@@ -43,10 +52,10 @@ func (s *scene) make(id string) {
 // record records an outcome of a refund, or none.
 func (s *scene) record(id string, o refund.Outcome) {
 	s.Helper()
-	l := order.Lease{Owner: "test", From: s.now, Until: s.now.Add(time.Minute)}
-	c, err := s.store.Begin(s.Context(), newRequest(s.Orders[0], id, half), l)
+	l := order.Lease{Owner: "test", From: s.Now, Until: s.Now.Add(time.Minute)}
+	c, err := s.store.Begin(s.T.Context(), newRequest(s.Orders[0], id, half), l)
 	if err == nil && o.Status != refund.Open {
-		err = s.store.Finish(s.Context(), c, o, s.now)
+		err = s.store.Finish(s.T.Context(), c, o, s.Now)
 	}
 	if err != nil {
 		s.Fatal(err)
@@ -64,16 +73,16 @@ func (s *scene) exceed(id string) {
 func (s *scene) finishAs(name, id string, o refund.Outcome) {
 	s.Helper()
 	r := newRequest(s.Orders[0], id, half)
-	l := order.Lease{Owner: "test", From: s.now, Until: s.now.Add(time.Minute)}
-	c, err := s.store.Begin(s.Context(), r, l)
+	l := order.Lease{Owner: "test 1", From: s.Now, Until: s.Now.Add(time.Minute)}
+	c, err := s.store.Begin(s.T.Context(), r, l)
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.start(name, 0, func(a *actor) {
+	s.start(name, "a message", func(a *actor) {
 		a.request = &r
-		_ = a.refunds().Finish(s.Context(), c, o, s.now)
+		_ = a.refunds().Finish(s.T.Context(), c, o, s.Now)
 	})
-	s.choose.calm = true
+	s.Calm = true
 	s.finish()
 }
 
@@ -82,7 +91,7 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 	made := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
 	for claim, tt := range map[string]struct {
 		do   func(*scene)
-		want Invariant
+		want stage.Invariant
 	}{
 		"nothing happened": {func(*scene) {}, ""},
 		"a refund was made and recorded": {
@@ -125,7 +134,7 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 		},
 		"a refund begins that is more than is left": {
 			func(s *scene) {
-				a, _ := s.store.Account(s.Context(), "ORD-1")
+				a, _ := s.store.Account(s.T.Context(), "ORD-1")
 				began := a
 				began.Items = []refund.Item{
 					{ID: "R1", Amount: whole, Status: refund.Unknown}, {ID: "R2", Amount: 1, Status: refund.Open},
@@ -151,23 +160,23 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 			func(s *scene) { s.make("R1"); s.finishAs("test", "R1", made) }, "",
 		},
 		"a charged order is canceled": {
-			func(s *scene) { _ = s.orders.SetStatus(s.Context(), "ORD-1", order.Canceled) }, ChargedAndCanceled,
+			func(s *scene) { _ = s.orders.SetStatus(s.T.Context(), "ORD-1", order.Canceled) }, ChargedAndCanceled,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			c := Case{Class: Worst, Orders: []Order{{ID: "ORD-1", Amount: whole, Currency: "usd"}}}
-			w := newWorld(t.Context(), c, played(nil))
+			w := quiet(t, c)
 			w.dirty = true
 			w.check()
 			tt.do(&scene{T: t, World: w})
-			w.choose.calm, w.dirty = true, true
+			w.Calm, w.dirty = true, true
 			w.finish()
 			w.check()
-			if w.broken == nil {
+			if w.Broken == nil {
 				w.atRest()
 			}
-			if got := w.broken; (got == nil) != (tt.want == "") || got != nil && got.Invariant != tt.want {
+			if got := w.Broken; (got == nil) != (tt.want == "") || got != nil && got.Invariant != tt.want {
 				t.Errorf("got %v, want %q", got, tt.want)
 			}
 		})
@@ -178,19 +187,19 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 func TestTheOracleSeesTheRequestOfAnUnknownRefund(t *testing.T) {
 	t.Parallel()
 	c := Case{Class: Worst, Orders: []Order{{ID: "ORD-1", Amount: whole, Currency: "usd"}}}
-	w := newWorld(t.Context(), c, played(nil))
+	w := quiet(t, c)
 	s := &scene{T: t, World: w}
 	s.record("R1", refund.Outcome{Status: refund.Unknown})
-	w.choose.calm = true
+	w.Calm = true
 	r := newRequest(c.Orders[0], "R1", half)
-	w.start("worker", 0, func(a *actor) {
+	w.start("worker", "a message", func(a *actor) {
 		a.request = &r
 		session := a.refunds().Open(t.Context())
 		_, _ = session.Read(t.Context(), "pi_1")
 		_, _ = session.Create(t.Context(), refund.Order{Intent: "pi_1", OrderID: "ORD-1", ID: "R1", Amount: half, Key: "1"})
 	})
 	w.finish()
-	if w.broken == nil || w.broken.Invariant != Settles {
-		t.Errorf("got %v, want %s", w.broken, Settles)
+	if w.Broken == nil || w.Broken.Invariant != Settles {
+		t.Errorf("got %v, want %s", w.Broken, Settles)
 	}
 }

@@ -27,6 +27,23 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// Everything that may go wrong once. make prove-refunds searches two faults.
+func TestEveryScheduleOfOneFault(t *testing.T) {
+	t.Parallel()
+	for _, c := range refunds.Every() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			r := c.Search(t.Context(), 1)
+			if r.Found != nil {
+				t.Errorf("%s", r.Found)
+			}
+			if r.Schedules < 150 {
+				t.Errorf("%d schedules, want at least 150", r.Schedules)
+			}
+		})
+	}
+}
+
 // A search that finds no fault in the usual code would prove nothing about the product.
 func TestTheBaselinesMakeRefundsTwice(t *testing.T) {
 	t.Parallel()

@@ -123,7 +123,7 @@ type Draw struct {
 	Seed   uint64 // of the first one
 	Worlds int
 	Change func(*world.Case) // changes each case; nil changes nothing
-	Only   oracle.Invariant  // the only invariant that counts; "" is any
+	Only   stage.Invariant   // the only invariant that counts; "" is any
 }
 
 // Run runs the worlds, and stops early when an invariant is broken. One world of each
@@ -157,8 +157,8 @@ func (d Draw) runOne(l *world.Lab, seed uint64, twice bool, r *report.Report) *r
 		second := d.world(l, seed)
 		second.Run()
 		if second.Trace() != w.Trace() {
-			broken = &oracle.Violation{
-				Invariant: oracle.SameHistory, Order: w.Case().Messages[0].ID, Detail: "two runs of one seed differ",
+			broken = &stage.Violation{
+				Invariant: oracle.SameHistory, Order: string(w.Case().Messages[0].ID), Detail: "two runs of one seed differ",
 			}
 		}
 	}

@@ -8,15 +8,15 @@ import (
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/simulation"
-	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
+	"orderonce/scripts/lab/stage"
 )
 
 // TestScenario runs every schedule of the scenarios. `make break` runs it without a
 // guard, until ORDERONCE_BREAKS, an invariant, is broken, and parses its output.
 func TestScenario(t *testing.T) {
 	t.Parallel()
-	r := simulation.Until(oracle.Invariant(os.Getenv("ORDERONCE_BREAKS")), simulation.Scenarios())
+	r := simulation.Until(stage.Invariant(os.Getenv("ORDERONCE_BREAKS")), simulation.Scenarios())
 	t.Logf("%d schedules, %d merged", r.Schedules, r.Merged)
 	check(t, r)
 }

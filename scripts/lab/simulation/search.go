@@ -14,12 +14,9 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
-	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 	"orderonce/scripts/lab/stage"
@@ -45,7 +42,7 @@ func Run(searches []Search, progress func(done int)) report.Report {
 
 // Until explores the searches without a deviation, then with one, and so on, until the
 // invariant is broken: a bug that shows early costs no full search. Nothing breaks "".
-func Until(broken oracle.Invariant, searches []Search) (total report.Report) {
+func Until(broken stage.Invariant, searches []Search) (total report.Report) {
 	if broken == "" {
 		return Run(searches, nil)
 	}
@@ -66,26 +63,17 @@ func Until(broken oracle.Invariant, searches []Search) (total report.Report) {
 func inParallel(
 	n int, progress func(done int), work func(l *world.Lab, i int) report.Report,
 ) (total report.Report) {
-	var (
-		wg         sync.WaitGroup
-		mu         sync.Mutex
-		next, done atomic.Int64
-	)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			l := world.NewLab()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				r := work(l, i)
-				mu.Lock()
-				total.Add(r)
-				if progress != nil {
-					progress(int(done.Add(1)))
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
+	var mu sync.Mutex
+	done := 0
+	stage.Parallel(n, world.NewLab, func(l *world.Lab, i int) {
+		r := work(l, i)
+		mu.Lock()
+		defer mu.Unlock()
+		total.Add(r)
+		if done++; progress != nil {
+			progress(done)
+		}
+	})
 	return total
 }
 
@@ -129,7 +117,7 @@ func explore(l *world.Lab, s Search) (r report.Report) {
 
 // finding runs a schedule that broke an invariant once more and keeps its history. It
 // copies the tape, which a search overwrites.
-func finding(l *world.Lab, c world.Case, t stage.Tape, v oracle.Violation) report.Finding {
+func finding(l *world.Lab, c world.Case, t stage.Tape, v stage.Violation) report.Finding {
 	w := l.NewWorld(c, t.Chooser()).KeepHistory()
 	w.Run()
 	return report.Finding{Case: c, Tape: slices.Clone(t), Violation: v, History: w.History()}

@@ -12,43 +12,34 @@ import (
 
 // Shortest shrinks a schedule that broke an invariant: its choices, the messages that it
 // does not need, and what is unusual about its case.
-func Shortest(c world.Case, t stage.Tape, v oracle.Violation) report.Finding {
+func Shortest(c world.Case, t stage.Tape, v stage.Violation) report.Finding {
 	l := world.NewLab()
-	breaks := func(broken *oracle.Violation) bool { return broken != nil && broken.Invariant == v.Invariant }
-	shrink := func(c world.Case, t stage.Tape) stage.Tape {
-		return stage.Shrink(t, func(t stage.Tape) bool { return breaks(l.NewWorld(c, t.Chooser()).Run()) })
+	name := "shrunk from " + strings.TrimPrefix(c.Name, "shrunk from ")
+	breaks := func(c world.Case, t stage.Tape) bool {
+		broken := l.NewWorld(c, t.Chooser()).Run()
+		return broken != nil && broken.Invariant == v.Invariant
 	}
-	t = shrink(c, t)
-	for again := true; again; {
-		again = false
-		for _, simpler := range slices.Concat(fewerMessages(c), plainer(c)) {
-			if tape, found := transfer(l, simpler, c, t, breaks); found {
-				c, t, again = simpler, shrink(simpler, tape), true
-				break
+	simpler := func(c world.Case, t stage.Tape) func(yield func(world.Case, stage.Tape) bool) {
+		return func(yield func(world.Case, stage.Tape) bool) {
+			for _, simple := range slices.Concat(fewerMessages(c), plainer(c)) {
+				if !yield(simple, t) {
+					return
+				}
+				for _, cues := range variants(cuesOf(l, c, t)) {
+					if !yield(simple, perform(l, simple, cues)) {
+						return
+					}
+				}
 			}
 		}
 	}
+	c, t = stage.Shortest(c, t, breaks, simpler)
 	f := finding(l, c, t, v)
-	f.Case.Name = "shrunk from " + strings.TrimPrefix(c.Name, "shrunk from ")
+	f.Case.Name = name
 	if broken := l.NewWorld(c, t.Chooser()).Run(); broken != nil {
 		f.Violation = *broken
 	}
 	return f
-}
-
-// transfer looks for a schedule of a simpler case that breaks the same invariant.
-func transfer(
-	l *world.Lab, simpler, c world.Case, t stage.Tape, breaks func(*oracle.Violation) bool,
-) (stage.Tape, bool) {
-	if breaks(l.NewWorld(simpler, t.Chooser()).Run()) {
-		return t, true
-	}
-	for _, cues := range variants(cuesOf(l, c, t)) {
-		if tape, broken := perform(l, simpler, cues); breaks(broken) {
-			return tape, true
-		}
-	}
-	return nil, false
 }
 
 // fewerMessages returns the cases that lack one message of this one.
@@ -140,7 +131,7 @@ func cuesOf(l *world.Lab, c world.Case, t stage.Tape) (all []cue) {
 }
 
 // perform runs another case with the same cues, and returns the resulting schedule.
-func perform(l *world.Lab, c world.Case, cues []cue) (stage.Tape, *oracle.Violation) {
+func perform(l *world.Lab, c world.Case, cues []cue) stage.Tape {
 	var w *world.World
 	seen := 0
 	w = l.NewWorld(c, func(_ stage.Kind, n int) int {
@@ -157,8 +148,8 @@ func perform(l *world.Lab, c world.Case, cues []cue) (stage.Tape, *oracle.Violat
 		cues, seen = cues[1:], 0
 		return i
 	})
-	broken := w.Run()
-	return w.Tape().Trimmed(), broken
+	w.Run()
+	return w.Tape().Trimmed()
 }
 
 // mostWaits is how many chances to take a cue may pass in a simpler case.

@@ -13,10 +13,10 @@ type idle struct{ all []*Coroutine }
 
 // Coroutine runs one function after the other, each until it yields or ends.
 type Coroutine struct {
-	work   func()
+	work   func() // nil if it has ended
 	resume func() (struct{}, bool)
-	stop   func()
 	yield  func(struct{}) bool
+	stop   func() // nil of a goroutine
 }
 
 // NewPool returns an empty pool. Its coroutines end when nobody uses it any more.
@@ -30,10 +30,7 @@ func NewPool() *Pool {
 	return p
 }
 
-// Killed is the value of the panic that unwinds the stack of what does not go on.
-type Killed struct{}
-
-// Start returns a coroutine that is to run a function, which may panic with Killed.
+// Start returns a coroutine that is to run a function.
 func (p *Pool) Start(work func()) *Coroutine {
 	all := &p.idle.all
 	if len(*all) == 0 {
@@ -49,18 +46,32 @@ func (p *Pool) Start(work func()) *Coroutine {
 // has the coroutine again.
 func (p *Pool) Resume(c *Coroutine) (alive bool) {
 	c.resume()
-	if c.work == nil {
-		p.idle.all = append(p.idle.all, c)
-		return false
+	if c.work != nil {
+		return true
 	}
-	return true
+	if c.stop != nil {
+		p.idle.all = append(p.idle.all, c)
+	}
+	return false
 }
 
 // Yield stops the running function until the next Resume.
 func (c *Coroutine) Yield() {
 	if !c.yield(struct{}{}) {
-		panic(Killed{})
+		c.Die()
 	}
+}
+
+// killed unwinds the stack of what does not go on.
+type killed struct{}
+
+// Die ends the running function. The goroutine of a StartGoroutine exits, because the
+// function may recover from a panic.
+func (c *Coroutine) Die() {
+	if c.stop == nil {
+		runtime.Goexit()
+	}
+	panic(killed{})
 }
 
 func newCoroutine() *Coroutine {
@@ -76,10 +87,41 @@ func newCoroutine() *Coroutine {
 
 func (c *Coroutine) run() {
 	defer func() {
-		if p := recover(); p != nil && p != (Killed{}) {
+		if p := recover(); p != nil && p != (killed{}) {
 			panic(p)
 		}
 		c.work = nil
 	}()
 	c.work()
+}
+
+// StartGoroutine is Start for a function that starts goroutines. One of them runs at a
+// time: they hand over a turn, where a coroutine could not be resumed from another
+// goroutine.
+func StartGoroutine(work func()) *Coroutine {
+	turn, waiting, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	c, started := &Coroutine{work: work}, false
+	c.yield = func(struct{}) bool {
+		waiting <- struct{}{}
+		<-turn
+		return true
+	}
+	c.resume = func() (none struct{}, alive bool) {
+		if started {
+			turn <- struct{}{}
+		} else {
+			started = true
+			go func() {
+				defer close(over)
+				work()
+			}()
+		}
+		select {
+		case <-waiting:
+		case <-over:
+			c.work = nil
+		}
+		return none, true
+	}
+	return c
 }

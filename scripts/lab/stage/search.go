@@ -42,7 +42,10 @@ type Report struct {
 // Run runs one schedule of the scenario, and keeps its history in h if it is not nil. It
 // returns the stage as it was at the end.
 func (c Scenario) Run(ctx context.Context, p *Pool, choose Choose, h *History) *Stage {
-	s := &Stage{Context: ctx, history: h}
+	return c.run(&Stage{Context: ctx, history: h}, p, choose)
+}
+
+func (c Scenario) run(s *Stage, p *Pool, choose Choose) *Stage {
 	s.Schedule(p, choose, Epoch())
 	c.Play(s)
 	s.End()
@@ -58,11 +61,15 @@ func (c Scenario) Search(ctx context.Context, most int) (r Report) {
 	var broken Tape
 	var why *Violation
 	pool := NewPool()
-	Explore(most, func(t Tape, _ int, choose Choose) {
+	Explore(most, func(t Tape, left int, choose Choose) {
 		if why != nil {
 			return
 		}
-		s := c.Run(ctx, pool, choose, nil)
+		s := &Stage{Context: ctx}
+		if left == 0 { // what follows need not be offered
+			s.usual = len(t)
+		}
+		s = c.run(s, pool, choose)
 		r.Schedules++
 		r.Steps += s.Steps
 		if why = s.Broken; why != nil {
@@ -90,17 +97,36 @@ func (c Scenario) Shortest(ctx context.Context, t Tape, i Invariant) Finding {
 	return f
 }
 
-// Parallel does n pieces of work on all processors. A pool belongs to one of them.
-func Parallel(n int, work func(p *Pool, i int)) {
+// Parallel does n pieces of work on all processors. Each has a state of its own.
+func Parallel[S any](n int, newState func() S, work func(s S, i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			pool := NewPool()
+			state := newState()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				work(pool, i)
+				work(state, i)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// Shortest shrinks a case and a schedule while they break the same invariant. simpler
+// yields cases that lack something, each with a schedule.
+func Shortest[C any](
+	c C, t Tape, breaks func(C, Tape) bool, simpler func(C, Tape) func(yield func(C, Tape) bool),
+) (C, Tape) {
+	shrink := func(c C, t Tape) Tape { return Shrink(t, func(t Tape) bool { return breaks(c, t) }) }
+	t = shrink(c, t)
+	for again := true; again; {
+		again = false
+		for simple, tape := range simpler(c, t) {
+			if breaks(simple, tape) {
+				c, t, again = simple, shrink(simple, tape), true
+				break
+			}
+		}
+	}
+	return c, t
 }

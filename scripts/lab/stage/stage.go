@@ -41,6 +41,7 @@ type Stage struct {
 	pool    *Pool
 	choose  Choose
 	tape    Tape
+	usual   int // after so many choices everything is usual; 0 means never
 	began   time.Time
 	begun   int      // actors
 	history *History // nil if none is kept
@@ -143,7 +144,7 @@ func (s *Stage) step() bool {
 		usual = Option{Event: next}
 	}
 	s.options = append(s.options[:0], usual)
-	if !s.Calm {
+	if !s.Calm && (s.usual == 0 || len(s.tape) < s.usual) {
 		s.options = s.Deviations(s.options)
 	}
 	switch o := s.options[s.Pick(Deviation, len(s.options))]; {
@@ -252,7 +253,7 @@ func (s *Stage) Freeze(a *Actor, d time.Duration, stops bool) {
 func (a *Actor) Clock() time.Time { return a.Now.Add(a.Skew) }
 
 // Die ends an actor in the middle of its work.
-func (a *Actor) Die() { panic(Killed{}) }
+func (a *Actor) Die() { a.routine.Die() }
 
 // Dead reports whether the world has ended before the actor.
 func (a *Actor) Dead() bool { return a.dead }

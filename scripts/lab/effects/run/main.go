@@ -41,7 +41,7 @@ var errBroken = errors.New("a promise is broken")
 func run(ctx context.Context, out io.Writer, o options) error {
 	worlds, usual := effects.Worlds(), effects.UsualWorlds()
 	began, reports := time.Now(), make([]stage.Report, len(worlds)+len(usual))
-	stage.Parallel(len(reports), func(_ *stage.Pool, i int) {
+	stage.Parallel(len(reports), stage.NewPool, func(_ *stage.Pool, i int) {
 		if i < len(worlds) {
 			reports[i] = worlds[i].Search(ctx, o.Deviations)
 		} else {

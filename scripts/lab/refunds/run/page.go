@@ -14,7 +14,7 @@ import (
 var page string
 
 // writePage writes docs/reference/refund-proof.md.
-func writePage(o options, protocols, rules []row) error {
+func writePage(o options, searched string, protocols, rules []row) error {
 	var unknown, excused []string
 	for _, class := range refunds.Classes() {
 		r := protocols[0].Reports[class]
@@ -27,7 +27,7 @@ func writePage(o options, protocols, rules []row) error {
 	}
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
-		"Worlds": o.Worlds, "Seed": o.Seed, "Unknown": strings.Join(unknown, ", "),
+		"Searched": searched, "Faults": o.Faults, "Worlds": o.Worlds, "Seed": o.Seed, "Unknown": strings.Join(unknown, ", "),
 		"Excused":   strings.Join(excused, ", "),
 		"Protocols": table("protocol", protocols), "Rules": table("without", rules),
 	})

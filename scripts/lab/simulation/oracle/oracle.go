@@ -19,6 +19,7 @@ import (
 
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/lab/stage"
 )
 
 // Oracle checks one world.
@@ -36,8 +37,8 @@ type Oracle struct {
 	foreign []string       // intents that this deployment did not make
 	edited  bool           // a person wrote a wrong intent into some row
 
-	broken    *Violation
-	noted     *Violation // the first one of a row or of a call
+	broken    *stage.Violation
+	noted     *stage.Violation // the first one of a row or of a call
 	notedStep int
 	change    change // the one that is checked, kept to save an allocation
 }
@@ -95,7 +96,7 @@ func New(v View, r Rules, s Subject, sent []Sent) *Oracle {
 }
 
 // Broken returns the first broken invariant, or nil. Conclude may replace it.
-func (o *Oracle) Broken() *Violation { return o.broken }
+func (o *Oracle) Broken() *stage.Violation { return o.broken }
 
 // Noted reports whether a row or a call has broken an invariant. The world continues,
 // because a more serious violation may follow.
@@ -103,7 +104,7 @@ func (o *Oracle) Noted() bool { return o.noted != nil }
 
 // Conclude returns the most serious violation of the world, and whether it is the noted
 // one.
-func (o *Oracle) Conclude() (v *Violation, noted bool) {
+func (o *Oracle) Conclude() (v *stage.Violation, noted bool) {
 	all := Invariants()
 	if o.noted != nil && (o.broken == nil ||
 		slices.Index(all, o.noted.Invariant) < slices.Index(all, o.broken.Invariant)) {
@@ -164,16 +165,16 @@ func (o *Oracle) of(id order.ID) *tracked {
 }
 
 // fail keeps the first violation that ends a world.
-func (o *Oracle) fail(i Invariant, id order.ID, format string, args ...any) {
+func (o *Oracle) fail(i stage.Invariant, id order.ID, format string, args ...any) {
 	if o.broken == nil {
-		o.broken = &Violation{i, id, fmt.Sprintf(format, args...)}
+		o.broken = &stage.Violation{Invariant: i, Order: string(id), Detail: fmt.Sprintf(format, args...)}
 	}
 }
 
 // note keeps the first violation of a row or of a call. It does not end the world.
-func (o *Oracle) note(i Invariant, id order.ID, text string) {
+func (o *Oracle) note(i stage.Invariant, id order.ID, text string) {
 	if o.noted == nil {
-		o.noted, o.notedStep = &Violation{i, id, text}, o.steps+1
+		o.noted, o.notedStep = &stage.Violation{Invariant: i, Order: string(id), Detail: text}, o.steps+1
 	}
 }
 

@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
+	"orderonce/scripts/lab/stage"
 )
 
 // example is a short history that breaks one invariant, and that breaks none if it is
 // right.
 type example struct {
 	name   string
-	breaks Invariant
+	breaks stage.Invariant
 	says   string // a part of the violation
 	setup  setup
 	run    func(c *scene, right bool)
@@ -413,7 +414,7 @@ func batchExamples() []example {
 // An oracle that misses a violation would find none in any world.
 func TestTheOracleDetectsEachViolationAndAcceptsItsRightTwin(t *testing.T) {
 	t.Parallel()
-	seen := map[Invariant]bool{SameHistory: true} // this needs two worlds: see package simulation
+	seen := map[stage.Invariant]bool{SameHistory: true} // this needs two worlds: see package simulation
 	for _, e := range slices.Concat(
 		chargeExamples(), cancelExamples(), rowExamples(), declineExamples(), acknowledgmentExamples(), parkExamples(), restExamples(),
 		baselineExamples(), batchExamples(), laterExamples(),
@@ -565,7 +566,7 @@ func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 // the noted one is.
 func TestTheMoreSeriousViolationIsTheResult(t *testing.T) {
 	t.Parallel()
-	for later, want := range map[Invariant]Invariant{ChargedOnce: ChargedOnce, CheapDuplicate: BooksAgree} {
+	for later, want := range map[stage.Invariant]stage.Invariant{ChargedOnce: ChargedOnce, CheapDuplicate: BooksAgree} {
 		o := newScene(t, one(visa)).oracle
 		o.note(BooksAgree, "ORD-1", "noted")
 		o.fail(later, "ORD-1", "later")

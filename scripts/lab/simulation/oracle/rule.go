@@ -6,6 +6,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/stage"
 )
 
 // change is a row before and after a step. before is the zero Record if there was no row.
@@ -18,7 +19,7 @@ type change struct {
 
 // rule is what every change of a row must satisfy.
 type rule struct {
-	breaks   Invariant
+	breaks   stage.Invariant
 	says     string
 	protects string
 	holds    func(c *change) bool

@@ -10,6 +10,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/stage"
 )
 
 // The changes of a row that break no rule, by what makes them.
@@ -228,7 +229,7 @@ type nextCall struct {
 	name   string
 	call   Call
 	wrong  func(k *knowledge)
-	breaks Invariant
+	breaks stage.Invariant
 	says   string
 	right  func(k *knowledge, c *Call)
 }
@@ -305,7 +306,7 @@ func TestEachCallThatAWorkerMustNotMakeIsDetected(t *testing.T) {
 	for _, n := range nextCalls(base) {
 		t.Run(n.name, func(t *testing.T) {
 			t.Parallel()
-			try := func(right bool) *Violation {
+			try := func(right bool) *stage.Violation {
 				c, call := newScene(t, one(visa)), n.call
 				c.prepare(c.order(0))
 				c.oracle.Foreign(string(c.prepare(c.order(0))))

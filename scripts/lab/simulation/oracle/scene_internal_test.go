@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/lab/stage"
 )
 
 const (
@@ -243,6 +244,6 @@ func document(t *testing.T, path string) string {
 }
 
 // wants reports whether a violation is of the invariant and contains the text.
-func wants(got *Violation, i Invariant, text string) bool {
+func wants(got *stage.Violation, i stage.Invariant, text string) bool {
 	return got != nil && got.Invariant == i && strings.Contains(got.Detail, text)
 }

@@ -60,7 +60,7 @@ type Finding struct {
 	Case      world.Case
 	Tape      stage.Tape
 	Replay    string // the argument of --replay that shows it again
-	Violation oracle.Violation
+	Violation stage.Violation
 	History   stage.History
 	Seeded    bool // its world is random
 	After     int  // schedules of its search, or random worlds, until the first violation

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
@@ -48,8 +47,8 @@ func TestEveryOddityOfACaseHasAName(t *testing.T) {
 
 func TestAReportKeepsTheWorstFinding(t *testing.T) {
 	t.Parallel()
-	finding := func(i oracle.Invariant, tape ...byte) *report.Finding {
-		return &report.Finding{Tape: stage.Tape(tape), Violation: oracle.Violation{Invariant: i, Order: order.ID("ORD-1")}}
+	finding := func(i stage.Invariant, tape ...byte) *report.Finding {
+		return &report.Finding{Tape: stage.Tape(tape), Violation: stage.Violation{Invariant: i, Order: "ORD-1"}}
 	}
 	charged, simple := finding(oracle.ChargedOnce, 1, 1), finding(oracle.SettlesSoon, 1)
 	long := finding(oracle.ChargedAmount, 1, 1, 1)

@@ -8,14 +8,14 @@ import (
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/simulation"
-	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 // searchBaseline runs a baseline in random worlds until one breaks the invariant, or any
 // invariant if it is "".
-func searchBaseline(b baselines.Baseline, invariant oracle.Invariant, worlds int) report.Report {
+func searchBaseline(b baselines.Baseline, invariant stage.Invariant, worlds int) report.Report {
 	draw := simulation.Draw{
 		Seed: 1, Worlds: worlds, Only: invariant, Change: func(c *world.Case) { *c = baselineCase(b, *c) },
 	}

@@ -9,6 +9,7 @@ import (
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
 )
 
 func TestTheSimulationFindsADoubleChargeInEveryBaseline(t *testing.T) {
@@ -30,7 +31,7 @@ func TestTheShortestHistoryBreaksTheRequestedInvariant(t *testing.T) {
 	t.Parallel()
 	all := baselines.All()
 	at := slices.IndexFunc(all, func(b baselines.Baseline) bool { return b.Name == "message-id-before" })
-	for _, want := range []oracle.Invariant{oracle.ChargedOnce, oracle.EverythingEnds} {
+	for _, want := range []stage.Invariant{oracle.ChargedOnce, oracle.EverythingEnds} {
 		found := searchBaseline(all[at], want, 20_000).Worst
 		if found == nil || found.Violation.Invariant != want {
 			t.Fatalf("%s: got %v", want, found)

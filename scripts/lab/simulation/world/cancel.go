@@ -39,7 +39,7 @@ func (w *World) cancel(x *incident) {
 	if w.history.on {
 		w.addLine("operator", k.seen.Name, "cancels "+string(x.id)+" with "+k.seen.Name, "")
 	}
-	w.lab.coroutines.start(k)
+	k.start()
 	w.begin(k)
 }
 

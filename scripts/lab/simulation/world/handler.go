@@ -22,6 +22,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 // The settings of the deployed handler (functions/order).
@@ -41,7 +42,7 @@ type invocation struct {
 func (k *Worker) startHandler() {
 	k.handler = &invocation{worker: k, batch: k.newBatch(), counts: map[string]int{}}
 	k.task.run = func(k *Worker) { k.handler.run() }
-	k.startGoroutine()
+	k.routine = stage.StartGoroutine(func() { k.task.run(k) })
 }
 
 func (k *Worker) newBatch() *oracle.Batch {

@@ -7,6 +7,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 // choice is an option that a test takes once it is possible.
@@ -26,7 +27,7 @@ func (c choice) fits(w *World, o option) bool {
 
 // runTaking runs a world in which each choice is taken as soon as it is possible, after
 // the previous ones.
-func runTaking(c Case, all ...choice) (*World, *oracle.Violation) {
+func runTaking(c Case, all ...choice) (*World, *stage.Violation) {
 	return runChoosing(c, len(all), func(w *World, o option) bool {
 		if len(all) == 0 || !all[0].fits(w, o) {
 			return false

@@ -99,7 +99,7 @@ func (w *World) refresh(x *incident) {
 	if w.history.on {
 		w.addLine("operator", k.seen.Name, "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
 	}
-	w.lab.coroutines.start(k)
+	k.start()
 	w.begin(k)
 }
 

@@ -68,7 +68,7 @@ func (w *World) publish() {
 		what := fmt.Sprintf("delivers %d events from number %d on to publisher %s", len(batch), from+1, k.seen.Name)
 		w.addLine("stream", k.seen.Name, what, "")
 	}
-	w.lab.coroutines.start(k)
+	k.start()
 	w.begin(k)
 }
 

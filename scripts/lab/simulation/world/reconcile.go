@@ -7,6 +7,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 var _ order.Waiting = waiting{}
@@ -74,7 +75,7 @@ func (w *World) reconcile(at time.Time) {
 	if w.history.on {
 		w.addLine("schedule", k.seen.Name, "starts reconcile run "+k.seen.Name, "")
 	}
-	k.startGoroutine()
+	k.routine = stage.StartGoroutine(func() { k.task.run(k) })
 	w.begin(k)
 }
 

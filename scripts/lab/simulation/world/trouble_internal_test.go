@@ -30,7 +30,7 @@ func one(method string) Case {
 
 // runChoosing runs a world in which an option that fits is taken as often as given,
 // instead of the usual one.
-func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World, *oracle.Violation) {
+func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World, *stage.Violation) {
 	var w *World
 	w = NewLab().NewWorld(c, func(_ stage.Kind, _ int) int {
 		for i, o := range w.lab.options {

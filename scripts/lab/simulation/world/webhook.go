@@ -130,7 +130,7 @@ func (w *World) sendEvent(o option) {
 	}
 	h.sent++
 	h.sending++
-	w.lab.coroutines.start(k)
+	k.start()
 	w.begin(k)
 }
 

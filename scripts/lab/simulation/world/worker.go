@@ -3,7 +3,6 @@ package world
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 // Worker is one delivery, or another task that calls the product. It is a coroutine that
@@ -29,13 +29,12 @@ type Worker struct {
 	armed    bool        // the fault has not happened yet
 	clock    workerClock
 	received trace // all responses
+	routine  *stage.Coroutine
 	dead     bool
-
-	resume func() (oracle.Call, bool)
-	stop   func()
-	yield  func(oracle.Call) bool
-	exits  bool // a dead worker exits its goroutine, because its task starts goroutines
 }
+
+// start gives a worker a coroutine.
+func (k *Worker) start() { k.routine = k.world.lab.pool.Start(func() { k.task.run(k) }) }
 
 // task is what a worker does.
 type task struct {
@@ -81,7 +80,7 @@ func (w *World) newDelivery(m []sqstest.Message) *Worker {
 		k.startHandler()
 		return k
 	}
-	w.lab.coroutines.start(k)
+	k.start()
 	return k
 }
 
@@ -213,7 +212,11 @@ func (k *Worker) parked(m sqstest.Message, why order.Reason) {
 func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
 	w := k.world
 	k.clock.called = k.Now()
-	if k.dead || !k.yield(c) {
+	if !k.dead {
+		k.next = c
+		k.routine.Yield()
+	}
+	if k.dead {
 		k.die()
 	}
 	w.oracle.Calls(k.seen, c, k.clock.called)
@@ -270,13 +273,9 @@ func (k *Worker) withFault(c oracle.Call, do func() (response, error)) (response
 	return do()
 }
 
-// die ends the coroutine of a worker. The handler would recover from a panic.
 func (k *Worker) die() {
 	k.dead = true
-	if k.exits {
-		runtime.Goexit()
-	}
-	panic(killed{})
+	k.routine.Die()
 }
 
 // late is a request whose worker no longer waits for the response.
@@ -323,11 +322,9 @@ func (w *World) begin(k *Worker) {
 
 // resume lets a worker run to its next call, or to its end.
 func (w *World) resume(k *Worker) {
-	if next, alive := k.resume(); alive {
-		k.next = next
+	if w.lab.pool.Resume(k.routine) {
 		return
 	}
-	k.stop()
 	odd := k.seen.Old || k.clock.behind != 0
 	if len(k.messages) > 0 {
 		w.oracle.WorkerEnds(k.seen, numberOf(k.messages[0]), odd)

@@ -138,10 +138,10 @@ func (w *World) makeQueues() {
 
 // Run sends the case's messages and takes steps until nothing is left to do or an
 // invariant is broken. It returns the violation, or nil.
-func (w *World) Run() *oracle.Violation { return w.RunUntil(func() bool { return false }) }
+func (w *World) Run() *stage.Violation { return w.RunUntil(func() bool { return false }) }
 
 // RunUntil is Run, but it ends early if over returns true before a step.
-func (w *World) RunUntil(over func() bool) *oracle.Violation {
+func (w *World) RunUntil(over func() bool) *stage.Violation {
 	for i := range w.setup.Messages {
 		w.send(i)
 	}
@@ -166,7 +166,8 @@ func (w *World) RunUntil(over func() bool) *oracle.Violation {
 		w.history.markNoted(w.oracle, 0)
 	}
 	for _, k := range w.workers.alive {
-		k.stop()
+		k.dead = true
+		w.lab.pool.Resume(k.routine) // unwinds its stack
 	}
 	w.choices.trace.number(w.clock.now.UnixNano())
 	broken, noted := w.oracle.Conclude()
@@ -229,20 +230,20 @@ func (v view) Expired() int {
 // Lab has what the worlds of one goroutine share, to save time. It is not safe for
 // concurrent use.
 type Lab struct {
-	decoder    *sqs.Decoder
-	coroutines *coroutines
-	rules      oracle.Rules
-	numbers    []map[string]sqstest.Attribute // shared by all messages at a place
-	decoded    map[string]order.Order
-	options    []option
-	state      []byte
+	decoder *sqs.Decoder
+	pool    *stage.Pool
+	rules   oracle.Rules
+	numbers []map[string]sqstest.Attribute // shared by all messages at a place
+	decoded map[string]order.Order
+	options []option
+	state   []byte
 }
 
 // NewLab returns a lab.
 func NewLab() *Lab {
-	l := &Lab{decoder: sqs.NewDecoder(), decoded: map[string]order.Order{}, rules: oracle.NewRules()}
-	l.coroutines = newCoroutines(l)
-	return l
+	return &Lab{
+		decoder: sqs.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{}, rules: oracle.NewRules(),
+	}
 }
 
 // order returns the order of a body. It decodes each body once.

@@ -1,0 +1,178 @@
+package refunds
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/lab/stage"
+)
+
+// The faults of calls to Stripe alone.
+const (
+	diesSending  stage.Fault = "the worker dies, and the request is on its way"
+	unavailable  stage.Fault = "503"
+	failure      stage.Fault = "a 500 that is kept under the key"
+	failureAfter stage.Fault = "done, but a 500 that is kept under the key"
+)
+
+// call is what can happen to a call of one kind, and the error of a caller that gets no
+// answer.
+type call struct {
+	faults     []stage.Fault
+	changes    bool
+	unanswered error
+}
+
+var (
+	errConnection = errors.New("connection lost")
+	errEffect     = &order.PaymentError{Kind: order.KindUnknown, Err: errConnection}
+
+	load = call{[]stage.Fault{unavailable, stage.DiesBefore}, false, errConnection} // from the store
+	// read is of Stripe, effect of a charge: prepare, confirm, cancel.
+	read   = call{load.faults, false, &order.PaymentError{Kind: order.KindUnavailable, Err: errConnection}}
+	write  = call{[]stage.Fault{stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter}, true, errConnection}
+	effect = call{write.faults, true, errEffect}
+	create = call{createFaults, true, errEffect} // a refund
+
+	createFaults = []stage.Fault{
+		stage.Lost, stage.Unanswered, failure, failureAfter, stage.DiesBefore, stage.DiesAfter, diesSending, unavailable,
+	}
+)
+
+// do makes a call when the stage lets it, with the fault that the stage has chosen.
+func (a *actor) do(name string, c call, do func() error) (err error) {
+	next := stage.Call{Name: name, Faults: c.faults}
+	f := a.as.Do(next, func() {
+		a.dirty = a.dirty || c.changes
+		err = do()
+	})
+	if f != stage.None {
+		return c.unanswered
+	}
+	if !c.changes && c.unanswered != errConnection && err == nil {
+		a.answered = a.Now
+	}
+	return err
+}
+
+// create sends the request for a refund to the bank, which applies the fault.
+func (a *actor) create(name string, do func() error) error {
+	f := a.as.Await(stage.Call{Name: name, Faults: create.faults})
+	a.dirty = true
+	inject := map[stage.Fault]ordertest.Fault{
+		stage.Lost: ordertest.LosesRequest, diesSending: ordertest.LosesRequest,
+		stage.Unanswered: ordertest.LosesResponse, stage.DiesAfter: ordertest.LosesResponse,
+		unavailable: ordertest.ReturnsUnavailable, failure: ordertest.StoresFailure,
+		failureAfter: ordertest.StoresFailureAfterEffect,
+	}
+	if kind, ok := inject[f]; ok {
+		a.bank.Fail(refundtest.Create, kind)
+	}
+	if a.unknown && a.request != nil {
+		a.violated(Settles, a.request.OrderID(), "refund %s is unknown, and is requested again", a.request.ID())
+	}
+	waiting := a.bank.Late()
+	err := do()
+	if a.bank.Late() > waiting {
+		a.sendLate(waiting, f != failure, a.answered)
+	}
+	if f == stage.DiesAfter || f == diesSending {
+		a.as.Die()
+	}
+	if f != stage.Lost && f != stage.Unanswered {
+		a.answered = a.Now
+	}
+	return err
+}
+
+// refunds returns the ports of a Processor or a Refresher of this actor.
+func (a *actor) refunds() refundtest.Intercepted {
+	intercept := func(c refundtest.Call, do func() error) error {
+		switch c { //nolint:exhaustive // the others write
+		case refundtest.Read:
+			return a.do(string(c), read, func() error { a.unknown = a.isUnknown(a.request); return do() })
+		case refundtest.ReadRefund:
+			return a.do(string(c), read, do)
+		case refundtest.Create:
+			return a.create(string(c), do)
+		case refundtest.Mark, refundtest.Finish, refundtest.Release:
+			return a.do(string(c), write, func() error {
+				before, _ := a.item(*a.request)
+				err := do()
+				a.checkOwner(a, c, before)
+				return err
+			})
+		}
+		return a.do(string(c), write, do)
+	}
+	return refundtest.Intercepted{Claims: a.store, Provider: a.bank, Intercept: intercept}
+}
+
+// charges returns the ports of an order's Processor or Cancellation of this actor.
+func (a *actor) charges() ordertest.Intercepted {
+	intercept := func(c ordertest.Call, do func() error) error {
+		kind := write
+		switch c { //nolint:exhaustive // the others write
+		case ordertest.Read, ordertest.Find:
+			kind = read
+		case ordertest.Prepare, ordertest.Confirm:
+			kind = effect
+		}
+		return a.do(string(c), kind, do)
+	}
+	return ordertest.Intercepted{Claims: a.orders, Payments: a.intents, Intercept: intercept}
+}
+
+// records makes each call of a Refresher to the store a call of its actor.
+type records struct {
+	refund.Records
+
+	actor *actor
+}
+
+func (r records) Account(ctx context.Context, id order.ID) (a refund.Account, err error) {
+	err = r.actor.do("load account", load, func() error {
+		a, err = r.Records.Account(ctx, id)
+		return err
+	})
+	return a, err
+}
+
+func (r records) Apply(ctx context.Context, c refund.Change) error {
+	return r.actor.do("apply", write, func() error { return r.Records.Apply(ctx, c) })
+}
+
+// operator makes each call of a Cancellation to store and Stripe a call of its actor.
+type operator struct {
+	order.Records
+	order.Canceler
+
+	actor *actor
+}
+
+func (o operator) Load(ctx context.Context, id order.ID) (r order.Record, err error) {
+	err = o.actor.do("load order", load, func() error {
+		r, err = o.Records.Load(ctx, id)
+		return err
+	})
+	return r, err
+}
+
+func (o operator) Settle(ctx context.Context, r order.Record, outcome order.Outcome, at time.Time) error {
+	return o.actor.do("settle", write, func() error { return o.Records.Settle(ctx, r, outcome, at) })
+}
+
+func (o operator) CancelIntent(
+	ctx context.Context, id order.IntentID, k order.Key,
+) (i order.Intent, err error) {
+	err = o.actor.do("cancel intent", effect, func() error {
+		i, err = o.Canceler.CancelIntent(ctx, id, k)
+		return err
+	})
+	return i, err
+}
