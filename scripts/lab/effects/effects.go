@@ -124,19 +124,19 @@ func (t *task) add(s *stage.Stage) {
 	})
 }
 
-// The faults of calls that only read, and of those that write.
-var (
-	reads  = []stage.Fault{stage.Lost, stage.DiesBefore}
-	writes = []stage.Fault{stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter, refused}
-)
-
 const refused stage.Fault = "certainly not done"
 
 // write returns a call that writes.
-func write(name string) stage.Call { return stage.Call{Name: name, Faults: writes} }
+func write(name string) stage.Call {
+	return stage.Call{Name: name, Faults: []stage.Fault{
+		stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter, refused,
+	}}
+}
 
 // read returns a call that changes nothing.
-func read(name string) stage.Call { return stage.Call{Name: name, Faults: reads} }
+func read(name string) stage.Call {
+	return stage.Call{Name: name, Faults: []stage.Fault{stage.Lost, stage.DiesBefore}}
+}
 
 // answered makes a call. It returns an error if its caller gets no answer.
 func answered(a *stage.Actor, c stage.Call, do func() error) (err error) {

@@ -188,7 +188,10 @@ type receiptPorts struct {
 
 // Load implements receipt.Store.
 func (p receiptPorts) Load(ctx context.Context, id order.ID, k receipt.Key) (i receipt.Item, err error) {
-	err = answered(p.Actor, read("load"), func() (err error) { i, err = p.world.store.Load(ctx, id, k); return err })
+	err = answered(p.Actor, read("load"), func() (err error) {
+		i, err = p.world.store.Load(ctx, id, k)
+		return err
+	})
 	return i, err
 }
 

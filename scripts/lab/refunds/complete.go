@@ -22,7 +22,7 @@ func Every() []Complete {
 	late, declined := paid, paid
 	late.Late, declined.Late, declined.Declined = true, true, true
 	of := func(o Order, amounts ...int64) Case { // each under an id of its own
-		c := Case{Class: Worst, Complete: true, Orders: []Order{o}, Faults: createFaults}
+		c := Case{Class: Worst, Complete: true, Orders: []Order{o}, Faults: create.faults()}
 		for kind := range c.Trouble {
 			c.Trouble[kind] = true
 		}
@@ -65,6 +65,8 @@ func (c Complete) Search(ctx context.Context, most int) stage.Report {
 func SearchEvery(ctx context.Context, most int) []stage.Report {
 	cases := Every()
 	reports := make([]stage.Report, len(cases))
-	stage.Parallel(len(cases), stage.NewPool, func(_ *stage.Pool, i int) { reports[i] = cases[i].Search(ctx, most) })
+	stage.Parallel(len(cases), stage.NewPool, func(_ *stage.Pool, i int) {
+		reports[i] = cases[i].Search(ctx, most)
+	})
 	return reports
 }

@@ -68,7 +68,7 @@ func one[T any](w *World, all []T) T { //nolint:ireturn // T is concrete at ever
 // weight is how much more often than another deviation a call fails in random worlds. The
 // answer to a create matters most.
 func (w *World) weight(c stage.Call) int {
-	if !w.Complete && len(c.Faults) == len(createFaults) {
+	if !w.Complete && len(c.Faults) == len(create.faults()) {
 		return 5
 	}
 	return 1

@@ -30,7 +30,7 @@ func drawCase(r *rand.Rand, class Class) Case {
 	for kind := range c.Trouble {
 		c.Trouble[kind] = deviation(kind) == fails || !oneIn(r, 3)
 	}
-	for _, f := range createFaults { // it has all of them
+	for _, f := range create.faults() { // it has all of them
 		if oneIn(r, 2) {
 			c.Faults = append(c.Faults, f)
 		}

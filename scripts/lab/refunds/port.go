@@ -20,41 +20,56 @@ const (
 	failureAfter stage.Fault = "done, but a 500 that is kept under the key"
 )
 
-// call is what can happen to a call of one kind, and the error of a caller that gets no
-// answer.
-type call struct {
-	faults     []stage.Fault
-	changes    bool
-	unanswered error
-}
+// kind is what a call does.
+type kind int
 
-var (
-	errConnection = errors.New("connection lost")
-	errEffect     = &order.PaymentError{Kind: order.KindUnknown, Err: errConnection}
-
-	load = call{[]stage.Fault{unavailable, stage.DiesBefore}, false, errConnection} // from the store
-	// read is of Stripe, effect of a charge: prepare, confirm, cancel.
-	read   = call{load.faults, false, &order.PaymentError{Kind: order.KindUnavailable, Err: errConnection}}
-	write  = call{[]stage.Fault{stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter}, true, errConnection}
-	effect = call{write.faults, true, errEffect}
-	create = call{createFaults, true, errEffect} // a refund
-
-	createFaults = []stage.Fault{
-		stage.Lost, stage.Unanswered, failure, failureAfter, stage.DiesBefore, stage.DiesAfter, diesSending, unavailable,
-	}
+const (
+	write  kind = iota // to the store
+	load               // from the store
+	read               // from Stripe
+	create             // a refund
+	effect             // of the charge: prepare, confirm, cancel
 )
 
+// faults returns what can happen to a call of this kind.
+func (k kind) faults() []stage.Fault {
+	switch k {
+	case load, read:
+		return []stage.Fault{unavailable, stage.DiesBefore}
+	case create:
+		return []stage.Fault{
+			stage.Lost, stage.Unanswered, failure, failureAfter, stage.DiesBefore, stage.DiesAfter, diesSending,
+			unavailable,
+		}
+	case write, effect:
+	}
+	return []stage.Fault{stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter}
+}
+
+var errConnection = errors.New("connection lost")
+
+// unanswered returns the error of a caller that gets no answer.
+func (k kind) unanswered() error {
+	switch k {
+	case read:
+		return &order.PaymentError{Kind: order.KindUnavailable, Err: errConnection}
+	case effect, create:
+		return &order.PaymentError{Kind: order.KindUnknown, Err: errConnection}
+	case write, load:
+	}
+	return errConnection
+}
+
 // do makes a call when the stage lets it, with the fault that the stage has chosen.
-func (a *actor) do(name string, c call, do func() error) (err error) {
-	next := stage.Call{Name: name, Faults: c.faults}
-	f := a.as.Do(next, func() {
-		a.dirty = a.dirty || c.changes
+func (a *actor) do(name string, k kind, do func() error) (err error) {
+	f := a.as.Do(stage.Call{Name: name, Faults: k.faults()}, func() {
+		a.dirty = a.dirty || k == write || k == effect
 		err = do()
 	})
 	if f != stage.None {
-		return c.unanswered
+		return k.unanswered()
 	}
-	if !c.changes && c.unanswered != errConnection && err == nil {
+	if k == read && err == nil {
 		a.answered = a.Now
 	}
 	return err
@@ -62,7 +77,7 @@ func (a *actor) do(name string, c call, do func() error) (err error) {
 
 // create sends the request for a refund to the bank, which applies the fault.
 func (a *actor) create(name string, do func() error) error {
-	f := a.as.Await(stage.Call{Name: name, Faults: create.faults})
+	f := a.as.Await(stage.Call{Name: name, Faults: create.faults()})
 	a.dirty = true
 	inject := map[stage.Fault]ordertest.Fault{
 		stage.Lost: ordertest.LosesRequest, diesSending: ordertest.LosesRequest,

@@ -57,7 +57,9 @@ func (c Case) scenario(consume Consumer, setUp func(w *World)) stage.Scenario {
 }
 
 // run runs one world, and keeps its history in h if it is not nil.
-func (s Search) run(ctx context.Context, p *stage.Pool, c Case, choose stage.Choose, h *stage.History) (w *World) {
+func (s Search) run(
+	ctx context.Context, p *stage.Pool, c Case, choose stage.Choose, h *stage.History,
+) (w *World) {
 	c.scenario(s.Consume, func(set *World) { w = set }).Run(ctx, p, choose, h)
 	return w
 }

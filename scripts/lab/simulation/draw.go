@@ -158,7 +158,8 @@ func (d Draw) runOne(l *world.Lab, seed uint64, twice bool, r *report.Report) *r
 		second.Run()
 		if second.Trace() != w.Trace() {
 			broken = &stage.Violation{
-				Invariant: oracle.SameHistory, Order: string(w.Case().Messages[0].ID), Detail: "two runs of one seed differ",
+				Invariant: oracle.SameHistory, Order: string(w.Case().Messages[0].ID),
+				Detail: "two runs of one seed differ",
 			}
 		}
 	}

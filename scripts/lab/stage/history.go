@@ -41,9 +41,6 @@ func (s *Stage) Add(who, what, answer string) {
 	}
 }
 
-// Keeps reports whether a history is kept.
-func (s *Stage) Keeps() bool { return s.history != nil }
-
 // String returns a table for a terminal.
 func (h History) String() string {
 	t := h.table()

@@ -114,7 +114,7 @@ func Parallel[S any](n int, newState func() S, work func(s S, i int)) {
 
 // Shortest shrinks a case and a schedule while they break the same invariant. simpler
 // yields cases that lack something, each with a schedule.
-func Shortest[C any](
+func Shortest[C any]( //nolint:ireturn // C is a struct at every call
 	c C, t Tape, breaks func(C, Tape) bool, simpler func(C, Tape) func(yield func(C, Tape) bool),
 ) (C, Tape) {
 	shrink := func(c C, t Tape) Tape { return Shrink(t, func(t Tape) bool { return breaks(c, t) }) }

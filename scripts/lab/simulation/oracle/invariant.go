@@ -4,24 +4,26 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
+type invariant = stage.Invariant
+
 // The invariants that the oracle checks, most serious first. I13 is about logs.
 const (
-	ChargedOnce      stage.Invariant = "I1"  // at most one successful charge per order, ever
-	ChargedAmount    stage.Invariant = "I2"  // the charge has the claimed amount and currency
-	ConflictParked   stage.Invariant = "I9"  // same id, other content: not charged, parked, the first order untouched
-	NoFalseDecline   stage.Invariant = "I15" // no order shows "declined" if it was charged or only needs authentication
-	BooksAgree       stage.Invariant = "I4"  // at rest, table and ledger agree
-	AckedWhenDurable stage.Invariant = "I5"  // nothing is acknowledged before its outcome is durable
-	AsAllowed        stage.Invariant = "I7"  // only the transitions of the diagram
-	OneEventEach     stage.Invariant = "I8"  // one event per transition
-	NeighborsApart   stage.Invariant = "I10" // a poison message never delays or repeats its neighbors
-	AllAnswered      stage.Invariant = "I6"  // received = acknowledged + redelivered + parked
-	EverythingEnds   stage.Invariant = "I3"  // every message ends in a settled order, or is parked with a reason
-	NoneForgotten    stage.Invariant = "I17" // no order waits for ever: it gets its outcome, or is reported
-	PublishedInOrder stage.Invariant = "I16" // every transition is published, at least once and in order for each order
-	SettlesSoon      stage.Invariant = "I11" // without faults, everything settles within two deliveries and one lease
-	CheapDuplicate   stage.Invariant = "I12" // a duplicate of a settled order costs one store call and no Stripe call
-	SameHistory      stage.Invariant = "I14" // the same seed gives the same history
+	ChargedOnce      invariant = "I1"  // at most one successful charge per order, ever
+	ChargedAmount    invariant = "I2"  // the charge has the claimed amount and currency
+	ConflictParked   invariant = "I9"  // same id, other content: not charged, parked, the first order untouched
+	NoFalseDecline   invariant = "I15" // no order shows "declined" if it was charged or only needs authentication
+	BooksAgree       invariant = "I4"  // at rest, table and ledger agree
+	AckedWhenDurable invariant = "I5"  // nothing is acknowledged before its outcome is durable
+	AsAllowed        invariant = "I7"  // only the transitions of the diagram
+	OneEventEach     invariant = "I8"  // one event per transition
+	NeighborsApart   invariant = "I10" // a poison message never delays or repeats its neighbors
+	AllAnswered      invariant = "I6"  // received = acknowledged + redelivered + parked
+	EverythingEnds   invariant = "I3"  // every message ends in a settled order, or is parked with a reason
+	NoneForgotten    invariant = "I17" // no order waits for ever: it gets its outcome, or is reported
+	PublishedInOrder invariant = "I16" // every transition is published, at least once and in order for each order
+	SettlesSoon      invariant = "I11" // without faults, everything settles within two deliveries and one lease
+	CheapDuplicate   invariant = "I12" // a duplicate of a settled order costs one store call and no Stripe call
+	SameHistory      invariant = "I14" // the same seed gives the same history
 )
 
 // Invariants returns every invariant that a simulated world can break, most serious

@@ -242,7 +242,8 @@ type Lab struct {
 // NewLab returns a lab.
 func NewLab() *Lab {
 	return &Lab{
-		decoder: sqs.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{}, rules: oracle.NewRules(),
+		decoder: sqs.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{},
+		rules: oracle.NewRules(),
 	}
 }
 
