@@ -168,18 +168,19 @@ func namesIntent(param string) bool {
 // sent, such as a customer's name in place of an id.
 func (c call) describe(p parsed) error {
 	e := p.apiError
-	text := fmt.Sprintf("stripe: %d", p.status)
+	var text strings.Builder
+	fmt.Fprintf(&text, "stripe: %d", p.status)
 	for _, part := range []struct{ form, value string }{
 		{" %s", cmp.Or(string(e.Code), string(e.Type))}, {" (%s)", e.DeclineCode}, {", param %s", e.Param},
 	} {
 		if part.value != "" {
-			text += fmt.Sprintf(part.form, name(part.value))
+			fmt.Fprintf(&text, part.form, name(part.value))
 		}
 	}
 	if p.status == http.StatusForbidden {
-		text += fmt.Sprintf(" (a restricted key needs the permission %q)", c.permission())
+		fmt.Fprintf(&text, " (a restricted key needs the permission %q)", c.permission())
 	}
-	return errors.New(text)
+	return errors.New(text.String())
 }
 
 // name returns a code or a parameter's name. It withholds other text, because an error

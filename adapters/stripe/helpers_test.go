@@ -2,7 +2,6 @@ package stripe_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -38,14 +37,6 @@ func intentWithCharge(status, lastError, charge string) string {
 
 // errorJSON is an error response. rest are its fields beside the message.
 func errorJSON(rest string) string { return `{"error":{"message":"m","doc_url":"d",` + rest + `}}` }
-
-// errorWithMessage is an error response with a message.
-func errorWithMessage(tb testing.TB, message string) string {
-	tb.Helper()
-	text, err := json.Marshal(message)
-	must(tb, err)
-	return `{"error":{"type":"invalid_request_error","message":` + string(text) + `}}`
-}
 
 // errorWithIntent is an error response with an intent inside.
 func errorWithIntent(rest, intent string) string {
@@ -195,12 +186,6 @@ func newOrder(tb testing.TB, method string, changes ...func(*order.Draft)) order
 	o, err := order.New(draft)
 	must(tb, err)
 	return o
-}
-
-// payer changes the customer of an order. order.New accepts a name in place of Stripe's
-// id if it has the form of an id.
-func payer(customer string) func(*order.Draft) {
-	return func(d *order.Draft) { d.Payment.Customer = customer }
 }
 
 // total changes the total of an order, which has its currency in its id.

@@ -2,8 +2,9 @@
 // HTTP, receipts, and the last piece of an article. It runs the real intake.Intake,
 // order.Processor and receipt.Processor over the stores of their contract suites.
 //
-// The usual schedule runs one task after the other without a fault. A deviation is a fault
-// of one call, a call of another actor, or the start of a task beside a running one.
+// The usual schedule runs one task after the other without a fault. A deviation is a
+// fault of one call, a call of another actor, or the start of a task beside a running
+// one.
 package effects
 
 import (

@@ -1,6 +1,6 @@
 // Package refunds has the scenarios in which a refund might be made twice, lost or called
-// wrongly. It runs the real refund.Processor, refund.Refresher and order.Cancellation over
-// the stores and the bank of refundtest, which their contract suites test.
+// wrongly. It runs the real refund.Processor, refund.Refresher and order.Cancellation
+// over the stores and the bank of refundtest, which their contract suites test.
 //
 // Read case.go (what a world starts with), deviation.go (what may happen in it),
 // oracle.go (what must hold), world.go (how it runs), port.go (the calls of the product)

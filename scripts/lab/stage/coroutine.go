@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// Pool has idle coroutines. A new one would have to grow its stack again for each actor. A
-// pool is not safe for concurrent use.
+// Pool has idle coroutines. A new one would have to grow its stack again for each actor.
+// A pool is not safe for concurrent use.
 type Pool struct{ idle *idle }
 
 type idle struct{ all []*Coroutine }

@@ -1,7 +1,7 @@
-// Package stage runs small simulated worlds and searches them for a violation. A world has
-// a clock, actors and events that are still to come. An actor is a coroutine that stops
-// before each of its calls. At each step a schedule chooses what happens next: the usual
-// option, or a deviation such as a fault of the call.
+// Package stage runs small simulated worlds and searches them for a violation. A world
+// has a clock, actors and events that are still to come. An actor is a coroutine that
+// stops before each of its calls. At each step a schedule chooses what happens next: the
+// usual option, or a deviation such as a fault of the call.
 //
 // The package refuses to know what the actors do and what is correct: the scenarios that
 // run on it say that.
