@@ -2,8 +2,8 @@ locals {
   orders_table = coalesce(var.orders_table_name, "${local.prefix}-orders")
 }
 
-# docs/reference/row.md lists the attributes. infra/drift_test.go compares this table with
-# the one that the tests use.
+# docs/reference/row.md lists the attributes. scripts/infra/drift_test.go compares this table
+# with the one that the tests use.
 resource "aws_dynamodb_table" "orders" {
   name                        = local.orders_table
   billing_mode                = "PAY_PER_REQUEST"

@@ -75,6 +75,28 @@ func TestList(t *testing.T) {
 	}
 }
 
+// A reconcile run begins at a shard of the index that the time chooses. A list does not.
+func TestTwoListsHaveTheSameOrder(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	for _, id := range []order.ID{"ORD-1", "ORD-2", "ORD-3", "ORD-4", "ORD-5", "ORD-6"} {
+		process(t, d.store, d.payments, id, "pm_usBankAccount_processing")
+	}
+	first := ""
+	for minute := range 16 {
+		var out strings.Builder
+		sh := testShell(d.environ, "", &out)
+		sh.now = func() time.Time { return noon().Add(time.Duration(minute) * time.Minute) }
+		must(t, list{Status: []order.Status{order.Pending}}.Run(t.Context(), sh))
+		if first == "" {
+			first = out.String()
+		}
+		if diff := cmp.Diff(out.String(), first); diff != "" {
+			t.Errorf("after %d minutes (-got +first):\n%s", minute, diff)
+		}
+	}
+}
+
 func TestListStopsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
