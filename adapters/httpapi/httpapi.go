@@ -125,7 +125,7 @@ func withTimeToAnswer(ctx context.Context) (context.Context, context.CancelFunc)
 // is not logged.
 func (h *Handler) log(r *http.Request, c intake.Caller, a answer) {
 	level := slog.LevelInfo
-	if a.status >= http.StatusInternalServerError {
+	if a.result == resultUnavailable {
 		level = slog.LevelWarn
 	}
 	h.options.Log.LogAttrs(r.Context(), level, "intake",

@@ -195,6 +195,16 @@ func TestAPostIsAPutUnderTheIDOfCallerAndKey(t *testing.T) {
 	}
 }
 
+func TestAKeyHasUpTo255PrintableCharacters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, key := range []string{"!", "~", strings.Repeat("k", 255)} {
+		if got := w.do("POST", "/orders", "1", "Idempotency-Key: "+key); got.Status != http.StatusAccepted {
+			t.Errorf("key %q: got %+v, want 202", key, got)
+		}
+	}
+}
+
 func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 	t.Parallel()
 	const noKey = `"want a header Idempotency-Key of 1 to 255 printable characters without blanks"`
