@@ -158,6 +158,7 @@ func TestMoneyThatOthersGaveBackIsCountedOnceItIsPublished(t *testing.T) {
 	}{
 		"others gave money back":     {refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 998}, counted: true},
 		"the bank returned it":       {refund: order.RefundEvent{Status: order.RefundedOutside, Amount: -998}},
+		"nothing was given back":     {refund: order.RefundEvent{Status: order.RefundedOutside}},
 		"a refund of ours":           {refund: order.RefundEvent{ID: "R-1", Status: "succeeded", Amount: 998}},
 		"not an event of a refund":   {},
 		"the event is not published": {refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 998}, refused: true},

@@ -57,7 +57,9 @@ func TestInvalidEnvironments(t *testing.T) {
 		"PARALLEL_ORDERS=0":   "PARALLEL_ORDERS: want at least 1",
 		"ANSWER_TIME=0s":      "ANSWER_TIME: want more than 0",
 		"ORDER_BUDGET=15m":    "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no receipt would begin",
+		"ORDER_BUDGET=14m57s": "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no receipt would begin",
 		"FIRST_DELAY=16m":     "FIRST_DELAY: want more than 0 and at most 15m0s",
+		"FIRST_DELAY=0s":      "FIRST_DELAY: want more than 0 and at most 15m0s",
 		"STRIPE_SECRET_KEY=":  "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",
 		"RECEIPT_FROM=":       `RECEIPT_FROM: want the sender, such as "Shop <receipts@shop.example>", got empty`,
 		"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/receipts": "QUEUE_URL, DEAD_LETTER_QUEUE_URL: " +
@@ -74,6 +76,19 @@ func TestInvalidEnvironments(t *testing.T) {
 		}
 		if strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: the error shows a secret: %v", change, err)
+		}
+	}
+}
+
+func TestTheSmallestAndLargestValues(t *testing.T) {
+	t.Parallel()
+	for change, sendTime := range map[string]time.Duration{
+		"PARALLEL_ORDERS=1": 10 * time.Second, "FIRST_DELAY=15m": 10 * time.Second,
+		"ORDER_BUDGET=15s": 9 * time.Second, // the write has half of what the two calls leave
+	} {
+		c, err := config.Read[environment](complete(change))
+		if err != nil || c.sendTime() != sendTime {
+			t.Errorf("%s: got %v and %v to send, want no error and %v", change, err, c.sendTime(), sendTime)
 		}
 	}
 }

@@ -144,6 +144,29 @@ func TestAFailedIndexIsAnErrorOfTheFunction(t *testing.T) {
 	}
 }
 
+func TestARunWithOrdersThatFailedIsAnError(t *testing.T) {
+	t.Parallel()
+	failed := []order.FailedLook{{OrderID: "ORD-1", Err: errIndex}}
+	for claim, tt := range map[string]struct {
+		done  order.Reconciled
+		level string
+	}{
+		"none":                 {order.Reconciled{}, `"level":"INFO"`},
+		"one failed":           {order.Reconciled{Failed: failed}, `"level":"ERROR"`},
+		"one was not answered": {order.Reconciled{Unavailable: failed}, `"level":"ERROR"`},
+		"one of both":          {order.Reconciled{Failed: failed, Unavailable: failed}, `"level":"ERROR"`},
+	} {
+		var out bytes.Buffer
+		r := &run{log: slog.New(slog.NewJSONHandler(&out, nil)), meter: lambda.NewMeter(&out, "orderonce", nil, noon)}
+		r.report(t.Context(), tt.done, nil)
+		for line := range strings.Lines(out.String()) {
+			if strings.Contains(line, `"msg":"reconciled"`) && !strings.Contains(line, tt.level) {
+				t.Errorf("%s: got %s, want %s", claim, line, tt.level)
+			}
+		}
+	}
+}
+
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	valid := []string{
@@ -154,6 +177,7 @@ func TestEnvironment(t *testing.T) {
 		"SCOPE=test":        "",
 		"STRIPE_TIMEOUT=0s": "STRIPE_TIMEOUT: want more than 0",
 		"PARALLEL_ORDERS=0": "PARALLEL_ORDERS: want at least 1",
+		"PARALLEL_ORDERS=1": "",
 		"STOCK_HOLD=0s":     "STOCK_HOLD: want more than 0",
 		"STRIPE_RATE=0":     "STRIPE_RATE: want 1 to 1000 calls a second",
 		"STRIPE_RATE=1001":  "STRIPE_RATE: want 1 to 1000 calls a second",
