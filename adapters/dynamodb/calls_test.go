@@ -72,6 +72,7 @@ func (f fixture) bound(id order.ID) order.Claim {
 	f.Helper()
 	c := f.claimed(id)
 	f.must(f.Bind(f.Context(), c, prepared(), at(1)))
+	c.Intent = intent
 	return c
 }
 
@@ -318,7 +319,7 @@ func TestLoadIsConsistent(t *testing.T) {
 		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
 	}})
 	f.loaded("O1")
-	if _, err := (&dynamodb.Refunds{Store: f.Store}).Account(t.Context(), "O1"); err != nil {
+	if _, err := dynamodb.NewRefunds(f.Store).Account(t.Context(), "O1"); err != nil {
 		t.Errorf("account: got %v, want a consistent read", err)
 	}
 }

@@ -121,14 +121,13 @@ func TestClockSkewCostsOneRetry(t *testing.T) {
 			t.Parallel()
 			table := &pretendTable{respond: func(call int, _ *http.Request) *http.Response {
 				if call > 1 {
-					return respond(http.StatusOK, `{}`)
+					return stored(t, http.StatusOK, "", openRow())
 				}
 				r := respond(http.StatusBadRequest, refused)
 				r.Header.Set("Date", tt.date)
 				return r
 			}}
-			c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-			err := newStore(table).Release(t.Context(), c, order.ReasonUnavailable, at(1))
+			err := newStore(table).Release(t.Context(), openClaim(), order.ReasonUnavailable, at(1))
 			if calls := len(table.asked); (err != nil) != tt.fails || isDomain(err) || calls != tt.calls {
 				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t", calls, err, tt.calls, tt.fails)
 			}
@@ -145,8 +144,7 @@ func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {
 		"an empty list": `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[]}`,
 	} {
 		table := alwaysResponds(http.StatusBadRequest, body)
-		c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-		err := newStore(table).Finish(t.Context(), c, outcome(order.Paid), at(1))
+		err := newStore(table).Finish(t.Context(), openClaim(), outcome(order.Paid), at(1))
 		if calls := len(table.asked); err == nil || isDomain(err) || calls != 1 {
 			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
 		}

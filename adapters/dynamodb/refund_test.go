@@ -21,15 +21,15 @@ func TestRefunds(t *testing.T) {
 	h := dynamodbtest.Open(t)
 	refundtest.TestStore(t, func(*testing.T) (ordertest.Store, refundtest.Store) {
 		store := dynamodb.New(h.Config, h.Table)
-		return store, &dynamodb.Refunds{Store: store}
+		return store, dynamodb.NewRefunds(store)
 	})
 }
 
-// A new refund costs three calls and a duplicate one, beside the provider's.
+// A new refund costs four calls and a duplicate one, beside the provider's.
 func TestCallsOfARefund(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := &dynamodb.Refunds{Store: f.Store}
+	store := dynamodb.NewRefunds(f.Store)
 	f.settled("O1", order.Paid)
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
@@ -39,14 +39,14 @@ func TestCallsOfARefund(t *testing.T) {
 	c, err = store.Mark(t.Context(), c, 1, at(0))
 	f.must(err)
 	f.must(store.Finish(t.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
-	if diff := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); diff != "" {
 		t.Errorf("calls of a new refund (-want +got):\n%s", diff)
 	}
 	f.Proxy.Reset()
 	if _, err := store.Begin(t.Context(), r, lease("second")); err == nil {
 		t.Error("got no error for a duplicate, want one")
 	}
-	if diff := cmp.Diff(map[string]int{"UpdateItem": 1}, f.Proxy.Counts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"GetItem": 1}, f.Proxy.Counts()); diff != "" {
 		t.Errorf("calls of a duplicate (-want +got):\n%s", diff)
 	}
 	f.Proxy.Reset()
@@ -59,7 +59,7 @@ func TestCallsOfARefund(t *testing.T) {
 func TestTheEventOfARefund(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := &dynamodb.Refunds{Store: f.Store}
+	store := dynamodb.NewRefunds(f.Store)
 	f.settled("O1", order.Paid)
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
@@ -82,7 +82,7 @@ func TestTheEventOfARefund(t *testing.T) {
 func TestACorruptRefundIsRejected(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := &dynamodb.Refunds{Store: f.Store}
+	store := dynamodb.NewRefunds(f.Store)
 	refunded := func(damaged string, value types.AttributeValue) row {
 		made := row{
 			"amount": number(1000), "status": text("succeeded"), "fingerprint": text("v1:x"), "attempt": number(1),

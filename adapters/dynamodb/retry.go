@@ -8,8 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"orderonce/domain/order"
 )
 
 // The codes of a CancellationReason that this package handles (API reference,
@@ -92,17 +90,4 @@ func Refused(err error) (refusing Item, refused bool) {
 		return first.Item, aws.ToString(first.Code) == conditionFailed
 	}
 	return nil, false
-}
-
-// refusingOrder returns the record of the row that refused a write, order.ErrNotFound if
-// there is no row, or err if no condition failed.
-func refusingOrder(err error) (order.Record, error) {
-	refusing, refused := Refused(err)
-	switch {
-	case !refused:
-		return order.Record{}, err
-	case len(refusing) == 0:
-		return order.Record{}, order.ErrNotFound
-	}
-	return decodeOrder(refusing)
 }

@@ -143,8 +143,7 @@ func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T)
 				table := alwaysResponds(http.StatusServiceUnavailable, unavailable)
 				outage, store := table.respond, newStore(table)
 				release := func() error {
-					c := order.Claim{Order: ordertest.Order("O1"), Lease: lease("first")}
-					return store.Release(t.Context(), c, order.ReasonUnavailable, at(1))
+					return store.Release(t.Context(), openClaim(), order.ReasonUnavailable, at(1))
 				}
 				var err error
 				for range calls {
@@ -156,7 +155,7 @@ func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T)
 				if err == nil || isDomain(err) || !strings.Contains(err.Error(), "retry quota exceeded") {
 					t.Errorf("last error = %v, want a store error that says the retry quota is exceeded", err)
 				}
-				table.respond = func(int, *http.Request) *http.Response { return respond(http.StatusOK, `{}`) }
+				table.respond = func(int, *http.Request) *http.Response { return stored(t, http.StatusOK, "", openRow()) }
 				for range 5 {
 					if err := release(); err != nil {
 						t.Fatal(err)
@@ -217,26 +216,19 @@ func wire(item row) map[string]map[string]string {
 // one that holds one: it refuses although CheckClaim finds nothing wrong.
 func TestOlderFingerprint(t *testing.T) {
 	t.Parallel()
-	with := func(status int, kind string, item row) *http.Response {
-		body, err := json.Marshal(map[string]any{"__type": kind, "Item": wire(item), "Attributes": wire(item)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return respond(status, string(body))
-	}
 	free, taken := openRow(), openRow()
 	delete(free, "owner")
 	delete(free, "leaseUntil")
 	taken["owner"], taken["attempt"] = text("second"), number(2)
 	refused := func(int, *http.Request) *http.Response {
-		return with(http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free)
+		return stored(t, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free)
 	}
 
 	s := &pretendTable{respond: func(call int, r *http.Request) *http.Response {
 		if call == 1 {
 			return refused(call, r)
 		}
-		return with(http.StatusOK, "", taken)
+		return stored(t, http.StatusOK, "", taken)
 	}}
 	c, err := newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
 	if err != nil || c.Attempt != 2 || c.Intent != intent {
@@ -245,11 +237,26 @@ func TestOlderFingerprint(t *testing.T) {
 
 	s = &pretendTable{respond: refused}
 	_, err = newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
-	if err == nil || isDomain(err) || len(s.asked) != 2 {
-		t.Fatalf("refused twice: got %d calls and %v, want 2 and an error of the store", len(s.asked), err)
+	if !errors.Is(err, order.ErrStale) || len(s.asked) != 5 {
+		t.Fatalf("refused each time: got %d calls and %v, want 5 and an error of the store", len(s.asked), err)
 	}
-	want := `":fingerprint":{"S":"` + string(ordertest.Order("O1").Fingerprint()) + `"}`
-	if !strings.Contains(s.asked[1], want) {
-		t.Errorf("got second request %s, want one that expects the row's fingerprint", s.asked[1])
+	if want := `"ConditionExpression":"#status = :status0 AND seq = :seq0`; !strings.Contains(s.asked[1], want) {
+		t.Errorf("got second request %s, want one that expects the row that refused", s.asked[1])
 	}
+}
+
+// stored returns a response with an item: as written, or of the row that refuses.
+func stored(t *testing.T, status int, kind string, item row) *http.Response {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"__type": kind, "Item": wire(item), "Attributes": wire(item)})
+	if err != nil {
+		t.Error(err)
+	}
+	return respond(status, string(body))
+}
+
+// openClaim returns a claim on the order as Begin returns it.
+func openClaim() order.Claim {
+	r := order.Record{OrderID: "O1", Status: order.Open, Owner: "first", Attempt: 1}
+	return order.NewClaim(r, ordertest.Order("O1"), lease("first"))
 }

@@ -55,15 +55,6 @@ func shardOf(id order.ID) uint32 {
 	return h.Sum32() % shards
 }
 
-// dueAt returns when to recheck an order that changed to status s at the given time, and
-// holds these goods; zero if it waits for nothing.
-func dueAt(s order.Status, held order.Goods, at time.Time) time.Time {
-	if after, waits := (order.Record{Status: s, Stock: held}).RecheckAfter(); waits {
-		return at.Add(after)
-	}
-	return time.Time{}
-}
-
 // encodeEvent returns an event item of a record. Its type, amount, currency and trace are
 // for readers of the stream, who do not have the order item.
 func encodeEvent(r order.Record, e order.Event) row {
@@ -96,6 +87,15 @@ func addTexts(item row, texts map[string]string) {
 	}
 }
 
+// addTimes adds the times that are not zero.
+func addTimes(item row, times map[string]time.Time) {
+	for name, t := range times {
+		if !t.IsZero() {
+			item[name] = millis(t)
+		}
+	}
+}
+
 func decodeEvent(item row) (order.Event, error) {
 	d := decoder{item: item}
 	if e := d.event(); d.err == nil {
@@ -113,6 +113,34 @@ func (d *decoder) event() order.Event {
 			Amount: d.optionalNumber("refundAmount"),
 		},
 	}
+}
+
+// encodeOrder returns the attributes of the order item, or none for a missing record.
+func encodeOrder(r order.Record) row {
+	if r.Status == "" {
+		return nil
+	}
+	item := row{
+		"amount": number(r.Total.Amount), "currency": text(r.Total.Currency), "fingerprint": text(r.Fingerprint),
+		"status": text(r.Status), "attempt": number(r.Attempt), "seq": number(r.Seq),
+	}
+	addTexts(item, map[string]string{
+		"customerId": r.CustomerID, "owner": r.Owner, "intentId": string(r.Intent),
+		"lostIntentId": string(r.Suspect), "stripeMode": string(r.Mode), "failure": r.Failure,
+		"lastError": r.LastError, "disputeId": string(r.Dispute.ID), "disputeStatus": string(r.Dispute.Status),
+		"traceparent": string(r.Trace),
+	})
+	addTimes(item, map[string]time.Time{
+		"leaseUntil": r.Until, "parkedAt": r.ParkedAt, "disputedAt": r.Dispute.CreatedAt,
+		"createdAt": r.CreatedAt, "updatedAt": r.UpdatedAt, "dueAt": r.DueAt,
+	})
+	if !r.DueAt.IsZero() {
+		item["openShard"] = number(shardOf(r.OrderID))
+	}
+	if len(r.Stock) > 0 {
+		item["stock"] = encodeGoods(r.Stock)
+	}
+	return item
 }
 
 // decodeOrder decodes an order item. It returns ErrCorrupt for an item that a Store

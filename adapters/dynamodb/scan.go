@@ -115,9 +115,8 @@ func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
 	if seq == r.Seq {
 		return nil
 	}
-	_, err = s.update(ctx, id, "seq = :seq", "SET seq = :next", row{":seq": number(r.Seq), ":next": number(seq)})
-	if _, refused := Refused(err); refused {
-		err = order.ErrStale
-	}
+	raised := r
+	raised.Seq, raised.Events = seq, nil
+	_, err = s.Save(ctx, r, raised)
 	return wrap("raise seq of", id, err)
 }

@@ -25,7 +25,7 @@ func TestAPageWithoutOrdersIsNotTheLast(t *testing.T) {
 		return respond(http.StatusOK, `{"Items":[]}`)
 	}})
 	var next []string
-	for page, err := range (&dynamodb.Refunds{Store: s}).Scan(t.Context(), "") {
+	for page, err := range dynamodb.NewRefunds(s).Scan(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestAPageWithoutOrdersIsNotTheLast(t *testing.T) {
 func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := &dynamodb.Refunds{Store: f.Store}
+	store := dynamodb.NewRefunds(f.Store)
 	want := map[order.ID]order.Status{}
 	for n := range 5 { // 350 KB each: DynamoDB reads at most 1 MB in a call
 		id := order.ID(fmt.Sprintf("ORD-%d", n))
@@ -91,7 +91,7 @@ func TestScanReportsARowThatItCannotRead(t *testing.T) {
 	f.settled("O1", order.Paid)
 	f.put(row{"orderId": text("O2"), "sk": text("order"), "status": text("paid")})
 	rows := map[order.ID]error{}
-	for page, err := range (&dynamodb.Refunds{Store: f.Store}).Scan(t.Context(), "") {
+	for page, err := range dynamodb.NewRefunds(f.Store).Scan(t.Context(), "") {
 		f.must(err)
 		for _, r := range page.Rows {
 			rows[r.OrderID] = r.Err

@@ -15,16 +15,12 @@ import (
 // The conditions and updates of stock. An order's row holds its goods in the attribute
 // stock until their effect, so each effect happens once.
 const (
-	mayHold   = claimed + " AND attribute_not_exists(stock)"
-	hold      = "SET stock = :stock, updatedAt = :now"
-	holds     = " AND stock = :stock"
-	holdsNone = " AND attribute_not_exists(stock)"
-	enough    = "available >= :n"
-	reserve   = "SET available = available - :n, reserved = reserved + :n"
-	reserved  = "reserved >= :n"
-	sell      = "SET reserved = reserved - :n, sold = sold + :n"
-	free      = "SET reserved = reserved - :n, available = available + :n"
-	addStock  = "SET available = if_not_exists(available, :zero) + :n, reserved = if_not_exists(reserved, :zero)," +
+	enough   = "available >= :n"
+	reserve  = "SET available = available - :n, reserved = reserved + :n"
+	reserved = "reserved >= :n"
+	sell     = "SET reserved = reserved - :n, sold = sold + :n"
+	free     = "SET reserved = reserved - :n, available = available + :n"
+	addStock = "SET available = if_not_exists(available, :zero) + :n, reserved = if_not_exists(reserved, :zero)," +
 		" sold = if_not_exists(sold, :zero)"
 )
 
@@ -32,135 +28,23 @@ const (
 // table, and the writes that settle the order sell or release them. The table's partition
 // key is sku. Every program that settles orders must use the same table.
 //
-// Begin of a new order is one TransactWriteItems. A takeover of an order without goods
-// costs a second and a third call.
+// Begin of a new order is one TransactWriteItems.
 func (s *Store) WithStock(table string) *Store {
 	with := *s
 	with.stock = table
-	return &with
-}
-
-var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")
-
-// beginWithStock claims the order and reserves its goods, in one transaction if the order
-// is new. A row that exists, or an article that is short, leads to the ordinary claim.
-func (s *Store) beginWithStock(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	goods := o.Goods()
-	if len(goods) > order.MaxArticles {
-		c, err := s.begin(ctx, o, l)
-		return short(c, missing{sku: order.TooManyArticles}), err
-	}
-	r, missed, err := s.beginNew(ctx, o, l, goods)
-	if err != nil || r.Owner == l.Owner && r.Stock != nil {
-		return order.NewClaim(r, o, l), err
-	}
-	c, err := s.begin(ctx, o, l)
-	switch {
-	case err != nil || c.Stock != nil:
-		return c, err
-	case missed.sku != "":
-		return short(c, missed), nil
-	}
-	return s.hold(ctx, c, goods)
-}
-
-// missing is an article that is short; the zero value is none.
-type missing struct {
-	sku      string
-	unlisted bool // the stock table has no such item
-}
-
-// short returns the claim with the article that is short, unless it holds its goods.
-func short(c order.Claim, m missing) order.Claim {
-	if c.Stock == nil {
-		c.Short, c.Unlisted = m.sku, m.unlisted
-	}
-	return c
-}
-
-// beginNew writes a new order's row and reserves its goods. It returns the row that
-// refused it, if there is one, with the error of order.CheckClaim, or the article that
-// was short.
-func (s *Store) beginNew(
-	ctx context.Context, o order.Order, l order.Lease, goods order.Goods,
-) (r order.Record, missed missing, err error) {
-	set, values := beginUpdate(o, l, o.Fingerprint())
-	values[":stock"] = encodeGoods(goods)
-	err = s.transactRow(ctx, &types.Update{
-		ConditionExpression: aws.String(absent), UpdateExpression: aws.String(set + ", stock = :stock"),
-		ExpressionAttributeValues: values,
-	}, o.ID(), s.stockUpdates(goods, enough, reserve)...)
-	if err == nil {
-		return order.Record{
-			OrderID: o.ID(), Fingerprint: o.Fingerprint(), Status: order.Open, Owner: l.Owner, Attempt: 1,
-			Stock: goods, CreatedAt: l.From, Trace: l.Trace,
-		}, missing{}, nil
-	}
-	if missed := refusedArticle(err, goods, 1); missed.sku != "" {
-		return order.Record{}, missed, nil
-	}
-	r, err = refusingOrder(err)
-	if err == nil {
-		err = order.CheckClaim(r, o, l)
-	}
-	return r, missing{}, err
-}
-
-// hold reserves the goods of a claimed order that holds none. If the response to its own
-// write was lost, the row that refuses the second one holds them.
-func (s *Store) hold(ctx context.Context, c order.Claim, goods order.Goods) (order.Claim, error) {
-	err := s.transactRow(ctx, &types.Update{
-		ConditionExpression: aws.String(mayHold), UpdateExpression: aws.String(hold),
-		ExpressionAttributeValues: row{
-			":owner": text(c.Lease.Owner), ":open": text(order.Open), ":stock": encodeGoods(goods),
-			":now": millis(c.Lease.From),
-		},
-	}, c.Order.ID(), s.stockUpdates(goods, enough, reserve)...)
-	if err == nil {
-		c.Stock = goods
-		return c, nil
-	}
-	if missed := refusedArticle(err, goods, 1); missed.sku != "" {
-		return short(c, missed), nil
-	}
-	r, err := refusingOrder(err)
-	if err == nil && (r.Owner != c.Lease.Owner || r.Stock == nil) {
-		err = errConcurrent
-	}
-	return order.NewClaim(r, c.Order, c.Lease), err
-}
-
-// stockEffects adds the effect of a transition to the update of its row and returns the
-// updates of the stock. It changes nothing in a store without stock.
-func (s *Store) stockEffects(
-	u *types.Update, r order.Record, e order.Event,
-) ([]types.TransactWriteItem, error) {
-	switch {
-	case s.stock == "" && len(r.Stock) > 0:
-		return nil, errNoStockTable
-	case s.stock == "":
-		return nil, nil
-	case len(r.Stock) == 0:
-		u.ConditionExpression = aws.String(*u.ConditionExpression + holdsNone)
-		return nil, nil
-	}
-	u.ConditionExpression = aws.String(*u.ConditionExpression + holds)
-	u.ExpressionAttributeValues[":stock"] = encodeGoods(r.Stock)
-	update := sell
-	switch order.StockEffectOf(e.To, e.Intent) {
-	case order.StockKept:
-		return nil, nil
-	case order.StockReleased:
-		update = free
-	case order.StockSold:
-	}
-	u.UpdateExpression = aws.String(*u.UpdateExpression + ", stock") // it ends with REMOVE
-	return s.stockUpdates(r.Stock, reserved, update), nil
+	return of(with)
 }
 
 // stockUpdates returns one conditional update for each article, in the order of SKUs.
-func (s *Store) stockUpdates(goods order.Goods, condition, update string) []types.TransactWriteItem {
-	var all []types.TransactWriteItem
+func (s *Store) stockUpdates(goods order.Goods, effect order.StockEffect) (all []types.TransactWriteItem) {
+	condition, update := reserved, free
+	switch effect {
+	case order.StockReserved:
+		condition, update = enough, reserve
+	case order.StockSold:
+		update = sell
+	case order.StockReleased, order.StockKept:
+	}
 	for _, sku := range goods.SKUs() {
 		all = append(all, types.TransactWriteItem{Update: &types.Update{
 			TableName: &s.stock, Key: row{"sku": text(sku)},
@@ -172,34 +56,29 @@ func (s *Store) stockUpdates(goods order.Goods, condition, update string) []type
 	return all
 }
 
-// refusedArticle returns the first article whose condition failed, or none if the row has
-// a reason of its own. The updates of stockUpdates start at index first of the
-// transaction.
+// stockError returns a *order.ShortError for the first article that could not be reserved,
+// and order.ErrCorrupt for one of which fewer pieces are reserved than the order holds:
+// only an edit or a deletion of its item can have caused that. Any other error is returned
+// as it is. The updates of the stock start at index first of the transaction.
 //
 // If the row is held by another transaction of the same order, an article may show the
 // effect of that one already, so its refusal proves nothing.
-func refusedArticle(err error, goods order.Goods, first int) missing {
+func stockError(err error, goods order.Goods, effect order.StockEffect, first int) error {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || len(canceled.CancellationReasons) == 0 ||
+	if !ok || len(canceled.CancellationReasons) < first+len(goods) ||
 		aws.ToString(canceled.CancellationReasons[0].Code) != noReason {
-		return missing{}
+		return err
 	}
 	for i, sku := range goods.SKUs() {
-		if at := first + i; at < len(canceled.CancellationReasons) {
-			if why := canceled.CancellationReasons[at]; aws.ToString(why.Code) == conditionFailed {
-				return missing{sku, len(why.Item) == 0}
-			}
+		why := canceled.CancellationReasons[first+i]
+		switch {
+		case aws.ToString(why.Code) != conditionFailed:
+		case effect == order.StockReserved:
+			return &order.ShortError{SKU: sku, Unlisted: len(why.Item) == 0}
+		default:
+			return fmt.Errorf("%w: stock of %q: fewer pieces are reserved than the %d that the order holds",
+				order.ErrCorrupt, sku, goods[sku])
 		}
-	}
-	return missing{}
-}
-
-// stockError reports an article of which fewer pieces are reserved than the order holds.
-// Only an edit or a deletion of its item can have caused that.
-func stockError(err error, goods order.Goods) error {
-	if sku := refusedArticle(err, goods, 2).sku; sku != "" {
-		return fmt.Errorf("%w: stock of %q: fewer pieces are reserved than the %d that the order holds",
-			order.ErrCorrupt, sku, goods[sku])
 	}
 	return err
 }

@@ -56,18 +56,3 @@ func (s *Store) dueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[
 		}
 	}
 }
-
-// Postpone implements order.Waiting with one UpdateItem.
-func (s *Store) Postpone(ctx context.Context, r order.Record, due time.Time) error {
-	change, values := "REMOVE openShard, dueAt", row{
-		":status": text(r.Status), ":seq": number(r.Seq), ":was": millis(r.DueAt),
-	}
-	if !due.IsZero() {
-		change, values[":due"] = "SET dueAt = :due", millis(due)
-	}
-	_, err := s.update(ctx, r.OrderID, "#status = :status AND seq = :seq AND dueAt = :was", change, values)
-	if _, refused := Refused(err); refused {
-		err = order.ErrStale
-	}
-	return wrap("postpone", r.OrderID, err)
-}

@@ -95,7 +95,7 @@ func TestDueBeginsAtAnotherShard(t *testing.T) {
 func TestAPostponeThatFailsIsNotStale(t *testing.T) {
 	t.Parallel()
 	s := newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))
-	if err := s.Postpone(t.Context(), order.Record{OrderID: "ORD-1"}, time.UnixMilli(1)); err == nil || errors.Is(err, order.ErrStale) {
+	if err := s.Postpone(t.Context(), order.Record{OrderID: "ORD-1", Status: order.Open}, time.UnixMilli(1)); err == nil || errors.Is(err, order.ErrStale) {
 		t.Errorf("got %v, want another error", err)
 	}
 }

@@ -3,7 +3,6 @@ package order
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -63,10 +62,8 @@ type DisputeRecords interface {
 
 // Disputed returns the record as RecordDispute leaves it, with the event of the dispute.
 func Disputed(r Record, d Dispute, at time.Time) Record {
-	r.Seq++
-	e := Event{Seq: r.Seq, From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: at}
-	r.Events = slices.Concat(r.Events, []Event{e})
-	r.Dispute = d
+	r = r.with(Event{From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: at})
+	r.Dispute, r.UpdatedAt = d, at
 	return r
 }
 

@@ -3,7 +3,6 @@ package order
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -34,6 +33,8 @@ type Claim struct {
 	Stock     Goods     // that the order holds; nil if it holds none
 	Short     string    // the SKU that could not be reserved, or TooManyArticles; "" if none is
 	Unlisted  bool      // the store has no article Short
+
+	record Record // as Begin left it
 }
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.
@@ -44,7 +45,7 @@ func NewClaim(r Record, o Order, l Lease) Claim {
 	o.fingerprint = r.Fingerprint
 	return Claim{
 		Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt, Trace: r.Trace,
-		Stock: r.Stock, Suspect: r.Suspect,
+		Stock: r.Stock, Suspect: r.Suspect, record: r,
 	}
 }
 
@@ -119,16 +120,6 @@ func CheckClaim(r Record, o Order, l Lease) error {
 		return &InProgressError{Until: r.Until}
 	}
 	return nil
-}
-
-// Reopened returns a refused record as Begin leaves it for the owner of l: open, with the
-// event of that transition.
-func Reopened(r Record, l Lease) Record {
-	r.Seq++
-	e := Event{Seq: r.Seq, From: Refused, To: Open, Intent: r.Intent, At: l.From}
-	r.Events = slices.Concat(r.Events, []Event{e})
-	r.Status, r.Failure = Open, ""
-	return r
 }
 
 // Held reports whether a lease until then is running at now. A lease that ends later than

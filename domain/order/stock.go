@@ -65,6 +65,7 @@ const (
 	StockKept     StockEffect = "kept"     // the order may still be paid
 	StockSold     StockEffect = "sold"     // from Reserved to Sold
 	StockReleased StockEffect = "released" // from Reserved to Available
+	StockReserved StockEffect = "reserved" // from Available to Reserved
 )
 
 // StockEffectOf returns the effect of a transition to this status with this intent. An
@@ -85,13 +86,26 @@ func StockEffectOf(to Status, bound IntentID) StockEffect {
 	return StockKept
 }
 
-// After returns the stock after an effect on n reserved pieces.
+// StockChange returns the goods that a write of after in place of before moves, and how.
+func StockChange(before, after Record) (Goods, StockEffect) {
+	switch {
+	case len(before.Stock) == 0 && len(after.Stock) > 0:
+		return after.Stock, StockReserved
+	case len(before.Stock) > 0 && len(after.Stock) == 0:
+		return before.Stock, StockEffectOf(after.Status, after.Intent)
+	}
+	return nil, StockKept
+}
+
+// After returns the stock after an effect on n pieces.
 func (s Stock) After(e StockEffect, n int64) Stock {
 	switch e {
 	case StockSold:
 		s.Reserved, s.Sold = s.Reserved-n, s.Sold+n
 	case StockReleased:
 		s.Reserved, s.Available = s.Reserved-n, s.Available+n
+	case StockReserved:
+		s.Available, s.Reserved = s.Available-n, s.Reserved+n
 	case StockKept:
 	}
 	return s

@@ -20,6 +20,8 @@ type Account struct {
 	Trace   order.Trace
 	Items   []Item // by id
 	Outside int64  // given back by others, such as in the provider's Dashboard
+	// UpdatedAt and Due are those of the order's record. Due is when to look at its refunds.
+	UpdatedAt, Due time.Time
 }
 
 // Item is one refund of an order.
@@ -111,7 +113,16 @@ func (a Account) counted() Account {
 	return a
 }
 
-// Change is one change of an account and its event. The store writes both or neither.
+// recorded returns the account with the number of one more event, and with the time of
+// the next look.
+func (a Account) recorded(at time.Time) Account {
+	a.Seq++
+	a.UpdatedAt, a.Due = at, a.DueAt()
+	return a
+}
+
+// Change is one change of an account and its event, which has no seq if the change has
+// none. The store writes both or neither.
 type Change struct {
 	Before, After Account
 	Event         order.Event
@@ -131,14 +142,14 @@ func (c Change) Rebase(a Account) (Change, error) {
 	if about {
 		c.After = c.After.with(i)
 	}
+	c.After.Due = c.After.DueAt()
 	return c, nil
 }
 
 // changed returns the change of one item to its new status.
 func changed(a Account, i Item, at time.Time) Change {
 	i.UpdatedAt = at
-	after := a.with(i)
-	after.Seq++
+	after := a.with(i).recorded(at)
 	return Change{Before: a, After: after, Event: order.Event{
 		Seq: after.Seq, From: a.Status, To: after.Status, Intent: a.Intent, Failure: i.Failure, At: at,
 		Refund: order.RefundEvent{ID: string(i.ID), Status: string(i.Status), Amount: i.Amount},

@@ -221,5 +221,10 @@ func Begun(a Account, r Request, l order.Lease) Account {
 		i.Attempt++
 	}
 	i.Owner, i.Until, i.UpdatedAt = l.Owner, l.Until, l.From
-	return a.with(i)
+	a = a.with(i)
+	a.UpdatedAt = l.From
+	if !known {
+		a.Due = a.DueAt()
+	}
+	return a
 }

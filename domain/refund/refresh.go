@@ -125,8 +125,7 @@ func adopted(a Account, r Refund, at time.Time) Change {
 func outside(a Account, total int64, at time.Time) Change {
 	after := a
 	after.Outside = total
-	after = after.counted()
-	after.Seq++
+	after = after.counted().recorded(at)
 	return Change{Before: a, After: after, Event: order.Event{
 		Seq: after.Seq, From: a.Status, To: after.Status, Intent: a.Intent, At: at,
 		Refund: order.RefundEvent{Status: order.RefundedOutside, Amount: total - a.Outside},

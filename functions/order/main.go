@@ -45,7 +45,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	orders := sqs.Orders{
 		Decode:  sqs.NewDecoder().DecodeJob,
 		Process: newProcess(c, store, store, stripe.New(options)), NoteParked: store.Park,
-		Refund: newRefunds(c, &dynamodb.Refunds{Store: store}, stripe.NewRefunds(options)).Process,
+		Refund: newRefunds(c, dynamodb.NewRefunds(store), stripe.NewRefunds(options)).Process,
 	}
 	return &sqs.Handler{
 		Decode: orders.Task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),

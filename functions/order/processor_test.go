@@ -85,7 +85,7 @@ func TestRefundsAreWired(t *testing.T) {
 	}
 	want := []string{
 		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders",
-		"DynamoDB_20120810.UpdateItem orders", "DynamoDB_20120810.UpdateItem orders", // begin and release
+		"DynamoDB_20120810.GetItem orders", "DynamoDB_20120810.UpdateItem orders", // begin and release
 		"GET /v1/payment_intents/pi_1 Bearer sk_test_canary ",
 	}
 	if diff := cmp.Diff(c.calls(), want); diff != "" {

@@ -120,6 +120,8 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch target {
 	case "DynamoDB_20120810.UpdateItem":
 		answer = stdcmp.Or(c.row, claimed())
+	case "DynamoDB_20120810.GetItem":
+		answer = strings.Replace(c.row, "Attributes", "Item", 1)
 	case "AmazonSQS.ChangeMessageVisibilityBatch":
 		answer = "{}"
 	case "AmazonSQS.GetQueueAttributes":

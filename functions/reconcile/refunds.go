@@ -23,7 +23,7 @@ type refunds struct {
 
 func newRefunds(scope order.Scope, store *dynamodb.Store, o stripe.Options) refund.Refresher {
 	return refund.Refresher{
-		Records: &dynamodb.Refunds{Store: store}, Provider: stripe.NewRefunds(o), Scope: scope, Now: time.Now,
+		Records: dynamodb.NewRefunds(store), Provider: stripe.NewRefunds(o), Scope: scope, Now: time.Now,
 	}
 }
 

@@ -187,7 +187,7 @@ func (s *shop) refund(id order.ID) string {
 	s.must(err)
 	o := s.options()
 	p := refund.Processor{
-		Claims: &dynamodb.Refunds{Store: s.store("")}, Provider: stripe.NewRefunds(o), Scope: "test", Now: o.Now,
+		Claims: dynamodb.NewRefunds(s.store("")), Provider: stripe.NewRefunds(o), Scope: "test", Now: o.Now,
 	}
 	l := order.Lease{Owner: "refunds", From: s.began, Until: s.began.Add(time.Minute)}
 	if got := p.Process(s.Context(), r, l); got.Verdict != order.Done {
@@ -230,7 +230,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 		"paid": order.Paid, "pending": order.Pending, "refunded": order.PartiallyRefunded, "declined": order.Declined,
 		"holds": order.Canceled,
 	})
-	account, err := (&dynamodb.Refunds{Store: s.store("")}).Account(t.Context(), "refunded")
+	account, err := dynamodb.NewRefunds(s.store("")).Account(t.Context(), "refunded")
 	s.must(err)
 	if i, _ := account.Item("R-1"); i.Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", i)

@@ -20,7 +20,7 @@ func newFollower(
 	}
 	return &refund.Follower{
 		Orders: orders.Follow, Refresher: refund.Refresher{
-			Records: &dynamodb.Refunds{Store: store}, Provider: refunds, Scope: scope, Now: time.Now,
+			Records: dynamodb.NewRefunds(store), Provider: refunds, Scope: scope, Now: time.Now,
 		},
 	}
 }

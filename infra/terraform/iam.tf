@@ -45,7 +45,7 @@ resource "aws_iam_role_policy" "order" {
         {
           Sid      = "WriteOrders"
           Effect   = "Allow"
-          Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem"]
+          Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:GetItem"]
           Resource = aws_dynamodb_table.orders.arn
         },
         {

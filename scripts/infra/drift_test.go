@@ -811,8 +811,8 @@ func TestTheRolesMayUseAKeyBeforeAnythingIsEncryptedWithIt(t *testing.T) {
 func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 	t.Parallel()
 	users := map[string][]string{ // action, and what in a function's code needs it
-		"dynamodb:GetItem":    {"refund.Refresher{", "dynamodb.NewReceipts("},
-		"dynamodb:Query":      {"order.Follower{", "order.Cancellation{", "dynamodb.Registrations{"},
+		"dynamodb:GetItem":    {"refund.Refresher{", "refund.Processor{", "dynamodb.NewReceipts("},
+		"dynamodb:Query":      {"order.Processor{", "order.Follower{", "order.Cancellation{", "dynamodb.Registrations{"},
 		"dynamodb:UpdateItem": {"order.Processor{", "order.Follower{", "dynamodb.Registrations{"},
 		"dynamodb:PutItem":    {"dynamodb.New(", "dynamodb.NewReceipts("}, // part of TransactWriteItems
 		"dynamodb:Scan":       {".Scan("},                                 // of scripts/orders alone

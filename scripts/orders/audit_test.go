@@ -296,7 +296,7 @@ func (w town) falsify(backups map[order.ID][]map[string]types.AttributeValue) {
 	w.erase("OLDER-BOUND", "event")
 	w.edit("OLDER-BOUND", map[string]any{"status": "open", "seq": 0})
 
-	refunds := &dynamodb.Refunds{Store: w.store}
+	refunds := dynamodb.NewRefunds(w.store)
 	ours := w.items("REFUND-OURS")
 	w.give(refunds, "REFUND-OURS")
 	w.older("REFUND-OURS", ours, false)

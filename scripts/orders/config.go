@@ -50,7 +50,7 @@ type stockConfig struct {
 }
 
 func (c tableConfig) refunds(cfg aws.Config) *dynamodb.Refunds {
-	return &dynamodb.Refunds{Store: c.store(cfg)}
+	return dynamodb.NewRefunds(c.store(cfg))
 }
 
 // stripeConfig is the environment of the commands that read PaymentIntents.

@@ -128,7 +128,7 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	r, err := refund.New(refund.Draft{OrderID: "REFUNDED", RefundID: "R-1", Amount: 100, Reason: "duplicate"})
 	must(t, err)
 	p := refund.Processor{
-		Claims: &dynamodb.Refunds{Store: d.store}, Scope: scope, Now: time.Now,
+		Claims: dynamodb.NewRefunds(d.store), Scope: scope, Now: time.Now,
 		Provider: stripe.NewRefunds(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
 	}
 	l := order.Lease{Owner: "refund", From: time.Now(), Until: time.Now().Add(time.Minute)}
@@ -150,7 +150,7 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	if got := strings.TrimSpace(out.String()); got != `{"results":{"foreign":1}}` {
 		t.Errorf("got %s, want the live order left", got)
 	}
-	account, err := (&dynamodb.Refunds{Store: d.store}).Account(t.Context(), "REFUNDED")
+	account, err := dynamodb.NewRefunds(d.store).Account(t.Context(), "REFUNDED")
 	must(t, err)
 	if account.Items[0].Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", account.Items[0])

@@ -336,7 +336,7 @@ func TestRefundCommands(t *testing.T) {
 	process(t, d.store, bank.Intents, "ORD-1", ordertest.PaymentMethod(ordertest.Pays))
 	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "operator-1000", Amount: 1000, Reason: "duplicate"})
 	must(t, err)
-	p := refund.Processor{Claims: &dynamodb.Refunds{Store: d.store}, Provider: bank, Scope: scope, Now: noon, CreateTime: time.Second}
+	p := refund.Processor{Claims: dynamodb.NewRefunds(d.store), Provider: bank, Scope: scope, Now: noon, CreateTime: time.Second}
 	p.Process(t.Context(), r, order.Lease{Owner: "worker", From: noon(), Until: noon().Add(time.Minute)})
 	environ := append(d.environ, "AWS_ENDPOINT_URL_SQS="+queue.URL, "QUEUE_URL="+queue.QueueURL("orders"))
 	give := makeRefund{Order: "ORD-1", Amount: 1000, Reason: "duplicate", Yes: true, Limit: time.Millisecond}

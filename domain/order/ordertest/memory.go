@@ -1,7 +1,6 @@
 package ordertest
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"maps"
@@ -22,81 +21,64 @@ type Memory struct {
 	stock map[string]order.Stock // nil: not tracked
 }
 
-// Begin claims the order.
-func (m *Memory) Begin(_ context.Context, o order.Order, l order.Lease) (order.Claim, error) {
+// Save writes after in place of before.
+func (m *Memory) Save(_ context.Context, before, after order.Record) (order.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, known := m.rows[o.ID()]
-	if !known {
-		r = order.Record{
-			OrderID: o.ID(), CustomerID: o.CustomerID(), Total: o.Total(), Fingerprint: o.Fingerprint(),
-			Status: order.Open, CreatedAt: l.From,
+	now := m.rows[before.OrderID]
+	saved, stale := merge(now, before, after)
+	if stale {
+		_, err := order.LoadRecord(now)
+		if err == nil || now.Status == "" {
+			err = order.ErrStale
 		}
-	} else if err := checkClaim(r, o, l); err != nil {
-		return order.Claim{}, err
+		return withoutEvents(now), err
 	}
-	again := r.Owner == l.Owner // a retry, because the response to the first call was lost
-	if !again {
-		if r.Status == order.Refused {
-			r = order.Reopened(r, l)
+	if err := m.moveGoods(before, after); err != nil {
+		return order.Record{}, err
+	}
+	for _, e := range after.Events {
+		if e.Seq > before.Seq {
+			saved.Events = append(slices.Clip(saved.Events), e)
 		}
-		r.CustomerID = o.CustomerID() // a recreated record has none
-		r.Trace = cmp.Or(r.Trace, l.Trace)
-		r.ParkedAt = time.Time{}
-		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
 	}
-	held, short := m.reserve(r, o.Goods())
-	if !again || len(held.Stock) > len(r.Stock) {
-		m.put(held, l.From)
+	if m.rows == nil {
+		m.rows = map[order.ID]order.Record{}
 	}
-	c := order.NewClaim(held, o, l)
-	_, listed := m.stock[short]
-	c.Short, c.Unlisted = short, short != "" && short != order.TooManyArticles && !listed
-	return c, nil
+	m.rows[after.OrderID] = saved
+	return withoutEvents(saved), nil
 }
 
-// Bind records the intent.
-func (m *Memory) Bind(_ context.Context, c order.Claim, i order.Intent, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, held := m.recordOf(c)
-	if !held || r.Intent != "" && r.Intent != i.ID {
-		return order.ErrClaimLost
+// merge writes into now what after changes of before. stale reports whether now differs
+// from before in one of these fields, or in the guard of every write.
+func merge(now, before, after order.Record) (saved order.Record, stale bool) {
+	stale = now.Status != before.Status || now.Seq != before.Seq || now.Owner != before.Owner ||
+		now.Intent != before.Intent || now.Attempt != before.Attempt || !now.Until.Equal(before.Until) ||
+		!maps.Equal(now.Stock, before.Stock) || !now.ParkedAt.Equal(before.ParkedAt)
+	now.OrderID, now.Status, now.Seq, now.Owner = after.OrderID, after.Status, after.Seq, after.Owner
+	now.Intent, now.Attempt, now.Until, now.Stock = after.Intent, after.Attempt, after.Until, after.Stock
+	now.UpdatedAt, now.Trace, now.ParkedAt = after.UpdatedAt, after.Trace, after.ParkedAt
+	for _, lost := range [...]bool{
+		set(&now.CustomerID, before.CustomerID, after.CustomerID), set(&now.Total, before.Total, after.Total),
+		set(&now.Fingerprint, before.Fingerprint, after.Fingerprint), set(&now.Mode, before.Mode, after.Mode),
+		set(&now.Suspect, before.Suspect, after.Suspect), set(&now.Failure, before.Failure, after.Failure),
+		set(&now.LastError, before.LastError, after.LastError), set(&now.Dispute, before.Dispute, after.Dispute),
+		set(&now.DueAt, before.DueAt, after.DueAt), set(&now.CreatedAt, before.CreatedAt, after.CreatedAt),
+	} {
+		stale = stale || lost
 	}
-	r.Intent, r.Mode, r.Suspect = i.ID, i.Mode, ""
-	m.put(r, at)
-	return nil
+	return now, stale
 }
 
-// Finish settles or refuses the order.
-func (m *Memory) Finish(_ context.Context, c order.Claim, o order.Outcome, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := order.Open.Transition(o.Status); err != nil {
-		return err
+// set writes a field that changed, and reports whether that would overwrite the change of
+// another writer.
+func set[T comparable](now *T, before, after T) (lost bool) {
+	if before == after {
+		return false
 	}
-	r, held := m.recordOf(c)
-	switch {
-	case hasOutcome(m.rows[c.Order.ID()], o):
-		return nil
-	case !held || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent():
-		return order.ErrClaimLost
-	}
-	m.put(m.applyStock(settled(r, o, at)), at)
-	return nil
-}
-
-// Release ends the claim and records the reason.
-func (m *Memory) Release(_ context.Context, c order.Claim, why order.Reason, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, held := m.recordOf(c)
-	if !held {
-		return order.ErrClaimLost
-	}
-	r.Owner, r.Until, r.LastError, r.Suspect = "", time.Time{}, string(why), cmp.Or(c.Suspect, r.Suspect)
-	m.put(r, at)
-	return nil
+	lost = *now != before
+	*now = after
+	return lost
 }
 
 // Load returns the record with its events.
@@ -118,75 +100,6 @@ func (m *Memory) Peek(id order.ID) (r order.Record, known bool) {
 	defer m.mu.Unlock()
 	r, known = m.rows[id]
 	return r, known
-}
-
-// Settle records an outcome that the provider reported later.
-func (m *Memory) Settle(_ context.Context, seen order.Record, o order.Outcome, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.rows[seen.OrderID]
-	if hasOutcome(r, o) {
-		return nil
-	}
-	if err := seen.Status.Transition(o.Status); err != nil {
-		return err
-	}
-	if changed(seen, r) || r.Intent != o.Intent || o.Intent == "" && !o.Status.MayLackIntent() {
-		return order.ErrStale
-	}
-	m.put(m.applyStock(settled(r, o, at)), at)
-	return nil
-}
-
-// RecordDispute records a dispute.
-func (m *Memory) RecordDispute(_ context.Context, seen order.Record, d order.Dispute, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.rows[seen.OrderID]
-	switch {
-	case d.Is(r.Dispute):
-		return nil
-	case changed(seen, r):
-		return order.ErrStale
-	}
-	r = order.Disputed(r, d, at)
-	r.UpdatedAt = at
-	m.rows[seen.OrderID] = r
-	return nil
-}
-
-// Recreate writes a record that was lost.
-func (m *Memory) Recreate(_ context.Context, lost order.Record, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.rows[lost.OrderID]
-	if known {
-		if err := order.CheckRestore(withoutEvents(r), lost, at); err != nil || r.Intent == lost.Intent {
-			return err
-		}
-	} else {
-		r = order.Record{
-			OrderID: lost.OrderID, Total: lost.Total, Fingerprint: lost.Fingerprint, Status: order.Open,
-			Attempt: 1, CreatedAt: at,
-		}
-	}
-	r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
-	m.put(r, at)
-	return nil
-}
-
-// Park records that the order's message was moved to the dead-letter queue.
-func (m *Memory) Park(_ context.Context, o order.Order, why order.Reason, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.rows[o.ID()]
-	waits := r.Status == order.Open || r.Status == order.Refused
-	if !known || !waits || r.Fingerprint != o.Fingerprint() {
-		return nil
-	}
-	r.LastError, r.ParkedAt, r.UpdatedAt = string(why), at, at
-	m.rows[o.ID()] = r
-	return nil
 }
 
 // Delete deletes a record, as a restore from an older backup does.
@@ -288,48 +201,53 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// recordOf returns the claim's record. held is false if the claim was lost.
-func (m *Memory) recordOf(c order.Claim) (r order.Record, held bool) {
-	r, known := m.rows[c.Order.ID()]
-	return r, known && r.Owner == c.Lease.Owner
+func (m *Memory) transitions() order.Transitions {
+	return order.Transitions{Store: m, TracksStock: m.stock != nil}
 }
 
-// put stores r with its update and due times.
-func (m *Memory) put(r order.Record, at time.Time) {
-	r.UpdatedAt, r.DueAt = at, time.Time{}
-	if after, waits := r.RecheckAfter(); waits {
-		r.DueAt = at.Add(after)
-	}
-	if m.rows == nil {
-		m.rows = map[order.ID]order.Record{}
-	}
-	m.rows[r.OrderID] = r
+// Begin claims the order.
+func (m *Memory) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
+	return m.transitions().Begin(ctx, o, l)
 }
 
-// settled returns r after the outcome: with one more event and without an owner.
-func settled(r order.Record, o order.Outcome, at time.Time) order.Record {
-	r.Seq++
-	e := order.Event{Seq: r.Seq, From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at}
-	r.Events = slices.Concat(r.Events, []order.Event{e})
-	r.Status, r.Failure, r.Owner, r.Until, r.ParkedAt = o.Status, o.Failure, "", time.Time{}, time.Time{}
-	return r
+// Bind records the intent.
+func (m *Memory) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
+	return m.transitions().Bind(ctx, c, i, at)
 }
 
-// changed reports whether a record has changed since it was loaded as seen.
-func changed(seen, r order.Record) bool {
-	return r.Status != seen.Status || r.Seq != seen.Seq || r.Intent != seen.Intent ||
-		!maps.Equal(r.Stock, seen.Stock)
+// Finish settles or refuses the order.
+func (m *Memory) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
+	return m.transitions().Finish(ctx, c, o, at)
 }
 
-func hasOutcome(r order.Record, o order.Outcome) bool {
-	return r.Status == o.Status && r.Intent == o.Intent
+// Release ends the claim and records the reason.
+func (m *Memory) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
+	return m.transitions().Release(ctx, c, why, at)
 }
 
-func checkClaim(r order.Record, o order.Order, l order.Lease) error {
-	if _, err := order.LoadRecord(r); err != nil {
-		return err
-	}
-	return order.CheckClaim(withoutEvents(r), o, l)
+// Settle records an outcome that the provider reported later.
+func (m *Memory) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
+	return m.transitions().Settle(ctx, seen, o, at)
+}
+
+// RecordDispute records a dispute.
+func (m *Memory) RecordDispute(ctx context.Context, seen order.Record, d order.Dispute, at time.Time) error {
+	return m.transitions().RecordDispute(ctx, seen, d, at)
+}
+
+// Recreate writes a record that was lost.
+func (m *Memory) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
+	return m.transitions().Recreate(ctx, lost, at)
+}
+
+// Park records that the order's message was moved to the dead-letter queue.
+func (m *Memory) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
+	return m.transitions().Park(ctx, o, why, at)
+}
+
+// Postpone moves the recheck of an order.
+func (m *Memory) Postpone(ctx context.Context, r order.Record, due time.Time) error {
+	return m.transitions().Postpone(ctx, r, due)
 }
 
 func withoutEvents(r order.Record) order.Record {

@@ -45,40 +45,19 @@ func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, 
 	return s, nil
 }
 
-// reserve reserves the goods of an open order that holds none. It returns the article
-// that is short, if one is.
-func (m *Memory) reserve(r order.Record, goods order.Goods) (held order.Record, short string) {
-	if m.stock == nil || r.Stock != nil {
-		return r, ""
-	}
-	if len(goods) > order.MaxArticles {
-		return r, order.TooManyArticles
-	}
+// moveGoods makes the effect of a write on the stock: it reserves goods that the record
+// did not hold, and sells or gives back those that it held.
+func (m *Memory) moveGoods(before, after order.Record) error {
+	goods, effect := order.StockChange(before, after)
 	for _, sku := range goods.SKUs() {
-		if m.stock[sku].Available < goods[sku] {
-			return r, sku
+		if s, listed := m.stock[sku]; effect == order.StockReserved && s.Available < goods[sku] {
+			return &order.ShortError{SKU: sku, Unlisted: !listed}
 		}
 	}
 	for sku, n := range goods {
-		s := m.stock[sku]
-		s.Available, s.Reserved = s.Available-n, s.Reserved+n
-		m.stock[sku] = s
-	}
-	r.Stock = goods
-	return r, ""
-}
-
-// applyStock applies the effect of a transition to the goods that the record holds.
-func (m *Memory) applyStock(r order.Record) order.Record {
-	effect := order.StockEffectOf(r.Status, r.Intent)
-	if effect == order.StockKept {
-		return r
-	}
-	for sku, n := range r.Stock {
 		m.stock[sku] = m.stock[sku].After(effect, n)
 	}
-	r.Stock = nil
-	return r
+	return nil
 }
 
 // appendStock appends an encoding of the stock, see AppendState.

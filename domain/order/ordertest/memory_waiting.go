@@ -33,16 +33,3 @@ func (m *Memory) Due(_ context.Context, at time.Time) iter.Seq2[order.ID, error]
 		}
 	}
 }
-
-// Postpone moves the recheck of an order.
-func (m *Memory) Postpone(_ context.Context, r order.Record, due time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now, known := m.rows[r.OrderID]
-	if !known || now.Status != r.Status || now.Seq != r.Seq || !now.DueAt.Equal(r.DueAt) {
-		return order.ErrStale
-	}
-	now.DueAt = due
-	m.rows[r.OrderID] = now
-	return nil
-}

@@ -5,6 +5,7 @@ package refundtest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -39,76 +40,6 @@ func NewMemory(orders *ordertest.Memory) *Memory {
 	return &Memory{Orders: orders, kept: map[order.ID]kept{}}
 }
 
-// Begin claims the refund.
-func (m *Memory) Begin(_ context.Context, r refund.Request, l order.Lease) (refund.Claim, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a, record, err := m.account(r.OrderID())
-	if err == nil {
-		err = refund.CheckBegin(a, r, l)
-	}
-	if err != nil {
-		return refund.Claim{}, err
-	}
-	_, known := a.Item(r.ID())
-	a = refund.Begun(a, r, l)
-	m.keep(a)
-	if due := record; !known {
-		due.DueAt = a.DueAt()
-		m.Orders.Replace(record, due)
-	}
-	return refund.Claim{Request: r, Lease: l, Account: a}, nil
-}
-
-// Mark records when and under which key a request is sent.
-func (m *Memory) Mark(_ context.Context, c refund.Claim, keySeq int, now time.Time) (refund.Claim, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a, i, held := m.claimed(c)
-	if !held {
-		return refund.Claim{}, order.ErrClaimLost
-	}
-	if i.KeySeq = keySeq; i.SentAt.IsZero() {
-		i.SentAt = now
-	}
-	c.Account = m.put(a, i)
-	return c, nil
-}
-
-// Finish records the outcome.
-func (m *Memory) Finish(_ context.Context, c refund.Claim, o refund.Outcome, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a, i, held := m.claimed(c)
-	switch {
-	case i.Status == o.Status && i.Refund == o.Refund:
-		return nil
-	case !held:
-		return order.ErrClaimLost
-	}
-	change, err := refund.Settled(a, i.ID, o, at)
-	if err != nil {
-		return err
-	}
-	return m.apply(change)
-}
-
-// Release ends the claim and records the reason.
-func (m *Memory) Release(_ context.Context, c refund.Claim, why order.Reason, at time.Time) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	a, i, held := m.claimed(c)
-	if !held {
-		return order.ErrClaimLost
-	}
-	if claimed, _ := c.Account.Item(i.ID); claimed.SentAt.IsZero() {
-		i.SentAt = time.Time{}
-	}
-	i.Owner, i.Until, i.LastError, i.UpdatedAt = "", time.Time{}, string(why), at
-	m.put(a, i)
-	return nil
-}
-
 // Account returns the order's account.
 func (m *Memory) Account(_ context.Context, id order.ID) (refund.Account, error) {
 	m.mu.Lock()
@@ -117,40 +48,60 @@ func (m *Memory) Account(_ context.Context, id order.ID) (refund.Account, error)
 	return a, err
 }
 
-// Apply writes a change and its event. It leaves alone what Begin and Mark, which have no
-// seq, wrote of other refunds meanwhile.
-func (m *Memory) Apply(_ context.Context, c refund.Change) error {
+// Save writes a change and its event.
+func (m *Memory) Save(_ context.Context, c refund.Change) (refund.Account, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a, _, err := m.account(c.Before.OrderID)
-	id := refund.ID(c.Event.Refund.ID)
-	_, knew := c.Before.Item(id)
-	if _, knows := a.Item(id); err != nil || a.Seq != c.Before.Seq || knew != knows {
-		return order.ErrStale
+	now, seen, err := m.account(c.Before.OrderID)
+	if errors.Is(err, order.ErrNotFound) {
+		return refund.Account{}, order.ErrStale
 	}
-	items := slices.DeleteFunc(a.Items, func(i refund.Item) bool { return i.ID == id })
-	if i, about := c.After.Item(id); about {
-		items = append(items, i)
-		slices.SortFunc(items, func(i, j refund.Item) int { return cmp.Compare(i.ID, j.ID) })
-	}
-	c.After.Items = items
-	return m.apply(c)
-}
-
-// apply writes a change to both stores.
-func (m *Memory) apply(c refund.Change) error {
-	_, seen, err := m.account(c.Before.OrderID)
 	if err != nil {
-		return err
+		return refund.Account{}, err
+	}
+	items, stale := merge(now.Items, c)
+	if stale || now.Status != c.Before.Status || now.Seq != c.Before.Seq || now.Left() != c.Before.Left() ||
+		now.Outside != c.Before.Outside {
+		return now, order.ErrStale
 	}
 	r := seen
-	r.Status, r.Seq, r.UpdatedAt, r.DueAt = c.After.Status, c.After.Seq, c.Event.At, c.After.DueAt()
-	r.Events = append(slices.Clip(r.Events), c.Event)
-	if !m.Orders.Replace(seen, r) {
-		return order.ErrStale
+	r.Status, r.Seq, r.UpdatedAt = c.After.Status, c.After.Seq, c.After.UpdatedAt
+	if !c.After.Due.Equal(c.Before.Due) {
+		r.DueAt = c.After.Due
 	}
-	m.keep(c.After)
-	return nil
+	if c.Event.Seq > 0 {
+		r.Events = append(slices.Clip(r.Events), c.Event)
+	}
+	if !m.Orders.Replace(seen, r) {
+		return now, order.ErrStale
+	}
+	m.kept[c.After.OrderID] = kept{items, c.After.Outside}
+	now, _, err = m.account(c.After.OrderID)
+	return now, err
+}
+
+// merge returns the items with those that the change changes. stale reports whether one of
+// these is not as it was before.
+func merge(now []refund.Item, c refund.Change) (items []refund.Item, stale bool) {
+	items = slices.Clone(now)
+	for _, after := range c.After.Items {
+		before, knew := c.Before.Item(after.ID)
+		if knew && before == after {
+			continue
+		}
+		n, known := slices.BinarySearchFunc(items, after.ID, func(i refund.Item, id refund.ID) int {
+			return cmp.Compare(i.ID, id)
+		})
+		switch {
+		case known != knew || known && items[n] != before:
+			return nil, true
+		case known:
+			items[n] = after
+		default:
+			items = slices.Insert(items, n, after)
+		}
+	}
+	return items, false
 }
 
 // account returns an order's account with its record.
@@ -161,24 +112,33 @@ func (m *Memory) account(id order.ID) (refund.Account, order.Record, error) {
 	}
 	return refund.Account{
 		OrderID: id, Status: r.Status, Charged: r.Total, Intent: r.Intent, Seq: r.Seq, Trace: r.Trace,
-		Items: slices.Clone(m.kept[id].items), Outside: m.kept[id].outside,
+		Items: slices.Clone(m.kept[id].items), Outside: m.kept[id].outside, UpdatedAt: r.UpdatedAt, Due: r.DueAt,
 	}, r, nil
 }
 
-// claimed returns the claim's account and item. held is false if the claim was lost.
-func (m *Memory) claimed(c refund.Claim) (a refund.Account, i refund.Item, held bool) {
-	a, _, err := m.account(c.Request.OrderID())
-	i, known := a.Item(c.Request.ID())
-	return a, i, err == nil && known && i.Owner == c.Lease.Owner && i.Status == refund.Open
+func (m *Memory) transitions() refund.Transitions { return refund.Transitions{Store: m} }
+
+// Begin claims the refund.
+func (m *Memory) Begin(ctx context.Context, r refund.Request, l order.Lease) (refund.Claim, error) {
+	return m.transitions().Begin(ctx, r, l)
 }
 
-func (m *Memory) put(a refund.Account, i refund.Item) refund.Account {
-	n := slices.IndexFunc(a.Items, func(other refund.Item) bool { return other.ID == i.ID })
-	a.Items[n] = i
-	m.keep(a)
-	return a
+// Mark records when and under which key a request is sent.
+func (m *Memory) Mark(ctx context.Context, c refund.Claim, keySeq int, now time.Time) (refund.Claim, error) {
+	return m.transitions().Mark(ctx, c, keySeq, now)
 }
 
-func (m *Memory) keep(a refund.Account) {
-	m.kept[a.OrderID] = kept{slices.Clone(a.Items), a.Outside}
+// Finish records the outcome.
+func (m *Memory) Finish(ctx context.Context, c refund.Claim, o refund.Outcome, at time.Time) error {
+	return m.transitions().Finish(ctx, c, o, at)
+}
+
+// Release ends the claim and records the reason.
+func (m *Memory) Release(ctx context.Context, c refund.Claim, why order.Reason, at time.Time) error {
+	return m.transitions().Release(ctx, c, why, at)
+}
+
+// Apply writes a change and its event.
+func (m *Memory) Apply(ctx context.Context, c refund.Change) error {
+	return m.transitions().Apply(ctx, c)
 }

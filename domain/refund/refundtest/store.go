@@ -202,6 +202,7 @@ func (x storeTest) begins() {
 			Status: refund.Open, Owner: "first of R1", Until: at(order.MaxLease), Attempt: 1, KeySeq: 1,
 			CreatedAt: noon(), UpdatedAt: noon(),
 		}},
+		UpdatedAt: noon(), Due: noon().Add(30 * time.Minute),
 	}
 	x.wantAccount(want)
 	x.wantDue()

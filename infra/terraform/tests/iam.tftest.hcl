@@ -35,7 +35,7 @@ run "the_role_allows_exact_actions_on_exact_arns" {
         ["arn:aws:sqs:eu-west-1:123456789012:dead"],
       ]
       WriteOrders = [
-        ["dynamodb:PutItem", "dynamodb:UpdateItem"],
+        ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"],
         ["arn:aws:dynamodb:eu-west-1:123456789012:table/table"],
       ]
       ReadStripeKey = [

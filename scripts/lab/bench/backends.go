@@ -109,33 +109,25 @@ func respondToUpdate(body []byte) (status int, response string) {
 		return unknown(err.Error())
 	}
 	id := u.Key["orderId"].S
+	begins := strings.Contains(u.UpdateExpression, "leaseUntil = :leaseUntil")
 	switch {
-	case strings.HasPrefix(u.UpdateExpression, "SET intentId"): // Bind
-		return http.StatusOK, "{}"
-	case !strings.HasPrefix(u.UpdateExpression, "SET #status = :open"): // not Begin
+	case !begins && !strings.Contains(u.UpdateExpression, "intentId = :intentId"): // neither Begin nor Bind
 		return unknown(u.UpdateExpression)
-	case strings.HasPrefix(id, settledPrefix):
-		row := rowOf(id, u.ExpressionAttributeValues, settledRow)
+	case begins && strings.HasPrefix(id, settledPrefix):
 		return http.StatusBadRequest,
 			`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-				`"message":"The conditional request failed","Item":` + row + `}`
+				`"message":"The conditional request failed","Item":` + rowOf(id, u.ExpressionAttributeValues) + `}`
 	}
-	return http.StatusOK, `{"Attributes":` + rowOf(id, u.ExpressionAttributeValues, begunRow) + `}`
+	return http.StatusOK, "{}"
 }
 
-const (
-	anyRow = `{"orderId":{"S":%[1]q},"sk":{"S":"order"},"fingerprint":{"S":%[2]q},` +
-		`"customerId":{"S":%[3]q},"amount":{"N":%[4]q},` +
-		`"currency":{"S":%[5]q},"attempt":{"N":"1"},"createdAt":{"N":%[6]q},"updatedAt":{"N":%[6]q},`
-	begunRow = anyRow + `"status":{"S":"open"},"owner":{"S":%[7]q},"leaseUntil":{"N":%[8]q},"seq":{"N":"0"},` +
-		`"openShard":{"N":%[9]q},"dueAt":{"N":%[10]q}}`
-	settledRow = anyRow + `"status":{"S":"paid"},"seq":{"N":"1"},"intentId":{"S":"pi_settled"}}`
-)
-
-// rowOf returns the order's row after Begin.
-func rowOf(id string, v values, form string) string {
-	return fmt.Sprintf(form, id, v[":fingerprint"].S, v[":customer"].S, v[":amount"].N, v[":currency"].S,
-		v[":now"].N, v[":owner"].S, v[":until"].N, v[":shard"].N, v[":due"].N)
+// rowOf returns the row of a settled order, of which Begin is refused.
+func rowOf(id string, v values) string {
+	return fmt.Sprintf(`{"orderId":{"S":%[1]q},"sk":{"S":"order"},"fingerprint":{"S":%[2]q},`+
+		`"customerId":{"S":%[3]q},"amount":{"N":%[4]q},`+
+		`"currency":{"S":%[5]q},"attempt":{"N":"1"},"createdAt":{"N":%[6]q},"updatedAt":{"N":%[6]q},`+
+		`"status":{"S":"paid"},"seq":{"N":"1"},"intentId":{"S":"pi_settled"}}`,
+		id, v[":fingerprint"].S, v[":customerId"].S, v[":amount"].N, v[":currency"].S, v[":createdAt"].N)
 }
 
 func unknown(what string) (status int, response string) {

@@ -139,7 +139,7 @@ func (b *Books) collectRow(ctx context.Context, s *System, id order.ID) error {
 	}
 	if err == nil {
 		b.Records[id] = record
-		b.Accounts[id], err = (&dynamodb.Refunds{Store: s.Store}).Account(ctx, id)
+		b.Accounts[id], err = dynamodb.NewRefunds(s.Store).Account(ctx, id)
 	}
 	return err
 }

@@ -245,7 +245,7 @@ func TestPassRefundLeases(t *testing.T) {
 	s := world{systemtest.New(t)}.start(t, system.Options{})
 	s.post(body("refunded"))
 	s.settle()
-	store, now := dynamodb.Refunds{Store: s.Store}, time.Now()
+	store, now := dynamodb.NewRefunds(s.Store), time.Now()
 	begin := func(id string, owner string) error {
 		r, err := refund.New(refund.Draft{OrderID: "refunded", RefundID: id, Amount: 100, Reason: "duplicate"})
 		must(t, err)

@@ -94,7 +94,7 @@ func (o *running) lastStatuses(id order.ID) map[refund.ID]refund.Status {
 }
 
 // refunds returns the refunds of the table, past the proxy.
-func (o *running) refunds() *dynamodb.Refunds { return &dynamodb.Refunds{Store: o.Store} }
+func (o *running) refunds() *dynamodb.Refunds { return dynamodb.NewRefunds(o.Store) }
 
 // refresh looks at the refunds of an order at Stripe, as a webhook of one of them does.
 func (o *running) refresh(id order.ID) {

@@ -241,7 +241,7 @@ func (w *Watch) readRows(ctx context.Context, s *system.System) {
 		if errors.Is(err, order.ErrNotFound) {
 			continue
 		}
-		account, accountErr := (&dynamodb.Refunds{Store: s.Store}).Account(ctx, order.ID(l.ID))
+		account, accountErr := dynamodb.NewRefunds(s.Store).Account(ctx, order.ID(l.ID))
 		w.mu.Lock()
 		if err = errors.Join(err, accountErr); err != nil {
 			w.dirty[l] = ctx.Err() == nil // next time

@@ -81,27 +81,32 @@ func parseWrite(c dynamodbtest.Call) write {
 		}
 	}
 	return write{
-		order: first.order(), step: first.step(), owner: first.ExpressionAttributeValues[":owner"].text(),
+		order: first.order(), step: first.step(), owner: first.owner(),
 		text: strings.Join(lines, "\n"),
 	}
 }
 
-// step recognizes the write by what it sets, see adapters/dynamodb.
+// step recognizes the write by what it changes, see docs/reference/row.md.
 func (e expression) step() Step {
-	set := func(what string) bool { return strings.Contains(e.UpdateExpression, what) }
+	changes := func(what string) bool { return strings.Contains(e.UpdateExpression, what) }
 	switch {
-	case set("leaseUntil = :until"), set("SET stock = :stock"):
+	case changes("leaseUntil = :leaseUntil"), changes("stock = :stock"):
 		return Claim
-	case set("intentId = :intent") && !set("#status = :"):
-		return Bind
-	case set("#status = :to"):
+	case changes("#status = :status"):
 		return Finish
-	case set("parkedAt = :at"):
+	case changes("intentId = :intentId"):
+		return Bind
+	case changes("parkedAt = :parkedAt"):
 		return Park
-	case set("REMOVE #owner"):
+	case changes("#owner"):
 		return Release
 	}
 	return ""
+}
+
+// owner returns the fencing token that the write sets, or that of the claim that it needs.
+func (e expression) owner() string {
+	return e.ExpressionAttributeValues[":owner"].text() + e.ExpressionAttributeValues[":owner0"].text()
 }
 
 // redacted returns the expression with the values that may be shown.
@@ -146,16 +151,15 @@ func (e expression) substitute(text string) string {
 // personal or does not help a reader.
 func (e expression) show(name string) string {
 	v := e.ExpressionAttributeValues[name].text()
-	switch name {
-	case ":owner":
+	switch name = strings.TrimSuffix(strings.TrimPrefix(name, ":"), "0"); name {
+	case "owner":
 		return short(v)
-	case ":now", ":at", ":until", ":due", ":latest":
+	case "leaseUntil", "createdAt", "updatedAt", "dueAt", "parkedAt", "now", "at":
 		return timeOf(v)
-	case ":status", ":open", ":refused", ":from", ":to", ":intent", ":mode", ":seq", ":next", ":attempt", ":why",
-		":zero", ":one", ":n", ":amount", ":currency", ":failure", ":id":
+	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure", "id":
 		return v
 	}
-	return "[" + strings.TrimPrefix(name, ":") + "]"
+	return "[" + name + "]"
 }
 
 // itemText returns the attributes of an event item. It has none that are personal, but

@@ -55,16 +55,26 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 	}
 	at := time.UnixMilli(1_767_225_600_000)
 	lease := order.Lease{Owner: "owner-of-the-claim", From: at, Until: at.Add(time.Minute)}
-	claim := order.Claim{Order: o, Lease: lease, Attempt: 1, Intent: "pi_1", Stock: o.Goods()}
+	record := order.Record{
+		OrderID: "ORD-1", Status: order.Open, Owner: lease.Owner, Until: lease.Until, Attempt: 1, Stock: o.Goods(),
+		Fingerprint: o.Fingerprint(),
+	}
+	unbound := order.NewClaim(record, o, lease)
+	record.Intent = "pi_1"
+	claim := order.NewClaim(record, o, lease)
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
 	ctx := t.Context()
 	for want, write := range map[watch.Step]func(r *requests){
 		watch.Claim:        func(r *requests) { _, _ = r.plain.Begin(ctx, o, lease) },
 		watch.Claim + " 2": func(r *requests) { _, _ = r.stock.Begin(ctx, o, lease) },
-		watch.Bind:         func(r *requests) { _ = r.plain.Bind(ctx, claim, order.Intent{ID: "pi_1"}, at) },
+		watch.Bind:         func(r *requests) { _ = r.plain.Bind(ctx, unbound, order.Intent{ID: "pi_1"}, at) },
 		watch.Finish:       func(r *requests) { _ = r.stock.Finish(ctx, claim, paid, at) },
 		watch.Release:      func(r *requests) { _ = r.plain.Release(ctx, claim, order.ReasonOutOfTime, at) },
-		watch.Park:         func(r *requests) { _ = r.plain.Park(ctx, o, order.ReasonConflict, at) },
+		watch.Park: func(r *requests) {
+			parked := record
+			parked.ParkedAt, parked.LastError = at, string(order.ReasonConflict)
+			_, _ = r.plain.Save(ctx, record, parked)
+		},
 	} {
 		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
@@ -74,8 +84,8 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 			if want := watch.Step(strings.TrimSuffix(string(want), " 2")); got.Step != want || got.Order != "ORD-1" {
 				t.Errorf("got step %q of order %q, want %q of ORD-1", got.Step, got.Order, want)
 			}
-			if claimed := want != watch.Park; claimed != (got.Owner == lease.Owner) {
-				t.Errorf("got owner %q", got.Owner)
+			if got.Owner != lease.Owner {
+				t.Errorf("got owner %q, want that of the claim", got.Owner)
 			}
 			for _, secret := range []string{"canary", "owner-of-the-claim", string(o.Fingerprint())} {
 				if strings.Contains(got.Text, secret) {
@@ -93,14 +103,16 @@ func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, at := newRequests(t), time.UnixMilli(1_767_225_600_000)
-	claim := order.Claim{Order: o, Lease: order.Lease{Owner: "ABCDEFGHIJKL", From: at}}
-	if err := r.plain.Bind(t.Context(), claim, order.Intent{ID: "pi_1", Mode: order.TestMode}, at); err != nil {
-		t.Fatal(err)
-	}
+	claim := order.NewClaim(order.Record{
+		OrderID: "ORD-1", Status: order.Open, Owner: "ABCDEFGHIJKL", Until: at, Attempt: 1,
+	}, o, order.Lease{Owner: "ABCDEFGHIJKL", From: at})
+	_ = r.plain.Bind(t.Context(), claim, order.Intent{ID: "pi_1", Mode: order.TestMode}, at) // the answer has no row
 	want := []string{
 		"UpdateItem ORD-1 order",
-		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000 REMOVE lostIntentId",
-		"  IF owner = ABCDEF… AND status = open AND (attribute_not_exists(intentId) OR intentId = pi_1)",
+		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000",
+		"  IF status = open AND seq = 0 AND owner = ABCDEF… AND attribute_not_exists(intentId) AND attempt = 1" +
+			" AND leaseUntil = 00:00:00.000 AND attribute_not_exists(stock) AND attribute_not_exists(parkedAt)" +
+			" AND attribute_not_exists(stripeMode)",
 	}
 	if got := strings.Split(watch.ParseWrite(r.sent()).Text, "\n"); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
