@@ -83,7 +83,11 @@ func (m *Memory) Save(_ context.Context, c refund.Change) (refund.Account, error
 // merge returns the items with those that the change changes. stale reports whether one of
 // these is not as it was before.
 func merge(now []refund.Item, c refund.Change) (items []refund.Item, stale bool) {
-	items = slices.Clone(now)
+	items = slices.DeleteFunc(slices.Clone(now), func(i refund.Item) bool {
+		_, knew := c.Before.Item(i.ID)
+		_, stays := c.After.Item(i.ID)
+		return knew && !stays
+	})
 	for _, after := range c.After.Items {
 		before, knew := c.Before.Item(after.ID)
 		if knew && before == after {
