@@ -1,0 +1,100 @@
+package dynamodb_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// page shows the write of each transition. Write it anew with UPDATE_PAGES=1.
+const page = "../../docs/reference/row.md"
+
+// writes is a store in memory that keeps the expressions of the last write.
+type writes struct {
+	*ordertest.Memory
+
+	last string
+}
+
+// Save keeps the expressions of the write that the memory accepts.
+func (w *writes) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
+	now, err := w.Memory.Save(ctx, before, after)
+	if err == nil {
+		condition, update := dynamodb.Write(before, after)
+		update = strings.ReplaceAll(update, " REMOVE", "\nREMOVE")
+		w.last = fmt.Sprintf("%s\nIF %s\n", update, strings.ReplaceAll(condition, " AND ", "\n   AND "))
+	}
+	return now, err
+}
+
+func TestThePageShowsEachWrite(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), "\n## The writes\n")
+	_, after, ends := strings.Cut(rest, "\n<!-- end of the writes -->\n")
+	if !found || !ends {
+		t.Fatalf("%s: no section of the writes", page)
+	}
+	want := before + "\n## The writes\n" + section(t) + "\n<!-- end of the writes -->\n" + after
+	if os.Getenv("UPDATE_PAGES") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(text), want); diff != "" {
+		t.Errorf("%s (-page +code); write it anew with UPDATE_PAGES=1:\n%s", page, diff)
+	}
+}
+
+// section returns the section of the writes.
+func section(t *testing.T) string {
+	t.Helper()
+	w := &writes{Memory: new(ordertest.Memory)}
+	orders := order.Transitions{Store: w}
+	o := ordertest.Order("ORD-1")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(owner string, from time.Duration) order.Claim {
+		c, err := orders.Begin(t.Context(), o, order.Lease{Owner: owner, From: at(from), Until: at(from + time.Minute)})
+		must(err)
+		return c
+	}
+	var b strings.Builder
+	b.WriteString("\nOne function makes every write of an order: it sets and removes what differs, on the condition that nothing\n" +
+		"else changed it. A value with a 0 at its end is the one that was read, or that the last write left.\n")
+	show := func(title string) { fmt.Fprintf(&b, "\n**%s**\n\n```text\n%s```\n", title, w.last) }
+	c := begin("first", 0)
+	show("Begin, of a new order")
+	must(orders.Release(t.Context(), c, order.ReasonUnavailable, at(time.Second)))
+	show("Release")
+	begin("second", time.Minute)
+	c = begin("third", time.Hour)
+	show("Begin, of an order whose lease has expired")
+	must(orders.Bind(t.Context(), c, prepared(), at(time.Hour+time.Second)))
+	c.Intent = intent
+	show("Bind")
+	must(orders.Finish(t.Context(), c, outcome(order.Paid), at(time.Hour+2*time.Second)))
+	show("Finish, in a transaction with its event")
+	r, err := w.Load(t.Context(), "ORD-1")
+	must(err)
+	must(orders.RecordDispute(t.Context(), r, disputed(), at(2*time.Hour)))
+	show("A dispute, in a transaction with its event")
+	return b.String()
+}
