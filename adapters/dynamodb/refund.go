@@ -44,7 +44,7 @@ var accounts = codec[refund.Account]{
 	encode: encodeAccount, decode: decodeAccount,
 	guard: []string{"status", "seq", "refundable"}, sparse: []string{"refundable"},
 	inner: []string{"status", "owner", "attempt", "leaseUntil", "keySeq", "sentAt"},
-	quiet: []string{"updatedAt"},
+	quiet: []string{"updatedAt", "openShard"},
 }
 
 // Account implements refund.Store with one strongly consistent GetItem.

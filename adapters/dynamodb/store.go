@@ -59,7 +59,7 @@ func NewClient(cfg aws.Config) *dynamodb.Client {
 var orders = codec[order.Record]{
 	encode: encodeOrder, decode: decodeOrder,
 	guard: []string{"status", "seq", "owner", "intentId", "attempt", "leaseUntil", "stock", "parkedAt"},
-	quiet: []string{"updatedAt", "traceparent"},
+	quiet: []string{"updatedAt", "traceparent", "openShard"},
 }
 
 // Save implements order.Store with one UpdateItem, or with one TransactWriteItems if the

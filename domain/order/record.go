@@ -126,5 +126,6 @@ func CheckClaim(r Record, o Order, l Lease) error {
 // any correct clock could have written is ignored, so that a broken clock does not lock
 // the order for years.
 func Held(until, now time.Time) bool {
-	return !until.Before(now) && !until.After(now.Add(MaxLease+MaxSkew))
+	ended := until.Truncate(time.Millisecond).Before(now.Truncate(time.Millisecond)) // as stores keep times
+	return !ended && !until.After(now.Add(MaxLease+MaxSkew))
 }

@@ -93,7 +93,6 @@ func (t Transitions) change(ctx context.Context, seen Record, read bool, do tran
 // Begin implements Claims. A new order and a duplicate cost one call, a takeover two, and
 // an article that is short one more.
 func (t Transitions) Begin(ctx context.Context, o Order, l Lease) (Claim, error) {
-	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond) // as stores keep them
 	var goods Goods
 	var short *ShortError
 	if t.TracksStock {
@@ -153,7 +152,6 @@ func (t Transitions) Settle(ctx context.Context, r Record, o Outcome, at time.Ti
 
 // Recreate implements Records.
 func (t Transitions) Recreate(ctx context.Context, lost Record, at time.Time) error {
-	at = at.Truncate(time.Millisecond)
 	there, err := t.Store.Load(ctx, lost.OrderID)
 	if err == nil || errors.Is(err, ErrNotFound) {
 		seq := 0

@@ -70,7 +70,6 @@ func (t Transitions) Account(ctx context.Context, id order.ID) (Account, error) 
 
 // Begin implements Claims.
 func (t Transitions) Begin(ctx context.Context, r Request, l order.Lease) (Claim, error) {
-	l.From, l.Until = l.From.Truncate(time.Millisecond), l.Until.Truncate(time.Millisecond) // as stores keep them
 	a, err := t.Store.Account(ctx, r.OrderID())
 	if err == nil {
 		a, err = t.change(ctx, a, begin(r, l))

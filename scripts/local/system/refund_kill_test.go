@@ -139,11 +139,12 @@ func cellsOf(later time.Duration) (all []cell) {
 	for _, amount := range []int64{fullAmount, fullAmount/2 + 1, fullAmount / 2} {
 		for _, when := range []string{"before", "after"} {
 			all = append(all,
-				cell{when, "begin", 1, "", amount, later},
+				cell{when, "account", 1, "", amount, later},
+				cell{when, "begin", 2, "", amount, later},
 				cell{when, "read", 0, stripetest.Read, amount, later},
-				cell{when, "mark", 2, "", amount, later},
+				cell{when, "mark", 3, "", amount, later},
 				cell{when, "create", 0, stripetest.CreateRefund, amount, later},
-				cell{when, "finish", 3, "", amount, later},
+				cell{when, "finish", 4, "", amount, later},
 			)
 		}
 	}

@@ -139,18 +139,18 @@ func TestCallsOfARefund(t *testing.T) {
 			[]string{"1 POST /v1/payment_intents", "1 POST /v1/payment_intents/pi_000001/confirm"},
 		},
 		{
-			"a refund makes 3 DynamoDB calls, and 2 Stripe calls over one new connection", refundBody("counted", "R-1", 1000),
-			map[string]int{"UpdateItem": 2, "TransactWriteItems": 1},
+			"a refund makes 4 DynamoDB calls, and 2 Stripe calls over one new connection", refundBody("counted", "R-1", 1000),
+			map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1},
 			[]string{"2 GET /v1/payment_intents/pi_000001", "2 POST /v1/refunds"},
 		},
 		{
 			"the next refund has a connection of its own", refundBody("counted", "R-2", 1000),
-			map[string]int{"UpdateItem": 2, "TransactWriteItems": 1},
+			map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1},
 			[]string{"3 GET /v1/payment_intents/pi_000001", "3 POST /v1/refunds"},
 		},
 		{
 			"a duplicate makes 1 DynamoDB call and no Stripe call", refundBody("counted", "R-1", 1000),
-			map[string]int{"UpdateItem": 1},
+			map[string]int{"GetItem": 1},
 			nil,
 		},
 		{

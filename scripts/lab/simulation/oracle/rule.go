@@ -286,5 +286,5 @@ func (c *change) isDue() bool {
 	case c.claims() || c.after.Status != c.before.Status:
 		return due == after
 	}
-	return !c.after.DueAt.IsZero() && (due <= after || c.parks()) // a store may keep the time of the claim
+	return !c.after.DueAt.IsZero() && (due <= after || c.after.DueAt.Equal(c.before.DueAt)) // that of the claim
 }

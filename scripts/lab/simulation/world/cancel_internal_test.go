@@ -34,7 +34,7 @@ func TestAnOperatorCancelsWhileAWorkerCharges(t *testing.T) {
 		},
 		"an order that is canceled before its intent is bound cannot be bound": {
 			alone(Visa), []choice{{kind: cancel, at: ordertest.Bind}}, order.Canceled, []string{
-				"B load ORD-1 -> open, no intent bound", "B settle ORD-1 as canceled -> ok", "A bind pi_000001 -> claim lost",
+				"B load ORD-1 -> open, no intent bound", "B settle ORD-1 as canceled -> ok", `A bind pi_000001 -> bind order "ORD-1": claim lost`,
 			},
 		},
 		"an operator who thaws after the charge finds the order paid": {
