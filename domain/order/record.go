@@ -124,8 +124,8 @@ func CheckClaim(r Record, o Order, l Lease) error {
 
 // Held reports whether a lease until then is running at now. A lease that ends later than
 // any correct clock could have written is ignored, so that a broken clock does not lock
-// the order for years.
+// the order for years. Stores keep times to the millisecond.
 func Held(until, now time.Time) bool {
-	ended := until.Truncate(time.Millisecond).Before(now.Truncate(time.Millisecond)) // as stores keep times
-	return !ended && !until.After(now.Add(MaxLease+MaxSkew))
+	return !until.Truncate(time.Millisecond).Before(now.Truncate(time.Millisecond)) &&
+		!until.After(now.Add(MaxLease+MaxSkew))
 }
