@@ -7,13 +7,22 @@ locals {
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
     Unpublished = { dimension = "Reason", stat = "Sum" },
     Refunds     = { dimension = "Reason", stat = "Sum", prefix = "refunds " },
-    Intake      = { dimension = "Result", stat = "Sum" }, Receipts = { dimension = "Result", stat = "Sum", function = true },
+    Intake      = { dimension = "Result", stat = "Sum" },
+    Receipts    = { dimension = "Result", stat = "Sum", function = true },
     } : metric => {
     label = "${try(by.prefix, "")}$${PROP('Dim.${by.dimension}')}"
     expression = format(
       "SEARCH('{orderonce,%sScope,%s} Scope=\"%s\" MetricName=\"%s\"', '%s', 300)",
       try(by.function, false) ? "Function," : "", by.dimension, local.scope, metric, by.stat,
     )
+  } }
+
+  function_charts = { for name in ["publish", "intake", "receipt"] : name => {
+    title = "${title(name)}: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
+      ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}", { stat = "p99" }],
+      ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-${name}", { yAxis = "right" }],
+      ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-${name}", { yAxis = "right" }],
+    ]
   } }
 
   # The properties of a widget: title, statistic, and metrics as [namespace, name,
@@ -27,23 +36,23 @@ locals {
       { title = "Waiting orders: age of the oldest (seconds) and number", stat = "Maximum", metrics = [
         # SQS excludes messages that were received three times or more from its metric.
         # The function's WaitingAge includes them.
-        concat(
-          ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", aws_sqs_queue.orders.name],
-          [{ label = "received at most twice" }],
-        ),
+        [
+          "AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", local.queue_names["orders"],
+          { label = "received at most twice" },
+        ],
         ["orderonce", "WaitingAge", "Scope", local.scope, { id = "retried", visible = false }],
         [{ expression = "retried / 1000", label = "retried" }],
-        concat(
-          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.orders.name],
-          [{ yAxis = "right" }],
-        ),
+        [
+          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["orders"],
+          { yAxis = "right" },
+        ],
       ] },
       { title = "Parked orders, by reason, and dead letters", stat = "Sum", metrics = [
         [local.searches.Parked],
-        concat(
-          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.dead_letters.name],
-          [{ stat = "Maximum", yAxis = "right" }],
-        ),
+        [
+          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["orders-dead"],
+          { stat = "Maximum", yAxis = "right" },
+        ],
       ] },
     ] },
     { question = "Once?", widgets = [
@@ -82,16 +91,12 @@ locals {
       ] },
       { title = "Age of the newest event of a batch (milliseconds) and given up", stat = "Maximum", metrics = [
         ["AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-publish"],
-        concat(
-          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", aws_sqs_queue.unpublished.name],
-          [{ yAxis = "right" }],
-        ),
+        [
+          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["unpublished"],
+          { yAxis = "right" },
+        ],
       ] },
-      { title = "Publish: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
-        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-publish", { stat = "p99" }],
-        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-publish", { yAxis = "right" }],
-        ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-publish", { yAxis = "right" }],
-      ] },
+      local.function_charts.publish,
     ] },
     ], [for api in aws_apigatewayv2_api.orders : { question = "Accepted by HTTP?", widgets = [
       { title = "Requests, by result", stat = "Sum", metrics = [
@@ -102,28 +107,20 @@ locals {
         ["AWS/ApiGateway", "4xx", "ApiId", api.id],
         ["AWS/ApiGateway", "5xx", "ApiId", api.id],
       ] },
-      { title = "Intake: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
-        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-intake", { stat = "p99" }],
-        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-intake", { yAxis = "right" }],
-        ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-intake", { yAxis = "right" }],
-      ] },
-      ] }], [for queue in aws_sqs_queue.receipts : { question = "Receipts?", widgets = [
+      local.function_charts.intake,
+      ] }], [for part in [local.receipt] : { question = "Receipts?", widgets = [
       { title = "Receipts, by result", stat = "Sum", metrics = [
         [local.searches.Receipts],
       ] },
       { title = "Waiting events: age of the oldest (seconds), and dead letters", stat = "Maximum", metrics = [
-        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", queue.name],
-        concat(
-          ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "${queue.name}-dead"],
-          [{ yAxis = "right" }],
-        ),
+        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", local.queue_names["receipts"]],
+        [
+          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["receipts-dead"],
+          { yAxis = "right" },
+        ],
       ] },
-      { title = "Receipt: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
-        ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-receipt", { stat = "p99" }],
-        ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-receipt", { yAxis = "right" }],
-        ["AWS/Lambda", "Throttles", "FunctionName", "${local.prefix}-receipt", { yAxis = "right" }],
-      ] },
-  ] }])
+      local.function_charts.receipt,
+  ] } if part.enabled])
 }
 
 resource "aws_cloudwatch_dashboard" "orders" {

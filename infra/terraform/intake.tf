@@ -7,6 +7,70 @@
 # never be replaced, because Stripe knows its URL.
 
 locals {
+  intake = {
+    enabled = var.create_intake
+    function = {
+      description = "Accepts orders by HTTP"
+      timeout     = 15 # three calls of the table and one of the queue; an HTTP API waits for 30 s
+      reserved    = var.intake_reserved_concurrency
+      services    = ["dynamodb", "sqs"]
+    }
+    alarms = {
+      # The callers repeat a 5xx, so nothing is lost. The status 503 of a queue or table
+      # that does not respond counts as well.
+      intake-failing = {
+        metrics    = { errors = "api/intake 5xx Sum", requests = "api/intake Count Sum" }
+        expression = "100 * errors / requests", above = 25, periods = [2, 3], description = <<-EOT
+        A quarter of the orders by HTTP got a 5xx for 10 minutes: the function crashes, is throttled or does
+        not start, or the queue or the table does not respond. Callers must repeat their requests:
+        ${local.runbook}, "Orders by HTTP fail".
+      EOT
+      }
+      intake-errors = { metric = "lambda/intake Errors Sum", periods = [2, 3], description = <<-EOT
+        The intake function crashed, timed out or failed to start; a 503 that it answers is not an error of
+        the function. Read its log: ${local.runbook}, "Orders by HTTP fail".
+      EOT
+      }
+      intake-throttles = { metric = "lambda/intake Throttles Sum", periods = [3, 5], description = <<-EOT
+        Lambda throttles the intake function, so callers get 5xx. Raise the account's quota of concurrent
+        executions, or lower intake_rate_limit: ${local.runbook}, "Orders by HTTP fail".
+      EOT
+      }
+    }
+  }
+
+  intake_environment = merge({
+    ORDERS_TABLE = aws_dynamodb_table.orders.name
+    QUEUE_URL    = aws_sqs_queue.queues["orders"].url
+    SCOPE        = local.scope
+    }, { for name, claim in {
+      OWNER_CLAIM    = try(var.intake_jwt.owner_claim, null)
+      CUSTOMER_CLAIM = try(var.intake_jwt.customer_claim, null)
+  } : name => claim if claim != null })
+
+  # IAM has no condition on a sort key, so a put could replace any row. The function puts on the
+  # condition that there is none. The permission is limited to the attributes of a registration:
+  # a put without status makes no order, and an order row that it replaced would be unreadable
+  # and parked, not charged again.
+  intake_statements = {
+    FindRegisteredOrders = { Action = "dynamodb:Query", Resource = aws_dynamodb_table.orders.arn }
+    RegisterOrders = {
+      Action   = "dynamodb:PutItem"
+      Resource = aws_dynamodb_table.orders.arn
+      Condition = { "ForAllValues:StringEquals" = { "dynamodb:Attributes" = [
+        "orderId", "sk", "fingerprint", "amount", "currency", "caller", "createdAt", "openShard", "dueAt",
+      ] } }
+    }
+    MarkSentOrders = {
+      Action   = "dynamodb:UpdateItem"
+      Resource = aws_dynamodb_table.orders.arn
+      Condition = { "ForAllValues:StringEquals" = { "dynamodb:Attributes" = [
+        "orderId", "sk", "openShard", "dueAt",
+      ] } }
+    }
+    SendRegisteredOrders = { Action = "sqs:SendMessage", Resource = aws_sqs_queue.queues["orders"].arn }
+  }
+
   # For each route, the path as IAM compares it. The wildcard is the order id.
   intake_routes = { for route, path in {
     "PUT /orders/{orderId}" = "PUT/orders/*"

@@ -1,7 +1,8 @@
 # One deployment of orderonce in one AWS account and region. README.md explains how to
-# apply it. Resources are in queue.tf, table.tf, secrets.tf, functions.tf, webhook.tf,
-# reconcile.tf, publish.tf, iam.tf, operator.tf, alarms.tf and dashboard.tf, optional ones in
-# intake.tf, stock.tf and receipt.tf; pins.tf protects the state.
+# apply it. functions.tf joins the parts: order.tf, webhook.tf, reconcile.tf, publish.tf, and
+# the optional intake.tf and receipt.tf. What parts share is in queue.tf, iam.tf and alarms.tf;
+# the rest in table.tf, stock.tf, secrets.tf, operator.tf and dashboard.tf. pins.tf protects
+# the state, and moved.tf renames the addresses of earlier releases in it.
 
 provider "aws" {
   region = var.region # null: from AWS_REGION or the profile

@@ -8,10 +8,7 @@ resource "aws_iam_policy" "operator_read" {
 
   name        = "${local.prefix}-operator-read"
   description = "Read the orders and dead letters of ${local.prefix} with scripts/orders"
-  policy = jsonencode({
-    Version   = "2012-10-17"
-    Statement = local.operator_reads
-  })
+  policy      = local.operator_policies.read
 }
 
 resource "aws_iam_policy" "operator_repair" {
@@ -19,113 +16,77 @@ resource "aws_iam_policy" "operator_repair" {
 
   name        = "${local.prefix}-operator-repair"
   description = "Read and repair the orders and dead letters of ${local.prefix} with scripts/orders"
-  policy = jsonencode({
-    Version   = "2012-10-17"
-    Statement = concat(local.operator_reads, local.operator_repairs)
-  })
+  policy      = local.operator_policies.repair
 }
 
 locals {
+  operator_policies = { for name, statements in {
+    read   = local.operator_reads
+    repair = merge(local.operator_reads, local.operator_repairs)
+    } : name => jsonencode({
+      Version   = "2012-10-17"
+      Statement = [for sid, statement in statements : merge({ Sid = sid, Effect = "Allow" }, statement)]
+  }) }
+
   # show, list, watch, dead-letters list and show, audit, stock, receipts.
-  operator_reads = concat(
-    [
-      {
-        Sid    = "ReadOrders"
-        Effect = "Allow"
-        Action = [
-          "dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:DescribeTable",
-        ]
+  operator_reads = merge(
+    {
+      ReadOrders = {
+        Action   = ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:DescribeTable"]
         Resource = aws_dynamodb_table.orders.arn
-      },
-      {
-        Sid      = "FindWaitingOrders"
-        Effect   = "Allow"
+      }
+      FindWaitingOrders = {
         Action   = "dynamodb:Query"
         Resource = "${aws_dynamodb_table.orders.arn}/index/open"
-      },
-      {
-        Sid      = "CountOrderMessages"
-        Effect   = "Allow"
+      }
+      CountOrderMessages = {
         Action   = "sqs:GetQueueAttributes"
-        Resource = aws_sqs_queue.orders.arn
-      },
-      {
-        Sid    = "ReadDeadLetters"
-        Effect = "Allow"
-        Action = [
-          "sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
-        ]
-        Resource = aws_sqs_queue.dead_letters.arn
-      },
-    ],
-    [for statement in [{
-      Sid       = "DecryptOrders"
-      Effect    = "Allow"
+        Resource = aws_sqs_queue.queues["orders"].arn
+      }
+      ReadDeadLetters = {
+        Action   = ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"]
+        Resource = aws_sqs_queue.dead_letters["orders-dead"].arn
+      }
+    },
+    { for keys in [local.kms_keys] : "DecryptOrders" => {
       Action    = "kms:Decrypt"
-      Resource  = local.kms_keys
-      Condition = { StringEquals = { "kms:ViaService" = values(local.operator_services) } }
-    }] : statement if length(local.kms_keys) > 0],
-    [for table in aws_dynamodb_table.stock : {
-      Sid      = "ReadStock"
-      Effect   = "Allow"
+      Resource  = keys
+      Condition = { StringEquals = { "kms:ViaService" = [local.services.dynamodb, local.services.sqs] } }
+    } if length(keys) > 0 },
+    { for table in aws_dynamodb_table.stock : "ReadStock" => {
       Action   = "dynamodb:GetItem"
       Resource = table.arn
-    }],
-    [for table in aws_dynamodb_table.receipts : {
-      Sid      = "ReadReceipts"
-      Effect   = "Allow"
+    } },
+    { for table in aws_dynamodb_table.receipts : "ReadReceipts" => {
       Action   = ["dynamodb:GetItem", "dynamodb:Query"]
       Resource = [table.arn, "${table.arn}/index/doubtful"]
-    }],
+    } },
   )
 
   # refresh, restore, cancel, refund, refund resolve, republish, post, dead-letters redrive and
   # discard, audit --repair, stock --add, receipts resolve.
-  operator_repairs = concat(
-    [
-      {
-        Sid      = "RepairOrders"
-        Effect   = "Allow"
+  operator_repairs = merge(
+    {
+      RepairOrders = {
         Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem"]
         Resource = aws_dynamodb_table.orders.arn
-      },
-      {
-        Sid      = "SendOrders"
-        Effect   = "Allow"
-        Action   = "sqs:SendMessage"
-        Resource = aws_sqs_queue.orders.arn
-      },
-      {
-        Sid      = "DeleteDeadLetters"
-        Effect   = "Allow"
+      }
+      SendOrders = { Action = "sqs:SendMessage", Resource = aws_sqs_queue.queues["orders"].arn }
+      DeleteDeadLetters = {
         Action   = "sqs:DeleteMessage"
-        Resource = aws_sqs_queue.dead_letters.arn
-      },
-      {
-        Sid      = "RepublishEvents"
-        Effect   = "Allow"
-        Action   = "events:PutEvents"
-        Resource = aws_cloudwatch_event_bus.orders.arn
-      },
-    ],
-    [for statement in [{
-      Sid       = "EncryptOrders"
-      Effect    = "Allow"
+        Resource = aws_sqs_queue.dead_letters["orders-dead"].arn
+      }
+      RepublishEvents = { Action = "events:PutEvents", Resource = aws_cloudwatch_event_bus.orders.arn }
+    },
+    { for key in [var.kms_key_arn] : "EncryptOrders" => {
       Action    = "kms:GenerateDataKey"
-      Resource  = var.kms_key_arn # nothing is sent with a previous one
-      Condition = { StringEquals = { "kms:ViaService" = local.operator_services["sqs"] } }
-    }] : statement if var.kms_key_arn != null],
+      Resource  = key # nothing is sent with a previous one
+      Condition = { StringEquals = { "kms:ViaService" = local.services.sqs } }
+    } if key != null },
     local.stock_statements, # also to add goods
-    [for table in aws_dynamodb_table.receipts : {
-      Sid      = "ResolveReceipts"
-      Effect   = "Allow"
+    { for table in aws_dynamodb_table.receipts : "ResolveReceipts" => {
       Action   = "dynamodb:PutItem"
       Resource = table.arn
-    }],
+    } },
   )
-
-  # The services through which a person may use the keys.
-  operator_services = { for service in ["dynamodb", "sqs"] :
-    service => "${service}.${data.aws_region.current.region}.${data.aws_partition.current.dns_suffix}"
-  }
 }

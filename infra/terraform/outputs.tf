@@ -5,22 +5,22 @@ output "scope" {
 
 output "order_queue_url" {
   description = "URL of the queue to which producers send orders."
-  value       = aws_sqs_queue.orders.url
+  value       = aws_sqs_queue.queues["orders"].url
 }
 
 output "order_queue_arn" {
   description = "ARN of the order queue, the destination of a redrive."
-  value       = aws_sqs_queue.orders.arn
+  value       = aws_sqs_queue.queues["orders"].arn
 }
 
 output "dead_letter_queue_url" {
   description = "URL of the queue with the parked messages."
-  value       = aws_sqs_queue.dead_letters.url
+  value       = aws_sqs_queue.dead_letters["orders-dead"].url
 }
 
 output "dead_letter_queue_arn" {
   description = "ARN of the dead-letter queue, the source of a redrive."
-  value       = aws_sqs_queue.dead_letters.arn
+  value       = aws_sqs_queue.dead_letters["orders-dead"].arn
 }
 
 output "orders_table" {
@@ -105,12 +105,12 @@ output "receipts_table" {
 
 output "receipt_queue_url" {
   description = "URL of the queue of the receipt function. Null without create_receipts."
-  value       = one(aws_sqs_queue.receipts[*].url)
+  value       = try(aws_sqs_queue.queues["receipts"].url, null)
 }
 
 output "receipt_dead_letter_queue_url" {
   description = "URL of the queue with its parked messages. Null without create_receipts."
-  value       = one(aws_sqs_queue.receipts_dead[*].url)
+  value       = try(aws_sqs_queue.dead_letters["receipts-dead"].url, null)
 }
 
 output "reconcile_function_name" {
@@ -155,12 +155,12 @@ output "publish_log_group" {
 
 output "unpublished_queue_url" {
   description = "URL of the queue with the positions of records that were not published."
-  value       = aws_sqs_queue.unpublished.url
+  value       = aws_sqs_queue.dead_letters["unpublished"].url
 }
 
 output "paid_queue_url" {
   description = "URL of the example subscriber's queue. Null without create_example_subscriber."
-  value       = one(aws_sqs_queue.paid[*].url)
+  value       = try(aws_sqs_queue.queues["paid"].url, null)
 }
 
 output "function_aliases" {
@@ -180,7 +180,7 @@ output "log_groups" {
 
 output "event_source_mapping_uuid" {
   description = "UUID of the event source mapping, for aws lambda update-event-source-mapping."
-  value       = aws_lambda_event_source_mapping.orders.uuid
+  value       = aws_lambda_event_source_mapping.queues["orders"].uuid
 }
 
 output "dashboard" {
@@ -203,8 +203,8 @@ output "operator_environment" {
   value = join("\n", concat([
     "export AWS_REGION=${data.aws_region.current.region}",
     "export ORDERS_TABLE=${aws_dynamodb_table.orders.name}",
-    "export QUEUE_URL=${aws_sqs_queue.orders.url}",
-    "export DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters.url}",
+    "export QUEUE_URL=${aws_sqs_queue.queues["orders"].url}",
+    "export DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters["orders-dead"].url}",
     "export EVENT_BUS=${aws_cloudwatch_event_bus.orders.name}",
     "export SCOPE=${local.scope}",
     ],

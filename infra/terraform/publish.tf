@@ -1,6 +1,98 @@
 # Order events for other systems. The table's stream invokes functions/publish, which puts
 # each event row on the event bus. docs/guides/hear-about-orders.md says how to subscribe.
 
+locals {
+  # The function writes this source into each event.
+  event_source = "orderonce.${local.scope}"
+
+  publish = {
+    function = {
+      description = "Publishes the events of orders"
+      timeout     = 30 # a batch of one order's events needs a call for each
+      services    = ["dynamodb", "sqs"]
+    }
+    alarms = {
+      # The age of the newest record of each batch, also of one that is retried. The
+      # stream forgets a record after 24 hours.
+      publish-behind = {
+        metric      = "lambda/publish IteratorAge Maximum", above = 15 * 60 * 1000, periods = [2, 3]
+        description = <<-EOT
+        Order events are published more than 15 minutes late: EventBridge refuses them or does not respond, or
+        the function fails. Consumers wait; no order is affected. Nothing is lost for 22 hours:
+        ${local.runbook}, "Events are published late".
+      EOT
+      }
+      publish-errors = { metric = "lambda/publish Errors Sum", periods = [2, 3], description = <<-EOT
+        The publish function crashed, timed out or failed to start; events that EventBridge refuses are not
+        errors of the function. Read its log: ${local.runbook}, "Events are published late".
+      EOT
+      }
+      publish-throttles = { metric = "lambda/publish Throttles Sum", periods = [3, 5], description = <<-EOT
+        Lambda throttles the publish function, so order events are published late. Raise the account's quota
+        of concurrent executions: ${local.runbook}, "Events are published late".
+      EOT
+      }
+      # IteratorAge has no value if nothing reads the stream. An event is published within
+      # seconds, so at most the last order of an hour raises a false alarm.
+      publish-silent = {
+        metrics    = { paid = "app Settled Sum Status=paid", published = "app Published Sum" }
+        expression = "IF(FILL(published, 0) == 0, paid, 0)", period = 60 * 60, description = <<-EOT
+        Orders were paid in an hour in which no event was published: nothing reads the table's stream. Its
+        event source mapping may be disabled or deleted. The stream forgets events after 24 hours:
+        ${local.runbook}, "Events are published late".
+      EOT
+      }
+      events-unreadable = { metric = "app Unpublished Sum Reason=unreadable", description = <<-EOT
+        The publish function skipped an event row that it cannot read: somebody wrote or changed it by hand.
+        Consumers miss the event: ${local.runbook}, "Events are published late".
+      EOT
+      }
+      events-unpublished = {
+        metric = "queue/unpublished ApproximateNumberOfMessagesVisible Maximum", description = <<-EOT
+        Order events were not published within 22 hours, and Lambda has given up. Their rows are still in the
+        table. Publish them by hand: ${local.runbook}, "Events were not published".
+      EOT
+      }
+    }
+  }
+
+  publish_environment = {
+    EVENT_BUS = aws_cloudwatch_event_bus.orders.name
+    SCOPE     = local.scope
+  }
+
+  # No access to the table, its index or Stripe: an event is complete in the stream.
+  publish_statements = {
+    ReadStream = {
+      Action = [
+        "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams",
+      ]
+      Resource = aws_dynamodb_table.orders.stream_arn
+    }
+    PublishEvents = { Action = "events:PutEvents", Resource = aws_cloudwatch_event_bus.orders.arn }
+    ReportUnpublished = {
+      Action   = "sqs:SendMessage"
+      Resource = aws_sqs_queue.dead_letters["unpublished"].arn
+    }
+  }
+
+  # An example subscriber: a rule sends each Order Paid to a queue. Copy it for a consumer of
+  # your own. It is off by default, because nothing reads the queue. An event that the consumer
+  # fails on goes to the same queue as one that EventBridge could not deliver.
+  paid = {
+    enabled = var.create_example_subscriber
+    queues  = { paid = { receives = 20 } }
+    alarms = {
+      subscriber-dead-letters = {
+        metric = "queue/paid-dead ApproximateNumberOfMessagesVisible Maximum", description = <<-EOT
+        Events of the example subscriber are in its dead-letter queue: EventBridge could not deliver them, or
+        the consumer failed on them. ${local.runbook}, "A subscriber misses events".
+      EOT
+      }
+    }
+  }
+}
+
 # Encrypted with a key that AWS owns, also with kms_key_arn: events contain no customer
 # data, and EventBridge could use a key of yours only if its key policy allowed that.
 # Without a resource policy, only principals of this account can put events on the bus.
@@ -50,30 +142,15 @@ resource "aws_lambda_event_source_mapping" "publish" {
 
   destination_config {
     on_failure {
-      destination_arn = aws_sqs_queue.unpublished.arn
+      destination_arn = aws_sqs_queue.dead_letters["unpublished"].arn
     }
   }
 
   # Lambda rejects a mapping whose function is not allowed to read the stream or to send to
   # the queue.
-  depends_on = [aws_iam_role_policy.publish]
+  depends_on = [aws_iam_role_policy.functions]
 }
 
-# Positions of records in the stream that were not published: metadata without their content.
-# docs/guides/operate.md, "Events were not published", says how to publish the rows.
-resource "aws_sqs_queue" "unpublished" {
-  name                      = "${local.prefix}-unpublished"
-  message_retention_seconds = 14 * 24 * 60 * 60
-
-  sqs_managed_sse_enabled           = var.kms_key_arn == null ? true : null
-  kms_master_key_id                 = var.kms_key_arn
-  kms_data_key_reuse_period_seconds = var.kms_key_arn == null ? null : 300
-
-  depends_on = [aws_iam_role_policy.keys]
-}
-
-# An example subscriber: a rule sends each Order Paid to a queue. Copy it for a consumer of
-# your own. It is off by default, because nothing reads the queue.
 resource "aws_cloudwatch_event_rule" "paid" {
   count = var.create_example_subscriber ? 1 : 0
 
@@ -91,76 +168,11 @@ resource "aws_cloudwatch_event_target" "paid" {
 
   rule           = aws_cloudwatch_event_rule.paid[0].name
   event_bus_name = aws_cloudwatch_event_bus.orders.name
-  arn            = aws_sqs_queue.paid[0].arn
+  arn            = aws_sqs_queue.queues["paid"].arn
 
   # EventBridge retries for 24 hours, then drops the event. If the rule may not send to the
   # queue, it does not even retry.
   dead_letter_config {
-    arn = aws_sqs_queue.paid_dead[0].arn
+    arn = aws_sqs_queue.dead_letters["paid-dead"].arn
   }
-}
-
-# Both queues are encrypted with a key of SQS, for the same reason as the bus.
-resource "aws_sqs_queue" "paid" {
-  count = var.create_example_subscriber ? 1 : 0
-
-  name                      = "${local.prefix}-paid"
-  message_retention_seconds = 7 * 24 * 60 * 60
-  receive_wait_time_seconds = 20
-  sqs_managed_sse_enabled   = true
-
-  # An event that the consumer fails on goes to the same queue as one that EventBridge could
-  # not deliver.
-  redrive_policy = jsonencode({
-    deadLetterTargetArn = aws_sqs_queue.paid_dead[0].arn
-    maxReceiveCount     = 20
-  })
-}
-
-resource "aws_sqs_queue" "paid_dead" {
-  count = var.create_example_subscriber ? 1 : 0
-
-  name                      = "${local.prefix}-paid-dead"
-  message_retention_seconds = 14 * 24 * 60 * 60
-  sqs_managed_sse_enabled   = true
-}
-
-# Only this rule may send to the two queues. Principals of this account need an IAM policy,
-# for example to redrive.
-resource "aws_sqs_queue_policy" "paid" {
-  for_each = var.create_example_subscriber ? {
-    queue        = aws_sqs_queue.paid[0]
-    dead_letters = aws_sqs_queue.paid_dead[0]
-  } : {}
-
-  queue_url = each.value.url
-  policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = [
-      {
-        Sid       = "RuleSendsPaidOrders"
-        Effect    = "Allow"
-        Principal = { Service = "events.amazonaws.com" }
-        Action    = "sqs:SendMessage"
-        Resource  = each.value.arn
-        Condition = {
-          ArnEquals    = { "aws:SourceArn" = aws_cloudwatch_event_rule.paid[0].arn }
-          BoolIfExists = { "aws:SecureTransport" = "true" }
-        }
-      },
-      {
-        Sid       = "DenyPaidOrdersWithoutTLS"
-        Effect    = "Deny"
-        Principal = { AWS = local.account }
-        Action    = local.message_actions
-        Resource  = each.value.arn
-        Condition = { Bool = { "aws:SecureTransport" = "false" } }
-      },
-    ]
-  })
-}
-
-locals {
-  # The function writes this source into each event.
-  event_source = "orderonce.${local.scope}"
 }

@@ -6,6 +6,134 @@
 # docs/guides/deploy.md has the commands.
 
 locals {
+  receipt = {
+    enabled = var.create_receipts
+    function = {
+      description = "Sends a receipt for each paid order"
+      timeout     = 60 # three times ORDER_BUDGET, which is 20 s here
+      services    = ["dynamodb", "secretsmanager"]
+    }
+    # A standard queue, because EventBridge delivers in any order. The events of SES contain
+    # addresses. Its dead-letter queue gets what the function parks, what EventBridge could not
+    # deliver, and what SQS moves, a backstop as on the order queue. Two batches of ten stay
+    # near the 14 e-mails per second that SES allows an account out of the sandbox at first.
+    queues = { receipts = {
+      function    = "receipt"
+      visibility  = 360
+      receives    = 1000
+      concurrency = 2
+    } }
+    alarms = {
+      receipts-doubtful = { metric = "app Receipts Sum Function=receipt Result=doubtful", description = <<-EOT
+        Nobody knows whether a receipt was sent. It is not sent again unless receipt_mode is at_least_once.
+        SES's event may still resolve it, or a person: ${local.runbook}, "A receipt is doubtful".
+      EOT
+      }
+      receipts-dead-letters = {
+        metric = "queue/receipts-dead ApproximateNumberOfMessagesVisible Maximum", description = <<-EOT
+        Events of receipts are parked, or EventBridge could not deliver them, and their e-mails are not sent:
+        ${local.runbook}, "Receipts are not sent".
+      EOT
+      }
+      # SQS excludes messages that were received three times or more. receipts-retrying
+      # shows those.
+      receipts-waiting = {
+        metric      = "queue/receipts ApproximateAgeOfOldestMessage Maximum", above = 30 * 60, periods = [2, 3]
+        description = <<-EOT
+        An event has waited for its receipt for more than 30 minutes and was hardly received: the function is
+        throttled or fails to start: ${local.runbook}, "Receipts are not sent".
+      EOT
+      }
+      receipts-retrying = {
+        metric      = "app WaitingAge Maximum Function=receipt", above = 30 * 60 * 1000, periods = [1, 4]
+        description = <<-EOT
+        A receipt has been retried for more than 30 minutes: its table, Stripe or SES fails, or SES rejects
+        it. The dashboard shows why. Receipts are parked after six days: ${local.runbook}, "Receipts are not
+        sent".
+      EOT
+      }
+      receipt-throttles = { metric = "lambda/receipt Throttles Sum", periods = [3, 5], description = <<-EOT
+        Lambda throttles the receipt function, and every throttled batch uses up a receive of its messages.
+        Raise the account's quota of concurrent executions: ${local.runbook}, "Receipts are not sent".
+      EOT
+      }
+      # As queue-*: the function checks once per execution environment.
+      receipt-queue-settings = {
+        metrics = { for setting in keys(local.queue_settings) :
+          setting => "app QueueMisconfigured Sum Function=receipt Setting=${setting}"
+        }
+
+        expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
+        periods    = [1, 12], description = <<-EOT
+        A setting of the receipt queue or its dead-letter queue is not what the function assumes, so SQS may
+        delete receipts. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
+        "The queues are misconfigured".
+      EOT
+      }
+      receipts-failed = {
+        metric      = "app Receipts Sum Function=receipt Result=failed", above = 5, periods = [2, 3]
+        description = <<-EOT
+        SES rejects receipts, or their customers have no address: the account is in the sandbox, paused or
+        over its quota, or the sender is not verified. None was sent: ${local.runbook}, "Receipts are not
+        sent".
+      EOT
+      }
+      # SES reviews an account at 5 percent of bounces (SES developer guide, "Reputation
+      # dashboard"). Bounces may come long after their receipts, so a period is an hour.
+      receipts-bounced = {
+        metrics = {
+          bounced = "app Receipts Sum Function=receipt Result=bounced"
+          sent    = "app Receipts Sum Function=receipt Result=sent"
+        }
+        expression  = "IF(sent >= 20, 100 * bounced / sent, 0)", above = 5, periods = [1, 2], period = 60 * 60
+        description = <<-EOT
+        More than 5 percent of the receipts of an hour bounced. SES may pause the account: look at the
+        addresses at Stripe: ${local.runbook}, "Receipts are not sent".
+      EOT
+      }
+      receipt-errors = { metric = "lambda/receipt Errors Sum", periods = [2, 3], description = <<-EOT
+        The receipt function crashed, timed out or failed to start. A crash between an e-mail and its row
+        leaves a doubtful receipt. Read its log: ${local.runbook}, "Receipts are not sent".
+      EOT
+      }
+    }
+  }
+
+  receipt_environment = !var.create_receipts ? null : {
+    RECEIPTS_TABLE            = aws_dynamodb_table.receipts[0].name
+    QUEUE_URL                 = aws_sqs_queue.queues["receipts"].url
+    DEAD_LETTER_QUEUE_URL     = aws_sqs_queue.dead_letters["receipts-dead"].url
+    SCOPE                     = local.scope
+    STRIPE_SECRET_ARN         = local.stripe_keys.receipt.arn
+    RECEIPT_FROM              = var.receipt_from
+    RECEIPT_CONFIGURATION_SET = var.receipt_configuration_set
+    RECEIPTS                  = var.receipt_mode
+  }
+
+  # No access to the orders table: an event has all that a receipt needs, except the address,
+  # which is at Stripe.
+  receipt_statements = !var.create_receipts ? null : {
+    ReceiveReceiptEvents = {
+      Action = [
+        "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
+      ]
+      Resource = aws_sqs_queue.queues["receipts"].arn
+    }
+    ParkReceiptEvents = {
+      Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
+      Resource = aws_sqs_queue.dead_letters["receipts-dead"].arn
+    }
+    WriteReceipts = {
+      Action   = ["dynamodb:GetItem", "dynamodb:PutItem"]
+      Resource = aws_dynamodb_table.receipts[0].arn
+    }
+    SendReceipts = {
+      Action    = "ses:SendEmail"
+      Resource  = local.receipt_mail_arns
+      Condition = { StringEquals = { "ses:FromAddress" = local.receipt_address } }
+    }
+  }
+
   receipt_sources = { for name, source in {
     orders = {
       description = "Sends the paid and refunded orders of ${local.prefix} to the receipt queue"
@@ -47,113 +175,13 @@ resource "aws_cloudwatch_event_target" "receipts" {
 
   rule           = aws_cloudwatch_event_rule.receipts[each.key].name
   event_bus_name = each.value.bus
-  arn            = aws_sqs_queue.receipts[0].arn
+  arn            = aws_sqs_queue.queues["receipts"].arn
 
   # EventBridge retries for 24 hours, then drops the event. If the rule may not send to the
   # queue, it does not even retry.
   dead_letter_config {
-    arn = aws_sqs_queue.receipts_dead[0].arn
+    arn = aws_sqs_queue.dead_letters["receipts-dead"].arn
   }
-}
-
-# Both queues are standard, because EventBridge delivers in any order, and encrypted with a
-# key of SQS, because EventBridge could use a key of yours only if its key policy allowed
-# that. The events of SES contain addresses.
-resource "aws_sqs_queue" "receipts" {
-  count = var.create_receipts ? 1 : 0
-
-  name                       = "${local.prefix}-receipts"
-  visibility_timeout_seconds = 6 * local.functions["receipt"].timeout
-  message_retention_seconds  = 7 * 24 * 60 * 60
-  receive_wait_time_seconds  = 20
-  sqs_managed_sse_enabled    = true
-
-  # A backstop, as on the order queue: the function itself parks with a reason.
-  redrive_policy = jsonencode({
-    deadLetterTargetArn = aws_sqs_queue.receipts_dead[0].arn
-    maxReceiveCount     = 1000
-  })
-}
-
-# What the function parks, what EventBridge could not deliver, and the backstop.
-resource "aws_sqs_queue" "receipts_dead" {
-  count = var.create_receipts ? 1 : 0
-
-  name                      = "${local.prefix}-receipts-dead"
-  message_retention_seconds = 14 * 24 * 60 * 60
-  receive_wait_time_seconds = 20
-  max_message_size          = 1024 * 1024 # an event plus the attributes of a parked message
-  sqs_managed_sse_enabled   = true
-}
-
-resource "aws_sqs_queue_redrive_allow_policy" "receipts_dead" {
-  count = var.create_receipts ? 1 : 0
-
-  queue_url = aws_sqs_queue.receipts_dead[0].url
-  redrive_allow_policy = jsonencode({
-    redrivePermission = "byQueue"
-    sourceQueueArns   = [aws_sqs_queue.receipts[0].arn]
-  })
-}
-
-# Both rules may send to both queues. Principals of this account need an IAM policy, for
-# example to redrive.
-resource "aws_sqs_queue_policy" "receipts" {
-  for_each = var.create_receipts ? {
-    queue        = aws_sqs_queue.receipts[0]
-    dead_letters = aws_sqs_queue.receipts_dead[0]
-  } : {}
-
-  queue_url = each.value.url
-  policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = [
-      {
-        Sid       = "RulesSendReceiptEvents"
-        Effect    = "Allow"
-        Principal = { Service = "events.amazonaws.com" }
-        Action    = "sqs:SendMessage"
-        Resource  = each.value.arn
-        Condition = {
-          ArnEquals = {
-            "aws:SourceArn" = [for rule in values(aws_cloudwatch_event_rule.receipts) : rule.arn]
-          }
-          BoolIfExists = { "aws:SecureTransport" = "true" }
-        }
-      },
-      {
-        Sid       = "DenyReceiptEventsWithoutTLS"
-        Effect    = "Deny"
-        Principal = { AWS = local.account }
-        Action    = local.message_actions
-        Resource  = each.value.arn
-        Condition = { Bool = { "aws:SecureTransport" = "false" } }
-      },
-    ]
-  })
-}
-
-# No filter_criteria, as for the order queue. Two batches of ten stay near the 14 e-mails per
-# second that SES allows an account out of the sandbox at first.
-resource "aws_lambda_event_source_mapping" "receipts" {
-  count = var.create_receipts ? 1 : 0
-
-  enabled                 = true # an apply enables a mapping that was disabled by hand
-  event_source_arn        = aws_sqs_queue.receipts[0].arn
-  function_name           = aws_lambda_alias.live["receipt"].arn
-  batch_size              = 10
-  function_response_types = ["ReportBatchItemFailures"]
-
-  scaling_config {
-    maximum_concurrency = 2
-  }
-
-  metrics_config {
-    metrics = ["EventCount"]
-  }
-
-  # Lambda rejects a mapping whose function is not allowed to read the queue.
-  depends_on = [aws_iam_role_policy.receipt]
 }
 
 # One row for each receipt. It prevents a second e-mail, so it never expires.
@@ -214,7 +242,7 @@ resource "aws_dynamodb_table" "receipts" {
 
   # Without create_receipts, delete the table before the queues: while it is protected, the
   # apply fails there, and the queues keep their messages.
-  depends_on = [aws_iam_role_policy.keys, aws_sqs_queue.receipts, aws_sqs_queue.receipts_dead]
+  depends_on = [aws_iam_role_policy.keys, aws_sqs_queue.queues, aws_sqs_queue.dead_letters]
 }
 
 locals {

@@ -61,6 +61,7 @@ locals {
     reconcile = var.stock_tracking ? local.stripe_key : local.stripe_read_key
     receipt   = local.stripe_read_key
   }
+  webhook_secret_version = try(aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version, 0)
 }
 
 # The signing secret of the webhook endpoint, stored in the same way. During a rotation it

@@ -32,10 +32,10 @@ locals {
   # Of the three functions that write orders, and of operators who repair. A transaction
   # needs the permissions of its parts, and each part for the stock is an update. No read is
   # needed, because a failed condition returns the row.
-  stock_statements = [for table in aws_dynamodb_table.stock : {
-    Sid      = "MoveStock"
-    Effect   = "Allow"
+  stock_statements = { for table in aws_dynamodb_table.stock : "MoveStock" => {
     Action   = "dynamodb:UpdateItem"
     Resource = table.arn
-  }]
+  } }
+
+  stock_environment = { for table in aws_dynamodb_table.stock : "STOCK_TABLE" => table.name }
 }

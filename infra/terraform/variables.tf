@@ -84,9 +84,7 @@ variable "stripe_secret_version" {
   nullable    = false
 
   validation {
-    condition = (
-      var.stripe_secret_version >= 1 && floor(var.stripe_secret_version) == var.stripe_secret_version
-    )
+    condition     = var.stripe_secret_version >= 1 && var.stripe_secret_version % 1 == 0
     error_message = "stripe_secret_version: must be a whole number, at least 1"
   }
 }
@@ -120,9 +118,7 @@ variable "stripe_read_key_version" {
   nullable    = false
 
   validation {
-    condition = (
-      var.stripe_read_key_version >= 0 && floor(var.stripe_read_key_version) == var.stripe_read_key_version
-    )
+    condition     = var.stripe_read_key_version >= 0 && var.stripe_read_key_version % 1 == 0
     error_message = "stripe_read_key_version: must be a whole number, at least 0"
   }
 }
@@ -166,9 +162,7 @@ variable "webhook_secret_version" {
   nullable    = false
 
   validation {
-    condition = (
-      var.webhook_secret_version >= 0 && floor(var.webhook_secret_version) == var.webhook_secret_version
-    )
+    condition     = var.webhook_secret_version >= 0 && var.webhook_secret_version % 1 == 0
     error_message = "webhook_secret_version: must be a whole number, at least 0"
   }
 }
@@ -197,7 +191,7 @@ variable "webhook_burst_limit" {
   validation { # API Gateway developer guide: 5,000 is the default quota of a region
     condition = (
       var.webhook_burst_limit >= 1 && var.webhook_burst_limit <= 5000
-      && floor(var.webhook_burst_limit) == var.webhook_burst_limit
+      && var.webhook_burst_limit % 1 == 0
     )
     error_message = "webhook_burst_limit: must be a whole number, 1 to 5000"
   }
@@ -238,7 +232,7 @@ variable "reconcile_minutes" {
   validation {
     condition = (
       var.reconcile_minutes >= 1 && var.reconcile_minutes <= 60
-      && floor(var.reconcile_minutes) == var.reconcile_minutes
+      && var.reconcile_minutes % 1 == 0
     )
     error_message = "reconcile_minutes: must be a whole number, 1 to 60"
   }
@@ -253,10 +247,7 @@ variable "reconcile_rate" {
   nullable    = false
 
   validation {
-    condition = (
-      var.reconcile_rate >= 1 && var.reconcile_rate <= 100
-      && floor(var.reconcile_rate) == var.reconcile_rate
-    )
+    condition     = var.reconcile_rate >= 1 && var.reconcile_rate <= 100 && var.reconcile_rate % 1 == 0
     error_message = "reconcile_rate: must be a whole number, 1 to 100"
   }
 }
@@ -330,7 +321,7 @@ variable "intake_burst_limit" {
   validation { # as webhook_burst_limit
     condition = (
       var.intake_burst_limit >= 1 && var.intake_burst_limit <= 5000
-      && floor(var.intake_burst_limit) == var.intake_burst_limit
+      && var.intake_burst_limit % 1 == 0
     )
     error_message = "intake_burst_limit: must be a whole number, 1 to 5000"
   }
@@ -367,7 +358,7 @@ variable "stock_hold_hours" {
   nullable    = false
 
   validation {
-    condition     = var.stock_hold_hours >= 1 && floor(var.stock_hold_hours) == var.stock_hold_hours
+    condition     = var.stock_hold_hours >= 1 && var.stock_hold_hours % 1 == 0
     error_message = "stock_hold_hours: must be a whole number, at least 1"
   }
 }
@@ -452,7 +443,7 @@ variable "event_archive_days" {
   nullable    = false
 
   validation {
-    condition     = var.event_archive_days >= 0 && floor(var.event_archive_days) == var.event_archive_days
+    condition     = var.event_archive_days >= 0 && var.event_archive_days % 1 == 0
     error_message = "event_archive_days: must be a whole number, at least 0"
   }
 }

@@ -1,17 +1,13 @@
 package infra_test
 
 import (
-	"go/ast"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"orderonce/adapters/lambda/lambdatest"
 )
@@ -84,38 +80,16 @@ func listedPermissions(t *testing.T) map[string][]string {
 	return listed
 }
 
-// operatorPolicies returns the actions of operator.tf, without those on KMS keys.
-func operatorPolicies(t *testing.T) (p policies) {
+func operatorPolicies(t *testing.T) policies {
 	t.Helper()
-	for _, locals := range parse(t).blocks("locals") {
-		if locals.Attributes["operator_reads"] == nil {
-			continue
-		}
-		p.Read = actionsOf(locals.attribute(t, "operator_reads").Expr)
-		p.Repair = append(actionsOf(locals.attribute(t, "operator_repairs").Expr), p.Read...)
-	}
-	p.Read, p.Repair = set(p.Read), set(p.Repair)
-	return p
-}
-
-func actionsOf(statements hclsyntax.Expression) (actions []string) {
-	fields(statements, func(name string, value hclsyntax.Expression) {
-		if name == "Action" {
-			actions = append(actions, texts(value)...)
-		}
-	})
-	return slices.DeleteFunc(actions, func(a string) bool { return strings.HasPrefix(a, "kms:") })
-}
-
-// set sorts texts and removes duplicates.
-func set(texts []string) []string {
-	slices.Sort(texts)
-	return slices.Compact(texts)
+	all := parse(t).statements(t)
+	reads := actions(all["operator-read"])
+	return policies{Read: reads, Repair: set(append(actions(all["operator-repair"]), reads...))}
 }
 
 // toolActions returns the IAM actions of the calls that scripts/orders and the packages
 // that it imports make.
-func toolActions(t *testing.T) (actions []string) {
+func toolActions(t *testing.T) (all []string) {
 	t.Helper()
 	seen := map[string]bool{}
 	for left := []string{"scripts/orders"}; len(left) > 0; left = left[1:] {
@@ -131,58 +105,26 @@ func toolActions(t *testing.T) (actions []string) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			file := parseGo(t, name)
-			left, actions = append(left, file.packages()...), append(actions, file.actions()...)
+			text := read(t, name)
+			for _, match := range regexp.MustCompile(`\n(?:\t|import )(?:(\w+) )?"([^"]+)"`).FindAllStringSubmatch(text, -1) {
+				if directory, ok := strings.CutPrefix(match[2], lambdatest.Module()+"/"); ok {
+					left = append(left, directory)
+				}
+				if service, ok := strings.CutPrefix(match[2], "github.com/aws/aws-sdk-go-v2/service/"); ok {
+					// The input of each operation has a type of its own: sqs.SendMessageInput.
+					name := service
+					if match[1] != "" {
+						name = match[1]
+					}
+					input := regexp.MustCompile(`\b` + name + `\.(\w+)Input\b`)
+					for _, operation := range input.FindAllStringSubmatch(text, -1) {
+						all = append(all, permissions(service, operation[1])...)
+					}
+				}
+			}
 		}
 	}
-	return set(actions)
-}
-
-// imports returns the paths of imported packages by the names that the file uses.
-func (f goFile) imports() map[string]string {
-	all := map[string]string{}
-	for _, spec := range f.Imports {
-		imported, _ := strconv.Unquote(spec.Path.Value)
-		name := path.Base(imported)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		all[name] = imported
-	}
-	return all
-}
-
-// packages returns the directories of this module that the file imports.
-func (f goFile) packages() (directories []string) {
-	for _, imported := range f.imports() {
-		if directory, ok := strings.CutPrefix(imported, lambdatest.Module()+"/"); ok {
-			directories = append(directories, directory)
-		}
-	}
-	return directories
-}
-
-// actions returns the IAM actions of the SDK's operations that the file calls. The input
-// of each operation has a type of its own, such as sqs.SendMessageInput.
-func (f goFile) actions() (actions []string) {
-	imports := f.imports()
-	ast.Inspect(f.File, func(n ast.Node) bool {
-		selector, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		from, ok := selector.X.(*ast.Ident)
-		if !ok {
-			return true
-		}
-		service, ofSDK := strings.CutPrefix(imports[from.Name], "github.com/aws/aws-sdk-go-v2/service/")
-		operation, isInput := strings.CutSuffix(selector.Sel.Name, "Input")
-		if ofSDK && isInput {
-			actions = append(actions, permissions(service, operation)...)
-		}
-		return true
-	})
-	return actions
+	return set(all)
 }
 
 // permissions returns the IAM actions that an operation of the SDK needs.

@@ -35,18 +35,15 @@ run "no_attribute_or_output_contains_a_secret" {
   assert {
     condition = !strcontains(nonsensitive(jsonencode([
       aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe,
-      aws_lambda_function.functions, aws_lambda_alias.live, aws_lambda_event_source_mapping.orders,
-      aws_sqs_queue.orders, aws_sqs_queue_policy.orders,
-      aws_sqs_queue.dead_letters, aws_sqs_queue_policy.dead_letters,
-      aws_sqs_queue_redrive_allow_policy.dead_letters,
-      aws_dynamodb_table.orders,
-      aws_iam_role.functions, aws_iam_role_policy.order, aws_iam_role_policy.keys,
-      aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
-      aws_secretsmanager_secret.webhook, aws_secretsmanager_secret_version.webhook,
       aws_secretsmanager_secret.stripe_read, aws_secretsmanager_secret_version.stripe_read,
+      aws_secretsmanager_secret.webhook, aws_secretsmanager_secret_version.webhook,
+      aws_lambda_function.functions, aws_lambda_alias.live, aws_lambda_event_source_mapping.queues,
+      aws_sqs_queue.queues, aws_sqs_queue.dead_letters, aws_sqs_queue_policy.queues,
+      aws_sqs_queue_redrive_allow_policy.dead_letters, aws_dynamodb_table.orders,
+      aws_iam_role.functions, aws_iam_role_policy.functions, aws_iam_role_policy.keys,
+      aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
       aws_apigatewayv2_api.webhook, aws_apigatewayv2_integration.webhook, aws_apigatewayv2_route.webhook,
-      aws_apigatewayv2_stage.webhook, aws_lambda_permission.webhook,
-      aws_cloudwatch_log_group.webhook_access, aws_iam_role_policy.webhook,
+      aws_apigatewayv2_stage.webhook, aws_lambda_permission.webhook, aws_cloudwatch_log_group.webhook_access,
     ])), "canary")
     error_message = "an attribute contains the Stripe key or the webhook secret"
   }
@@ -54,15 +51,75 @@ run "no_attribute_or_output_contains_a_secret" {
   assert {
     condition = !strcontains(jsonencode([
       output.scope, output.order_queue_url, output.order_queue_arn, output.dead_letter_queue_url,
-      output.dead_letter_queue_arn,
-      output.orders_table, output.stripe_secret_arn, output.function_aliases, output.dashboard,
-      output.function_role_arns, output.log_groups, output.event_source_mapping_uuid,
-      output.orders_table_arn, output.orders_stream_arn,
-      output.webhook_url, output.webhook_function_name, output.webhook_log_group,
-      output.webhook_access_log_group, output.webhook_secret_arn,
+      output.dead_letter_queue_arn, output.orders_table, output.stripe_secret_arn, output.function_aliases,
+      output.dashboard, output.function_role_arns, output.log_groups, output.event_source_mapping_uuid,
+      output.orders_table_arn, output.orders_stream_arn, output.webhook_url, output.webhook_function_name,
+      output.webhook_log_group, output.webhook_access_log_group, output.webhook_secret_arn,
       output.operator_environment,
     ]), "canary")
     error_message = "an output contains the Stripe key or the webhook secret"
+  }
+
+  assert {
+    condition = alltrue([for function in aws_lambda_function.functions :
+      length(setintersection(
+        keys(function.environment[0].variables), ["STRIPE_SECRET_KEY", "WEBHOOK_SECRETS"],
+      )) == 0
+    ])
+    error_message = "environment: contains the Stripe key or the webhook secret"
+  }
+}
+
+run "a_read_only_key_is_for_the_functions_that_move_no_money" {
+  assert {
+    condition = { for name, function in aws_lambda_function.functions :
+      name => regex("secret:([a-z]+)", function.environment[0].variables.STRIPE_SECRET_ARN)[0]
+      if can(function.environment[0].variables.STRIPE_SECRET_ARN)
+    } == { order = "writes", webhook = "reads", reconcile = "reads" }
+    error_message = "STRIPE_SECRET_ARN: only the order function may have the key that charges"
+  }
+
+  assert {
+    condition = { for name, policy in aws_iam_role_policy.functions :
+      name => flatten([for s in jsondecode(policy.policy).Statement : regexall("secret:([a-z]+)", jsonencode(s.Resource))])
+    } == { order = ["writes"], webhook = ["reads", "webhook"], reconcile = ["reads"], publish = [] }
+    error_message = "a role reads the other key"
+  }
+
+  assert {
+    condition = (
+      strcontains(aws_lambda_function.functions["webhook"].description, "Read key 1.")
+      && strcontains(aws_lambda_function.functions["order"].description, " Key 1.")
+    )
+    error_message = "description: a rotation would not publish the function"
+  }
+}
+
+run "with_stock_reconcile_cancels_and_needs_the_key_that_writes" {
+  variables {
+    stock_tracking = true
+  }
+
+  assert {
+    condition = strcontains(
+      aws_lambda_function.functions["reconcile"].environment[0].variables.STRIPE_SECRET_ARN, "secret:writes"
+    )
+    error_message = "reconcile: could not cancel what holds goods"
+  }
+}
+
+run "without_a_read_only_key_nothing_is_created_for_it" {
+  variables {
+    stripe_read_key_version = 0
+  }
+
+  assert {
+    condition = (
+      length(aws_secretsmanager_secret.stripe_read) == 0
+      && length(aws_secretsmanager_secret_version.stripe_read) == 0
+      && strcontains(aws_lambda_function.functions["webhook"].description, " Key 1.")
+    )
+    error_message = "stripe_read_key: must be off by default, and leave the other functions as they were"
   }
 }
 
@@ -106,17 +163,6 @@ run "later_applies_need_no_secret" {
   }
 }
 
-run "no_function_s_environment_has_a_secret" {
-  assert {
-    condition = alltrue([for function in aws_lambda_function.functions :
-      length(setintersection(
-        keys(function.environment[0].variables), ["STRIPE_SECRET_KEY", "WEBHOOK_SECRETS"],
-      )) == 0
-    ])
-    error_message = "environment: contains the Stripe key or the webhook secret"
-  }
-}
-
 # The endpoint at Stripe needs the URL of the API, so its secret comes later.
 run "before_the_endpoint_exists_no_webhook_secret_is_stored" {
   command = plan
@@ -134,6 +180,11 @@ run "before_the_endpoint_exists_no_webhook_secret_is_stored" {
   assert {
     condition     = length(aws_secretsmanager_secret.webhook) == 1
     error_message = "secret: must exist before its value"
+  }
+
+  assert {
+    condition     = strcontains(aws_lambda_function.functions["webhook"].description, "Webhook secret 0.")
+    error_message = "description: storing the first secret must publish a new version"
   }
 }
 

@@ -14,7 +14,7 @@ const Day = 24 * time.Hour
 const (
 	FunctionTime  = time.Minute      // function timeout, within infra/terraform/variables.tf
 	Visibility    = 6 * FunctionTime // visibility timeout: the minimum of infra/terraform/queue.tf
-	MaxReceives   = 1000             // deliveries after which the queue parks without a reason (queue.tf)
+	MaxReceives   = 1000             // deliveries after which the queue parks without a reason (order.tf)
 	Retention     = 7 * Day          // of the queue (queue.tf)
 	DeadRetention = 14 * Day         // of the dead-letter queue (queue.tf)
 

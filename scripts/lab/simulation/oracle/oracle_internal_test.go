@@ -531,7 +531,8 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 	t.Parallel()
-	queue, design := document(t, "infra/terraform/queue.tf"), document(t, "docs/design.md")
+	queue, orders := document(t, "infra/terraform/queue.tf"), document(t, "infra/terraform/order.tf")
+	design := document(t, "docs/design.md")
 	row := document(t, "docs/reference/row.md")
 	recheck := func(s order.Status, unit time.Duration) int {
 		after, _ := recheckAfter(s)
@@ -541,10 +542,10 @@ func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 		text, pattern string
 		want          int
 	}{
-		{queue, `var.visibility_timeout >= (\d+) \* var.function_timeout`, int(Visibility / FunctionTime)},
-		{queue, `(?s)"aws_sqs_queue" "orders" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(Retention / Day)},
+		{queue, `each.value.visibility >= (\d+) \* local.functions`, int(Visibility / FunctionTime)},
+		{queue, `(?s)"aws_sqs_queue" "queues" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(Retention / Day)},
 		{queue, `(?s)"aws_sqs_queue" "dead_letters" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(DeadRetention / Day)},
-		{queue, `maxReceiveCount\s+= (\d+)`, MaxReceives},
+		{orders, `receives\s+= (\d+)`, MaxReceives},
 		{design, `parked after (\d+) (?:deliveries|attempts)`, maxFailures},
 		{design, `the queue's retention less (a) day`, int(LastDay / Day)},
 		{row, `when to look next: (\d+) minutes after the last claim of an open order`, recheck(order.Open, time.Minute)},

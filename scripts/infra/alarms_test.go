@@ -1,0 +1,395 @@
+package infra_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// period is the duration of one datapoint of most alarms.
+const period = 5 * time.Minute
+
+// alarm is an alarm of the module. It is raised if at least bad of the last of periods
+// exceed above, or miss below. Metrics are by id: source, name, statistic and dimensions.
+type alarm struct {
+	name, expression string
+	metrics          map[string]string
+	above, below     float64
+	bad, of          int
+}
+
+// alarms returns those of the module, as resource aws_cloudwatch_metric_alarm reads them.
+func alarms(t *testing.T) map[string]alarm {
+	t.Helper()
+	all := map[string]alarm{}
+	for name, object := range parse(t).local(t, "alarms").AsValueMap() {
+		fields := object.AsValueMap()
+		a := alarm{name: name, metrics: map[string]string{}, above: absent, below: absent, bad: 1, of: 1}
+		switch {
+		case fields["below"] != cty.NilVal:
+			a.below = number(fields["below"])
+		case fields["above"] != cty.NilVal:
+			a.above = number(fields["above"])
+		default:
+			a.above = 0
+		}
+		if fields["expression"] != cty.NilVal {
+			a.expression = fields["expression"].AsString()
+		}
+		if periods := fields["periods"]; periods != cty.NilVal {
+			a.bad, a.of = int(number(periods.AsValueSlice()[0])), int(number(periods.AsValueSlice()[1]))
+		}
+		if fields["metric"] != cty.NilVal {
+			a.metrics["m"] = fields["metric"].AsString()
+		} else {
+			for id, metric := range fields["metrics"].AsValueMap() {
+				a.metrics[id] = metric.AsString()
+			}
+		}
+		all[name] = a
+	}
+	return all
+}
+
+// firstAt returns when datapoints by period first raise the alarm, and whether they do. A
+// missing datapoint is not breaching, as in CloudWatch with treat_missing_data =
+// notBreaching.
+func (a alarm) firstAt(data map[int]float64) (time.Duration, bool) {
+	last := slices.Max(append(slices.Collect(maps.Keys(data)), 0))
+	for end := range last + 1 {
+		bad := 0
+		for at := end; at > end-a.of; at-- {
+			if value, ok := data[at]; ok && value > a.above {
+				bad++
+			}
+		}
+		if bad >= a.bad {
+			return time.Duration(end+1) * period, true
+		}
+	}
+	return 0, false
+}
+
+// deliveries has the function's metrics by period.
+type deliveries struct {
+	received, failed map[int]float64
+	oldest           map[int]float64 // WaitingAge, milliseconds
+}
+
+// simulate sends an order at every interval until sending is over, and fails every
+// delivery until outage is over. jitter is the random part of the delays, from 0 to 1.
+func simulate(reason order.Reason, every, sending, outage time.Duration, jitter float64) deliveries {
+	d := deliveries{map[int]float64{}, map[int]float64{}, map[int]float64{}}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for sent := time.Duration(0); sent < sending; sent += every {
+		at := sent
+		for count := 1; ; count++ {
+			bucket := int(at / period)
+			d.received[bucket]++
+			if at >= outage {
+				break
+			}
+			d.failed[bucket]++
+			d.oldest[bucket] = max(d.oldest[bucket], float64((at - sent).Milliseconds()))
+			at += sqs.Decide(order.Result{Verdict: order.Redeliver, Reason: reason, Transient: true},
+				sqs.Delivery{Count: count, SentAt: start.Add(sent)}, start.Add(at), jitter, sqs.DefaultPolicy()).Delay
+		}
+	}
+	return d
+}
+
+// percent returns the result of the expression of store-unavailable and
+// provider-unavailable.
+func (d deliveries) percent() map[int]float64 {
+	all := map[int]float64{}
+	for at, failed := range d.failed {
+		all[at] = 100 * failed / d.received[at]
+	}
+	return all
+}
+
+func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
+	t.Parallel()
+	all := alarms(t)
+	for name, reason := range map[string]order.Reason{
+		"store-unavailable": order.ReasonStore, "provider-unavailable": order.ReasonUnavailable,
+	} {
+		for _, jitter := range []float64{0, 0.5, 0.99} {
+			t.Run(fmt.Sprintf("%s, jitter %v", name, jitter), func(t *testing.T) {
+				t.Parallel()
+				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, jitter)
+				if at, ok := all[name].firstAt(busy.percent()); !ok || at > 20*time.Minute {
+					t.Errorf("%s, an order per second: got %v, %t, want within 20 minutes", name, at, ok)
+				}
+				quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, jitter)
+				if at, ok := all["orders-retrying"].firstAt(quiet.oldest); !ok || at > time.Hour {
+					t.Errorf("orders-retrying, a single order: got %v, %t, want within an hour", at, ok)
+				}
+			})
+		}
+	}
+}
+
+// A short throttle needs no operator: the orders are redelivered after seconds.
+func TestAThrottleOfFourMinutesRaisesNoAlarm(t *testing.T) {
+	t.Parallel()
+	all := alarms(t)
+	for _, name := range []string{"store-unavailable", "provider-unavailable"} {
+		if got, want := all[name].expression, "100 * failed / received"; got != want {
+			t.Errorf("%s: expression: got %q, want %q, which percent computes", name, got, want)
+		}
+		for _, jitter := range []float64{0, 0.5, 0.99} {
+			throttled := simulate(order.ReasonUnavailable, time.Second, time.Hour, 4*time.Minute, jitter)
+			if at, ok := all[name].firstAt(throttled.percent()); ok {
+				t.Errorf("%s: got an alarm after %v, want none", name, at)
+			}
+			if at, ok := all["orders-retrying"].firstAt(throttled.oldest); ok {
+				t.Errorf("orders-retrying: got an alarm after %v, want none", at)
+			}
+		}
+	}
+}
+
+// series has the values that metrics have in each period while a failure lasts, by
+// source, name, statistic and dimensions as in the alarms. A metric that is not in it has
+// no value.
+type series map[string]float64
+
+// Metrics of a queue.
+const (
+	age     = " ApproximateAgeOfOldestMessage Maximum"
+	letters = " ApproximateNumberOfMessagesVisible Maximum"
+)
+
+// hours is more milliseconds or seconds than any alarm on an age waits for.
+const hours = 1e10
+
+// healthy is what the metrics of a busy deployment show. WaitingAge and the like have no
+// value, because nothing comes back.
+func healthy() series {
+	return series{
+		"app Received Sum": 100, "app Settled Sum Status=paid": 90, "app Published Sum": 90, "app OrderAge p99": 1000, "app OrderAge SampleCount": 100,
+		"lambda/order Errors Sum": 0, "lambda/reconcile Errors Sum": 0, "lambda/reconcile Invocations Sum": 1, "lambda/publish Errors Sum": 0,
+		"lambda/intake Errors Sum": 0, "lambda/receipt Errors Sum": 0, "lambda/publish IteratorAge Maximum": 1000, "lambda/order Duration p99": 1000,
+		"api/webhook Count Sum": 100, "api/webhook 5xx Sum": 0, "api/webhook 4xx Sum": 0,
+		"api/intake Count Sum": 100, "api/intake 5xx Sum": 0, "app Receipts Sum Function=receipt Result=sent": 100,
+		"queue/orders" + age: 1, "queue/receipts" + age: 1,
+	}
+}
+
+// absent is the value of a metric that a failure ends.
+var absent = math.NaN() //nolint:gochecknoglobals // a constant that the language has not
+
+// lastingFailures has, for each failure and function, what it does to the metrics. A
+// function without an entry cannot have the failure.
+func lastingFailures() map[string]map[string]series {
+	api := func(name string) series { return series{"api/" + name + " 5xx Sum": 100} }
+	floods := series{"api/webhook Count Sum": 15000, "api/webhook 4xx Sum": 14900}
+	return map[string]map[string]series{
+		"crashes or does not start": {
+			"order":     {"lambda/order Errors Sum": 5, "queue/orders" + age: hours},
+			"webhook":   api("webhook"),
+			"reconcile": {"lambda/reconcile Errors Sum": 1},
+			"publish":   {"lambda/publish Errors Sum": 5, "lambda/publish IteratorAge Maximum": hours},
+			"intake":    {"lambda/intake Errors Sum": 5, "api/intake 5xx Sum": 100},
+			"receipt":   {"lambda/receipt Errors Sum": 5, "queue/receipts" + age: hours},
+		},
+		"is throttled": {
+			"order":     {"lambda/order Throttles Sum": 5, "queue/orders" + age: hours},
+			"webhook":   api("webhook"),
+			"reconcile": {"lambda/reconcile Invocations Sum": absent},
+			"publish":   {"lambda/publish Throttles Sum": 5, "lambda/publish IteratorAge Maximum": hours},
+			"intake":    {"lambda/intake Throttles Sum": 5, "api/intake 5xx Sum": 100},
+			"receipt":   {"lambda/receipt Throttles Sum": 5, "queue/receipts" + age: hours},
+		},
+		"its trigger is off": {
+			"order":     {"queue/orders" + age: hours, "app Received Sum": absent, "app Settled Sum Status=paid": absent},
+			"webhook":   {"api/webhook Count Sum": absent, "api/webhook 5xx Sum": absent},
+			"reconcile": {"lambda/reconcile Invocations Sum": absent},
+			"publish":   {"lambda/publish IteratorAge Maximum": absent, "app Published Sum": absent},
+			"intake":    {"api/intake Count Sum": absent, "api/intake 5xx Sum": absent},
+			"receipt":   {"queue/receipts" + age: hours},
+		},
+		"strangers flood its URL": {"webhook": floods},
+		"messages come back": {
+			"order": {"app WaitingAge Maximum": hours}, "receipt": {"app WaitingAge Maximum Function=receipt": hours},
+		},
+		"dead letters": {
+			"order": {"queue/orders-dead" + letters: 1}, "publish": {"queue/unpublished" + letters: 1},
+			"receipt": {"queue/receipts-dead" + letters: 1},
+		},
+		"a queue's setting is wrong": {
+			"order":   {"app QueueMisconfigured Sum Setting=retention": 1},
+			"receipt": {"app QueueMisconfigured Sum Function=receipt Setting=retention": 1},
+		},
+		"DynamoDB is down": {
+			"order":     {"app Redelivered Sum Reason=store_unavailable": 100, "app WaitingAge Maximum": hours},
+			"webhook":   {"app Webhooks Sum Result=unavailable": 100, "api/webhook 5xx Sum": 100},
+			"reconcile": {"lambda/reconcile Errors Sum": 1},
+			"intake":    api("intake"),
+			"receipt":   {"app WaitingAge Maximum Function=receipt": hours},
+		},
+		"Stripe is down": {
+			"order":     {"app Redelivered Sum Reason=provider_unavailable": 100, "app WaitingAge Maximum": hours},
+			"webhook":   {"app Webhooks Sum Result=unavailable": 100, "api/webhook 5xx Sum": 100},
+			"reconcile": {"app Overdue Maximum": hours},
+			"receipt":   {"app WaitingAge Maximum Function=receipt": hours},
+		},
+		"Stripe rejects the key": {
+			"order":     {"app Redelivered Sum Reason=misconfigured": 100, "app WaitingAge Maximum": hours},
+			"webhook":   {"app Webhooks Sum Result=unavailable": 100, "api/webhook 5xx Sum": 100},
+			"reconcile": {"app Reconciled Sum Result=failed": 10},
+			"receipt":   {"app WaitingAge Maximum Function=receipt": hours},
+		},
+		"SES rejects or is down": {
+			"receipt": {"app WaitingAge Maximum Function=receipt": hours, "app Receipts Sum Function=receipt Result=failed": 50},
+		},
+		"the event bus is down":   {"publish": {"lambda/publish IteratorAge Maximum": hours}},
+		"the order queue is down": {"intake": api("intake")},
+	}
+}
+
+// formulas are the expressions of the alarms, over the ids of their metrics.
+func formulas() map[string]func(m series) float64 {
+	filled := func(v float64) float64 {
+		if math.IsNaN(v) {
+			return 0
+		}
+		return v
+	}
+	unless := func(few bool, v float64) float64 {
+		if few {
+			return 0
+		}
+		return v
+	}
+	return map[string]func(m series) float64{
+		"100 * failed / received": func(m series) float64 { return 100 * m["failed"] / m["received"] },
+		"100 * errors / requests": func(m series) float64 { return 100 * m["errors"] / m["requests"] },
+		"100 * errors / (requests - FILL(rejected, 0))": func(m series) float64 {
+			return 100 * m["errors"] / (m["requests"] - filled(m["rejected"]))
+		},
+		"100 * failed / (requests - FILL(rejected, 0))": func(m series) float64 {
+			return 100 * m["failed"] / (m["requests"] - filled(m["rejected"]))
+		},
+		"IF(received >= 50, 100 * duplicates / received, 0)": func(m series) float64 {
+			return unless(m["received"] < 50, 100*m["duplicates"]/m["received"])
+		},
+		"IF(settled >= 20, 100 * declined / settled, 0)": func(m series) float64 {
+			return unless(m["settled"] < 20, 100*m["declined"]/m["settled"])
+		},
+		"IF(sent >= 20, 100 * bounced / sent, 0)": func(m series) float64 {
+			return unless(m["sent"] < 20, 100*m["bounced"]/m["sent"])
+		},
+		"IF(FILL(published, 0) == 0, paid, 0)": func(m series) float64 {
+			return unless(filled(m["published"]) != 0, m["paid"])
+		},
+		"FILL(dead_letter_retention, 0) + FILL(max_receives, 0) + FILL(redrive_target, 0) + FILL(retention, 0)": func(
+			m series,
+		) float64 {
+			return filled(m["dead_letter_retention"]) + filled(m["max_receives"]) + filled(m["redrive_target"]) +
+				filled(m["retention"])
+		},
+	}
+}
+
+// raised reports whether an alarm is raised while every period has the values of s. A
+// lasting failure fills every period, so only the threshold matters.
+func (a alarm) raised(t *testing.T, s series) bool {
+	t.Helper()
+	values := series{}
+	for id, metric := range a.metrics {
+		values[id] = absent
+		if v, ok := s[metric]; ok {
+			values[id] = v
+		}
+	}
+	var v float64
+	switch formula := formulas()[a.expression]; {
+	case formula != nil:
+		v = formula(values)
+	case a.expression != "" || len(values) != 1:
+		t.Fatalf("alarm %s: add its expression %q to formulas", a.name, a.expression)
+	default:
+		v = slices.Collect(maps.Values(values))[0]
+	}
+	return v > a.above || v < a.below || !math.IsNaN(a.below) && math.IsNaN(v)
+}
+
+// alarmsRaised returns the alarms that a failure raises beside a healthy deployment.
+func alarmsRaised(t *testing.T, all map[string]alarm, failure series) (names []string) {
+	t.Helper()
+	s := healthy()
+	maps.Copy(s, failure)
+	for name, a := range all {
+		if a.raised(t, s) {
+			if strings.HasPrefix(name, "queue-") {
+				name = "queue-*" // one for each setting
+			}
+			names = append(names, "`"+name+"`")
+		}
+	}
+	return set(names)
+}
+
+func TestEveryLastingFailureRaisesTheAlarmsThatTheReferenceLists(t *testing.T) {
+	t.Parallel()
+	all := alarms(t)
+	if names := alarmsRaised(t, all, nil); len(names) > 0 {
+		t.Errorf("a healthy deployment raises %s", names)
+	}
+	_, section, _ := strings.Cut(read(t, "../docs/reference/metrics.md"), "\n| failure | order |")
+	section, _, _ = strings.Cut(section, "\n\n")
+	rows := strings.Split(section, "\n")
+	functions := strings.Split(strings.Trim("order |"+rows[0], " |"), " | ")
+	got := map[string]map[string]string{}
+	for _, row := range rows[2:] {
+		cells := strings.Split(strings.Trim(row, "| "), " | ")
+		got[cells[0]] = map[string]string{}
+		for i, cell := range cells[1:] {
+			got[cells[0]][functions[i]] = cell
+		}
+	}
+	want := map[string]map[string]string{}
+	for failure, byFunction := range lastingFailures() {
+		want[failure] = map[string]string{}
+		for _, function := range functions {
+			want[failure][function] = "–"
+			if s, can := byFunction[function]; can {
+				names := strings.Join(alarmsRaised(t, all, s), ", ")
+				if names == "" {
+					names = "**none**"
+				}
+				want[failure][function] = names
+			}
+		}
+	}
+	if diff := cmp.Diff(got, want); diff != "" || len(functions) != 6 {
+		t.Errorf("alarms of lasting failures (-metrics.md +infra/terraform):\n%s", diff)
+	}
+}
+
+// Anybody can send unsigned requests. They must not hide that Stripe's fail.
+func TestStrangersCannotSwitchOffTheAlarmsOfTheWebhook(t *testing.T) {
+	t.Parallel()
+	all := alarms(t)
+	for _, unsigned := range []float64{0, 60, 3000} {
+		names := alarmsRaised(t, all, series{
+			"api/webhook Count Sum": 4 + unsigned, "api/webhook 4xx Sum": unsigned, "api/webhook 5xx Sum": 4,
+			"app Webhooks Sum Result=unavailable": 4,
+		})
+		if diff := cmp.Diff(names, []string{"`webhook-failing`", "`webhook-unavailable`"}); diff != "" {
+			t.Errorf("%v unsigned requests, alarms (-got +want):\n%s", unsigned, diff)
+		}
+	}
+}
