@@ -156,7 +156,7 @@ bench-quick: engine ## cold start, orders a second, memory and zip size of the f
 	@$(LAB) ./bench
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
-	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe
+	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe ./adapters/stripe/refund
 
 awscli: ## send a message to the queue double with an AWS CLI; AWS_CLI=/usr/bin/aws, where Debian installs its own
 	@[ -x "$(AWS_CLI)" ] || { echo '$(AWS_CLI) is missing: apt-get install awscli, or set AWS_CLI'; exit 1; }

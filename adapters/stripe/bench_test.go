@@ -5,18 +5,20 @@ import (
 	"testing"
 
 	stripego "github.com/stripe/stripe-go/v76"
+
+	"orderonce/adapters/stripe/stripetest/rigtest"
 )
 
 // BenchmarkCall measures a confirmation without its network: building the request and
 // interpreting the response. The last row decodes into stripe-go's own type.
 func BenchmarkCall(b *testing.B) {
-	responses := map[string]response{
-		"paid":     {200, false, intentJSON("succeeded", null)},
-		"declined": {402, false, errorWithIntent(cardDeclined, intentJSON("requires_payment_method", declinedError))},
+	responses := map[string]rigtest.Response{
+		"paid":     rigtest.OK(rigtest.Intent("succeeded", rigtest.Null)),
+		"declined": rigtest.Failure(402, rigtest.CardDeclined, rigtest.DeclinedIntent()),
 	}
 	for name, res := range responses {
 		b.Run(name, func(b *testing.B) {
-			confirm := methods(b, responding(b, res))["confirm"]
+			confirm := rigtest.Methods(b, rigtest.Responding(b, res))["confirm"]
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := confirm(b.Context()); err != nil {
@@ -28,7 +30,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("stripe.PaymentIntent", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			must(b, json.Unmarshal([]byte(responses["paid"].body), &stripego.PaymentIntent{}))
+			rigtest.Must(b, json.Unmarshal([]byte(responses["paid"].Body), &stripego.PaymentIntent{}))
 		}
 	})
 }

@@ -2,7 +2,6 @@ package stripe
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,79 +12,50 @@ import (
 	"orderonce/domain/order"
 )
 
-// result is what a response means if it shows the intent.
-type result struct {
+// Result is what a response means if it shows the intent.
+type Result struct {
 	order.Intent
-	replayed    bool // the intent is as it was when the idempotency key was first used
-	needsCharge bool // the intent has failed, and only its latest charge can tell why
+
+	Charge      *Charge // nil until a confirmation is attempted
+	NeedsCharge bool    // the intent has failed, and only its latest charge can tell why
+	InError     bool    // the response is an error that shows the intent
 }
 
-// classify returns what a response means for the order: a result, or a
-// *order.PaymentError (docs.stripe.com/api/errors, /error-low-level).
-func (c call) classify(p parsed) (result, error) {
-	intent, err := c.intentIn(p)
-	if err == nil && (p.status == http.StatusOK || c.settles(p, intent)) {
-		return result{intent, p.replayed, p.intent.needsCharge(intent.Failure)}, nil
+// Intent returns what a response means for the order: a Result, or a *order.PaymentError
+// (docs.stripe.com/api/errors, /error-low-level). err is the error of the call, which it
+// returns as it is.
+func (c *Call) Intent(err error) (Result, error) {
+	if err != nil {
+		return Result{}, err
 	}
-	return result{}, c.reject(p, err)
+	shown, intent, err := c.intentIn()
+	inError := c.reply.status != http.StatusOK
+	if err == nil && (!inError || c.settles(intent)) {
+		return Result{intent, shown.LatestCharge, shown.needsCharge(intent.Failure), inError}, nil
+	}
+	return Result{}, c.Reject(err)
 }
 
-// reject is the error of a response that does not show what was asked for. err is why a
+// Reject is the error of a response that does not show what was asked for. err is why a
 // response that is not an error could not be used.
-func (c call) reject(p parsed, err error) error {
-	if p.status >= http.StatusBadRequest {
-		err = c.describe(p)
+func (c *Call) Reject(err error) error {
+	if c.reply.status >= http.StatusBadRequest {
+		err = c.describe()
 	}
-	return c.fail(c.kindOf(p), p, err)
+	return c.Fail(c.kindOf(), err)
 }
-
-// decode decodes a response that is not an intent. notThis is the error of another body.
-func (c call) decode(p parsed, body any, notThis error) error {
-	switch {
-	case p.status != http.StatusOK || p.err != nil:
-		return c.reject(p, p.err)
-	case json.Unmarshal(p.body, body) != nil:
-		return c.fail(order.KindUnknown, p, notThis)
-	}
-	return nil
-}
-
-// classifyPage is classify for a search, whose response holds any number of intents. An
-// intent in a status that Prepare and Confirm never cause is returned with its id alone:
-// it exists all the same, and it may have moved money.
-func (c call) classifyPage(p parsed) ([]order.Intent, error) {
-	var page struct {
-		Data []paymentIntent `json:"data"`
-	}
-	if err := c.decode(p, &page, errUnreadable); err != nil {
-		return nil, err
-	}
-	intents := make([]order.Intent, 0, len(page.Data))
-	for _, i := range page.Data {
-		intent, err := i.toOrder(order.Failure{})
-		if errors.Is(err, errNoIntent) {
-			return nil, c.fail(order.KindUnknown, p, errResultNoID)
-		}
-		if err != nil {
-			intent = order.Intent{ID: order.IntentID(i.ID)}
-		}
-		intents = append(intents, intent)
-	}
-	return intents, nil
-}
-
-var errResultNoID = errors.New("search result without an id")
 
 // intentIn returns the intent that a response shows, if it is the one that was asked for.
-func (c call) intentIn(p parsed) (order.Intent, error) {
-	if p.intent == nil {
-		return order.Intent{}, cmp.Or(p.err, errNoIntent)
+func (c *Call) intentIn() (*PaymentIntent, order.Intent, error) {
+	shown, err := c.reply.paymentIntent()
+	if err != nil {
+		return nil, order.Intent{}, err
 	}
-	intent, err := p.intent.toOrder(p.outerError())
+	intent, err := shown.toOrder(c.reply.outerError())
 	if err == nil && c.intent != "" && intent.ID != c.intent {
-		return order.Intent{}, errOtherIntent
+		err = ErrOtherIntent
 	}
-	return intent, err
+	return shown, intent, err
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
@@ -95,7 +65,8 @@ func (c call) intentIn(p parsed) (order.Intent, error) {
 // A declined payment is a 402, and so may be an error about the account. The intent
 // decides if it shows an outcome, which is final whatever the error is: a failed attempt
 // takes the payment method off the intent, and then no attempt can confirm it.
-func (c call) settles(p parsed, i order.Intent) bool {
+func (c *Call) settles(i order.Intent) bool {
+	p := c.reply
 	if p.replayed && c.intent == "" {
 		return false
 	}
@@ -110,9 +81,10 @@ func (c call) settles(p parsed, i order.Intent) bool {
 
 // kindOf returns what a response without a usable intent means for the order. The first
 // case that matches counts.
-func (c call) kindOf(p parsed) order.ErrorKind {
+func (c *Call) kindOf() order.ErrorKind {
+	p := c.reply
 	switch code := p.apiError.Code; {
-	case c.isSpent(p):
+	case c.isSpent():
 		return order.KindReplayed
 	case isUnavailable(p.status):
 		return order.KindUnavailable
@@ -124,7 +96,7 @@ func (c call) kindOf(p parsed) order.ErrorKind {
 		return order.KindMisconfigured
 	case kindOfCode(code) != order.KindRefused:
 		return kindOfCode(code)
-	case c.Method == http.MethodGet: // Stripe gave us the id, so the order cannot be wrong
+	case c.method == http.MethodGet: // Stripe gave us the id, so the order cannot be wrong
 		return order.KindMisconfigured
 	case p.apiError.Type == stripe.ErrorTypeIdempotency:
 		return order.KindKeyReused
@@ -135,10 +107,10 @@ func (c call) kindOf(p parsed) order.ErrorKind {
 }
 
 // isSpent reports whether the idempotency key holds a failure, so that a retry under it
-// is in vain. A stored refusal of a refund stays a refusal: another key would not change
-// it.
-func (c call) isSpent(p parsed) bool {
-	return p.replayed && (p.status >= 500 || p.status >= 400 && !isRefund(c.Path))
+// is in vain.
+func (c *Call) isSpent() bool {
+	p := c.reply
+	return p.replayed && (p.status >= 500 || p.status >= 400 && !c.FinalRefusal)
 }
 
 // isUnavailable reports whether a status means that Stripe did nothing and a retry may
@@ -153,7 +125,7 @@ func isUnavailable(status int) bool {
 
 // isElsewhere reports whether a 404 means that the intent is in another account or mode,
 // or that this is not Stripe's API. Otherwise a customer or payment method is missing.
-func (c call) isElsewhere(e apiError) bool {
+func (c *Call) isElsewhere(e apiError) bool {
 	return e.Code != stripe.ErrorCodeResourceMissing || c.intent != "" && namesIntent(e.Param)
 }
 
@@ -166,8 +138,8 @@ func namesIntent(param string) bool {
 // describe is the error of an error response. It names what Stripe documents: status,
 // code, decline code and parameter. It leaves out the message, which may repeat what was
 // sent, such as a customer's name in place of an id.
-func (c call) describe(p parsed) error {
-	e := p.apiError
+func (c *Call) describe() error {
+	p, e := c.reply, c.reply.apiError
 	var text strings.Builder
 	fmt.Fprintf(&text, "stripe: %d", p.status)
 	for _, part := range []struct{ form, value string }{
@@ -190,13 +162,6 @@ func name(s string) string {
 		return "[withheld]"
 	}
 	return s
-}
-
-// fail is the error of a call. p is zero if there is no response.
-func (c call) fail(k order.ErrorKind, p parsed, err error) error {
-	return &order.PaymentError{
-		Kind: k, Code: string(p.apiError.Code), RequestID: p.requestID, Err: fmt.Errorf("%s: %w", c.name, err),
-	}
 }
 
 // isAccountError reports whether an error code is about our key, account, mode or

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
@@ -118,32 +119,32 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		methods  string
-		response response
+		response rigtest.Response
 		want     order.ErrorKind
 	}
 	for code, want := range kindByCode() {
-		rest := invalidRequest + `,"code":"` + code + `"`
+		rest := rigtest.InvalidRequest + `,"code":"` + code + `"`
 		tests := map[string]row{
-			"with a 400":                   {"prepare confirm", failure(400, rest, ""), want},
-			"with a 402 without an intent": {"prepare confirm", failure(402, rest, ""), want},
-			"of a read":                    {"read", failure(400, rest, ""), kindOfRead(want)},
-			"with a 401":                   {all, failure(401, rest, ""), order.KindMisconfigured},
-			"with a 403":                   {all, failure(403, rest, ""), order.KindMisconfigured},
-			"with a 429":                   {all, failure(429, rest, ""), order.KindUnavailable},
-			"with a 500":                   {all, failure(500, rest, ""), order.KindUnknown},
-			"replayed":                     {"prepare confirm", response{400, true, errorJSON(rest)}, order.KindReplayed},
+			"with a 400":                   {"prepare confirm", rigtest.Failure(400, rest, ""), want},
+			"with a 402 without an intent": {"prepare confirm", rigtest.Failure(402, rest, ""), want},
+			"of a read":                    {"read", rigtest.Failure(400, rest, ""), kindOfRead(want)},
+			"with a 401":                   {all, rigtest.Failure(401, rest, ""), order.KindMisconfigured},
+			"with a 403":                   {all, rigtest.Failure(403, rest, ""), order.KindMisconfigured},
+			"with a 429":                   {all, rigtest.Failure(429, rest, ""), order.KindUnavailable},
+			"with a 500":                   {all, rigtest.Failure(500, rest, ""), order.KindUnknown},
+			"replayed":                     {"prepare confirm", rigtest.Replay(400, rigtest.Error(rest)), order.KindReplayed},
 		}
 		if want != order.KindRefused { // an unconfirmed intent does not hide the error
-			unconfirmed := failure(402, rest, intentJSON("requires_confirmation", null))
+			unconfirmed := rigtest.Failure(402, rest, rigtest.Intent("requires_confirmation", rigtest.Null))
 			tests["with a 402 and an unconfirmed intent"] = row{"prepare confirm", unconfirmed, want}
 		}
 		for name, tt := range tests {
 			for call := range strings.FieldsSeq(tt.methods) {
-				got, err := methods(t, responding(t, tt.response))[call](t.Context())
-				if kind := kindOf(t, err); kind != tt.want || got != (order.Intent{}) {
+				got, err := rigtest.Methods(t, rigtest.Responding(t, tt.response))[call](t.Context())
+				if kind := rigtest.KindOf(t, err); kind != tt.want || got != (order.Intent{}) {
 					t.Errorf("%s %s, %s: got %q (%v), want %q", code, name, call, kind, err, tt.want)
 				}
-				if got := paymentError(t, err).Code; got != code {
+				if got := rigtest.PaymentError(t, err).Code; got != code {
 					t.Errorf("%s %s, %s: got code %q", code, name, call, got)
 				}
 			}
@@ -172,28 +173,28 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 			want   order.Failure
 		}
 		tests := map[string]row{
-			"its last error": {intentJSON("requires_payment_method", own), order.Failure{Code: code}},
+			"its last error": {rigtest.Intent("requires_payment_method", own), order.Failure{Code: code}},
 			"another last error": {
-				intentJSON("requires_payment_method", declinedError),
+				rigtest.Intent("requires_payment_method", rigtest.DeclinedError),
 				order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"},
 			},
-			"its cancellation": {intentJSON("canceled", null), order.Failure{Code: code}},
+			"its cancellation": {rigtest.Intent("canceled", rigtest.Null), order.Failure{Code: code}},
 		}
 		if kind == order.KindMisconfigured { // the outer error is about the account, and not about the payment
-			tests["its cancellation"] = row{intentJSON("canceled", null), order.Failure{}}
+			tests["its cancellation"] = row{rigtest.Intent("canceled", rigtest.Null), order.Failure{}}
 		} else {
-			tests["the outer error"] = row{intentJSON("requires_payment_method", null), order.Failure{Code: code}}
+			tests["the outer error"] = row{rigtest.Intent("requires_payment_method", rigtest.Null), order.Failure{Code: code}}
 		}
 		for name, tt := range tests {
-			p := responding(t, failure(402, rest, tt.intent))
-			got, err := methods(t, p)["confirm"](t.Context())
+			p := rigtest.Responding(t, rigtest.Failure(402, rest, tt.intent))
+			got, err := rigtest.Methods(t, p)["confirm"](t.Context())
 			if _, settled := order.OutcomeOf(got); err != nil || !settled || got.Failure != tt.want {
 				t.Errorf("%s, %s: got %+v, %v, want it settled with %+v", code, name, got, err, tt.want)
 			}
 		}
 	}
-	p := responding(t, failure(402, `"code":"testmode_charges_only"`, intentJSON("requires_payment_method", null)))
-	if got, err := methods(t, p)["confirm"](t.Context()); kindOf(t, err) != order.KindMisconfigured {
+	p := rigtest.Responding(t, rigtest.Failure(402, `"code":"testmode_charges_only"`, rigtest.Intent("requires_payment_method", rigtest.Null)))
+	if got, err := rigtest.Methods(t, p)["confirm"](t.Context()); rigtest.KindOf(t, err) != order.KindMisconfigured {
 		t.Errorf("an intent that has not failed: got %+v, %v, want %s", got, err, order.KindMisconfigured)
 	}
 }
@@ -203,10 +204,10 @@ func TestAnIntentThatShowsAnOutcomeWinsOverEveryErrorCode(t *testing.T) {
 func TestTheTableOfErrorCodesIsComplete(t *testing.T) {
 	t.Parallel()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/stripe/stripe-go/v76").Output()
-	must(t, err)
+	rigtest.Must(t, err)
 	source := filepath.Join(strings.TrimSpace(string(dir)), "error.go")
 	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
-	must(t, err)
+	rigtest.Must(t, err)
 	var known []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		constant, ok := n.(*ast.ValueSpec)
@@ -248,13 +249,13 @@ func TestAMissingResourceIsRefusedUnlessItIsTheIntent(t *testing.T) {
 		`""`: order.KindMisconfigured, `null`: order.KindMisconfigured,
 	} {
 		for status, want := range map[int]order.ErrorKind{404: want, 400: order.KindRefused} {
-			res := failure(status, resourceMissing+`,"param":`+param, "")
+			res := rigtest.Failure(status, rigtest.ResourceMissing+`,"param":`+param, "")
 			for _, name := range []string{"confirm", "read"} {
 				want := want
 				if name == "read" {
 					want = order.KindMisconfigured
 				}
-				if _, err := methods(t, responding(t, res))[name](t.Context()); kindOf(t, err) != want {
+				if _, err := rigtest.Methods(t, rigtest.Responding(t, res))[name](t.Context()); rigtest.KindOf(t, err) != want {
 					t.Errorf("%s, %d with param %s: got %v, want %s", name, status, param, err, want)
 				}
 			}

@@ -1,7 +1,7 @@
 package stripe
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/stripe/stripe-go/v76"
 )
@@ -17,56 +18,88 @@ import (
 // is no response: Stripe may or may not have done what the request asks for.
 type Exchange func(context.Context, Request) (Response, error)
 
-// client is the Exchange over HTTP, by stripe-go's backend.
-//
-// It calls Backend.Do and not Backend.Call, which runs `uname -a` in a cold start (1.3 to
-// 1.7 ms), sends our host's name, and invents an idempotency key for a write without one.
-type client struct {
+// Request is one request to Stripe's API before it becomes HTTP.
+type Request struct {
+	Method string     // GET or POST
+	Path   string     // such as /v1/payment_intents/pi_1/confirm
+	Params url.Values // the query of a GET, the form of a POST
+	Key    string     // the idempotency key of a POST; "" for a GET
+}
+
+// ErrNotSent means that an Exchange certainly did not send a request.
+var ErrNotSent = errors.New("not sent")
+
+// NotSentError is a reason why an Exchange sends nothing.
+type NotSentError string
+
+func (e NotSentError) Error() string { return string(e) }
+
+// httpExchange is the Exchange over HTTP.
+type httpExchange struct {
+	client  *http.Client
+	baseURL string
 	key     string
-	backend *stripe.BackendImplementation
 }
 
-func (c *client) exchange(ctx context.Context, r Request) (Response, error) {
-	req, body, err := c.newRequest(ctx, r)
+// NewExchange returns the Exchange over HTTP. It uses Key, BaseURL, Timeout and
+// Transport.
+func NewExchange(o Options) Exchange {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	e := &httpExchange{
+		client: &http.Client{
+			Transport: o.Transport,
+			Timeout:   o.Timeout,
+			// Stripe never redirects: do not follow anyone else's redirect.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		baseURL: strings.TrimSuffix(cmp.Or(o.BaseURL, stripe.APIURL), "/"),
+		// Secrets are often stored with a newline, which no header may contain.
+		key: strings.TrimSpace(o.Key),
+	}
+	return e.exchange
+}
+
+func (e *httpExchange) exchange(ctx context.Context, r Request) (Response, error) {
+	req, err := e.newRequest(ctx, r)
 	if err != nil {
 		return Response{}, err
 	}
-	var decoded struct{ stripe.APIResource } // only the raw response counts: parse reads it
-	err = c.backend.Do(req, body, &decoded)
-	if e, ok := errors.AsType[*stripe.Error](err); ok {
-		return rawResponse(e.LastResponse), nil
-	}
-	if decoded.LastResponse != nil {
-		return rawResponse(decoded.LastResponse), nil
-	}
-	if _, network := errors.AsType[net.Error](err); network {
+	res, err := e.client.Do(req)
+	if err != nil {
 		return Response{}, err
 	}
-	return Response{}, errUnreadable // an error body that is not JSON, or half a body
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	return Response{Status: res.StatusCode, Header: res.Header, Body: body}, err
 }
 
-func rawResponse(r *stripe.APIResponse) Response {
-	return Response{Status: r.StatusCode, Header: r.Header, Body: r.RawJSON}
-}
-
-func (c *client) newRequest(ctx context.Context, r Request) (*http.Request, *bytes.Buffer, error) {
-	req, err := http.NewRequestWithContext(ctx, r.Method, c.backend.URL+r.Path, http.NoBody)
-	if err != nil {
-		return nil, nil, err
+func (e *httpExchange) newRequest(ctx context.Context, r Request) (*http.Request, error) {
+	address, form := e.baseURL+r.Path, encode(r.Params)
+	body := strings.NewReader(form)
+	if r.Method == http.MethodGet {
+		if body = strings.NewReader(""); form != "" {
+			address += "?" + form
+		}
 	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+e.key)
 	req.Header.Set("Stripe-Version", stripe.APIVersion)
 	req.Header.Set("User-Agent", "Stripe/v1 GoBindings/"+stripe.ClientVersion)
-	form := encode(r.Params)
-	if r.Method == http.MethodGet {
-		req.URL.RawQuery = form
-		return req, nil, nil
+	if r.Method != http.MethodGet {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Idempotency-Key", r.Key)
 	}
-	body := bytes.NewBufferString(form)
-	req.ContentLength = int64(body.Len()) // Do sets the body; without a length it would be sent in chunks
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Idempotency-Key", r.Key)
-	return req, body, nil
+	return req, nil
+}
+
+// encode encodes parameters sorted by name. As in stripe-go, brackets are not escaped.
+func encode(params url.Values) string {
+	return strings.ReplaceAll(strings.ReplaceAll(params.Encode(), "%5B", "["), "%5D", "]")
 }
 
 // networkError returns why there is no response, without the URL, which the call's name
@@ -78,9 +111,9 @@ func networkError(err error) error {
 	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, network := errors.AsType[net.Error](err)
-	_, session := errors.AsType[sessionError](err)
+	_, ours := errors.AsType[NotSentError](err)
 	ended := errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	if certificate || network || session || ended {
+	if certificate || network || ours || ended {
 		return err
 	}
 	return unreadableError{err}

@@ -11,10 +11,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// paymentIntent is the part of a PaymentIntent that is read. Decoding into
-// stripe.PaymentIntent would first build reflection tables for every type within its
-// reach: 5 to 11 ms in a new process, against 0.2 ms for this type.
-type paymentIntent struct {
+// PaymentIntent is the part of a PaymentIntent that is read.
+type PaymentIntent struct {
 	ID           string                     `json:"id"`
 	Status       stripe.PaymentIntentStatus `json:"status"`
 	Amount       int64                      `json:"amount"`
@@ -23,23 +21,36 @@ type paymentIntent struct {
 	Livemode     bool                       `json:"livemode"`
 	Metadata     map[string]string          `json:"metadata"`
 	LastError    *errorCodes                `json:"last_payment_error"`
-	LatestCharge *charge                    `json:"latest_charge"` // nil until a confirmation is attempted
+	LatestCharge *Charge                    `json:"latest_charge"` // nil until a confirmation is attempted
 }
 
-// expandedIntent is a paymentIntent that may arrive as its id alone, which counts as
+// expandedIntent is a PaymentIntent that may arrive as its id alone, which counts as
 // none.
-type expandedIntent struct{ paymentIntent }
+type expandedIntent struct{ PaymentIntent }
 
 // UnmarshalJSON accepts both forms.
 func (i *expandedIntent) UnmarshalJSON(b []byte) error {
 	if bytes.HasPrefix(b, []byte(`"`)) {
 		return nil
 	}
-	return json.Unmarshal(b, &i.paymentIntent)
+	return json.Unmarshal(b, &i.PaymentIntent)
+}
+
+// Order converts the intent. An intent in a status that this application never causes has
+// no State: it exists all the same, and it may have moved money.
+func (i *PaymentIntent) Order() (order.Intent, error) {
+	intent, err := i.toOrder(order.Failure{})
+	if err != nil && i.ID != "" {
+		return order.Intent{
+			ID:      order.IntentID(i.ID),
+			OrderID: order.ID(i.Metadata[MetaOrder]), Scope: order.Scope(i.Metadata[MetaScope]),
+		}, nil
+	}
+	return intent, err
 }
 
 // toOrder converts the intent. outer is the failure that the error around it reports.
-func (i *paymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
+func (i *PaymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 	if i.ID == "" {
 		return order.Intent{}, errNoIntent
 	}
@@ -55,9 +66,9 @@ func (i *paymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 		ID:          order.IntentID(i.ID),
 		State:       state,
 		Total:       order.Money{Amount: i.Amount, Currency: order.Currency(i.Currency)},
-		OrderID:     order.ID(i.Metadata[metaOrder]),
-		Scope:       order.Scope(i.Metadata[metaScope]),
-		Fingerprint: order.Fingerprint(i.Metadata[metaFingerprint]),
+		OrderID:     order.ID(i.Metadata[MetaOrder]),
+		Scope:       order.Scope(i.Metadata[MetaScope]),
+		Fingerprint: order.Fingerprint(i.Metadata[MetaFingerprint]),
 		Mode:        mode,
 		Failure:     i.failure(outer),
 	}, nil
@@ -107,7 +118,7 @@ func (e errorCodes) failure() order.Failure {
 // for example in the Dashboard (docs.stripe.com/api/payment_intents/object). Without the
 // charge such an order would look unconfirmed and stay open, because Stripe refuses to
 // confirm it.
-func (i *paymentIntent) failure(outer order.Failure) order.Failure {
+func (i *PaymentIntent) failure(outer order.Failure) order.Failure {
 	switch {
 	case i.LastError != nil:
 		return i.LastError.failure()
@@ -119,48 +130,40 @@ func (i *paymentIntent) failure(outer order.Failure) order.Failure {
 	return order.Failure{}
 }
 
-// charge is an intent's latest charge: its id alone, or the charge itself if the request
+// Charge is an intent's latest charge: its id alone, or the charge itself if the request
 // expanded it.
-type charge struct {
-	expanded    bool
+type Charge struct {
+	Expanded    bool                `json:"-"`
 	Status      stripe.ChargeStatus `json:"status"`
 	Captured    int64               `json:"amount_captured"`
 	Refunded    int64               `json:"amount_refunded"`
 	Disputed    bool                `json:"disputed"`
-	Refunds     *refundList         `json:"refunds"` // nil unless the request expanded them
+	Refunds     *json.RawMessage    `json:"refunds"` // nil unless the request expanded them
 	FailureCode string              `json:"failure_code"`
 	Outcome     struct {
 		Reason string `json:"reason"`
 	} `json:"outcome"`
 }
 
-// captured returns how much the charge took.
-func (c *charge) captured() int64 {
-	if c.Status != stripe.ChargeStatusSucceeded {
-		return 0
-	}
-	return c.Captured
-}
-
 // UnmarshalJSON accepts both forms.
-func (c *charge) UnmarshalJSON(b []byte) error {
+func (c *Charge) UnmarshalJSON(b []byte) error {
 	if bytes.HasPrefix(b, []byte(`"`)) {
 		return nil
 	}
-	type plain charge
-	c.expanded = true
+	type plain Charge
+	c.Expanded = true
 	return json.Unmarshal(b, (*plain)(c))
 }
 
 // failure is why the charge failed. failure_code is an error code, such as card_declined
 // or authentication_required. outcome.reason is the issuer's decline code, or why Stripe
 // blocked the payment (docs.stripe.com/api/charges/object).
-func (c *charge) failure() order.Failure {
+func (c *Charge) failure() order.Failure {
 	return order.Failure{Code: cmp.Or(c.FailureCode, unexplained), DeclineCode: c.Outcome.Reason}
 }
 
 // needsCharge reports whether only the latest charge, which the response names and does
 // not contain, can explain the intent's failure f.
-func (i *paymentIntent) needsCharge(f order.Failure) bool {
-	return i.LatestCharge != nil && !i.LatestCharge.expanded && i.LastError == nil && f.Code == unexplained
+func (i *PaymentIntent) needsCharge(f order.Failure) bool {
+	return i.LatestCharge != nil && !i.LatestCharge.Expanded && i.LastError == nil && f.Code == unexplained
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
@@ -80,21 +81,21 @@ func TestALiveKeyIsSentToStripeOnly(t *testing.T) {
 		sent      int // requests, of three calls
 	}{
 		"a live key is sent to Stripe":               {"sk_live_canary", "", 3},
-		"a test key is sent anywhere":                {testKey, elsewhere, 3},
+		"a test key is sent anywhere":                {rigtest.Key, elsewhere, 3},
 		"a live key is sent nowhere else":            {"sk_live_canary", elsewhere, 0},
 		"a restricted live key is sent nowhere else": {"\nrk_live_canary", elsewhere, 0},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			sent := 0
-			transport := roundTripFunc(func(*http.Request) (*http.Response, error) {
+			transport := rigtest.RoundTripFunc(func(*http.Request) (*http.Response, error) {
 				sent++
 				return nil, http.ErrAbortHandler
 			})
-			p := stripe.New(stripe.Options{Key: tt.key, BaseURL: tt.base, Transport: transport})
-			for name, call := range methods(t, p) {
+			p := stripe.Options{Key: tt.key, BaseURL: tt.base, Transport: transport}
+			for name, call := range rigtest.Methods(t, p) {
 				_, err := call(t.Context())
-				refused := kindOf(t, err) == order.KindMisconfigured && errors.Is(err, stripe.ErrLiveKey)
+				refused := rigtest.KindOf(t, err) == order.KindMisconfigured && errors.Is(err, stripe.ErrLiveKey)
 				if want := tt.sent == 0; refused != want {
 					t.Errorf("%s: got %v, want %v: %t", name, err, stripe.ErrLiveKey, want)
 				}

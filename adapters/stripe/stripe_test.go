@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
@@ -27,7 +29,7 @@ import (
 // would be parked.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	const common = "Accept-Encoding: gzip\nAuthorization: Bearer " + testKey
+	const common = "Accept-Encoding: gzip\nAuthorization: Bearer " + rigtest.Key
 	const agent = "Stripe-Version: 2023-10-16\nUser-Agent: Stripe/v1 GoBindings/76.25.0\n"
 	const form = "Content-Type: application/x-www-form-urlencoded\n"
 	want := map[string]string{
@@ -35,18 +37,18 @@ func TestRequests(t *testing.T) {
 			"Idempotency-Key: test/order/ORD-1/prepare\n" + agent + "\n" +
 			"amount=2500&automatic_payment_methods[allow_redirects]=never&automatic_payment_methods[enabled]=true" +
 			"&capture_method=automatic&currency=eur&customer=cus_pretend&metadata[fingerprint]=" +
-			url.QueryEscape(string(newOrder(t, "pm_card_visa").Fingerprint())) +
+			url.QueryEscape(string(rigtest.NewOrder(t, "pm_card_visa").Fingerprint())) +
 			"&metadata[orderId]=ORD-1&metadata[scope]=test&payment_method=pm_card_visa",
 		"confirm": "POST /v1/payment_intents/pi_3Pretend/confirm\n" + common + "\nContent-Length: 16\n" + form +
 			"Idempotency-Key: test/order/ORD-1/confirm/1\n" + agent + "\noff_session=true",
 		"read": "GET /v1/payment_intents/pi_3Pretend\n" + common + "\n" + agent + "\n",
 	}
 	requests := make(chan string, 10)
-	p := serving(t, func(w http.ResponseWriter, r *http.Request) {
+	p := rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
 		requests <- canonical(r)
-		ok(intentJSON("succeeded", null)).ServeHTTP(w, r)
+		rigtest.OK(rigtest.Intent("succeeded", rigtest.Null)).ServeHTTP(w, r)
 	})
-	for name, call := range methods(t, p) {
+	for name, call := range rigtest.Methods(t, p) {
 		if _, err := call(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -71,12 +73,12 @@ func canonical(r *http.Request) string {
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
 	t.Parallel()
-	p := newPayments(t, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
+	options := rigtest.Options(t, "", rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("%s %s was sent", r.Method, r.URL)
 		return nil, http.ErrAbortHandler
 	}))
-	o, ctx := newOrder(t, "pm_card_visa"), t.Context()
-	key := order.ConfirmKey(scope, o.ID(), 1)
+	p, o, ctx := charge.New(options), rigtest.NewOrder(t, "pm_card_visa"), t.Context()
+	key := order.ConfirmKey(rigtest.Scope, o.ID(), 1)
 	type result struct {
 		intent order.Intent
 		err    error
@@ -87,12 +89,12 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		want order.ErrorKind
 	}{
 		"a creation without a key":         {of(p.Prepare(ctx, o, order.Key{})), order.KindRefused},
-		"a confirmation without a key":     {of(p.Confirm(ctx, intentID, order.Key{})), order.KindRefused},
+		"a confirmation without a key":     {of(p.Confirm(ctx, rigtest.IntentID, order.Key{})), order.KindRefused},
 		"a confirmation without an id":     {of(p.Confirm(ctx, "", key)), order.KindRefused},
 		"a confirmation with a path as id": {of(p.Confirm(ctx, "pi_1/cancel?", key)), order.KindRefused},
 		"a read without an id":             {of(p.Read(ctx, "")), order.KindMisconfigured},
 	} {
-		if got := tt.got; kindOf(t, got.err) != tt.want || got.intent != (order.Intent{}) {
+		if got := tt.got; rigtest.KindOf(t, got.err) != tt.want || got.intent != (order.Intent{}) {
 			t.Errorf("%s: got %v, %v, want %s", claim, got.intent, got.err, tt.want)
 		}
 	}
@@ -102,24 +104,24 @@ func TestNoResponse(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	hasty := func(next roundTripFunc) *stripe.Payments {
-		return stripe.New(stripe.Options{Key: testKey, Timeout: time.Millisecond, Transport: requireKey{t, next}})
+	hasty := func(next rigtest.RoundTripFunc) stripe.Options {
+		return stripe.Options{Key: rigtest.Key, Timeout: time.Millisecond, Transport: rigtest.RequireKey{TB: t, Next: next}}
 	}
 	tests := map[string]struct {
-		payments *stripe.Payments
+		payments stripe.Options
 		want     order.ErrorKind
 		cause    error // that the error wraps; nil: any
 	}{
-		"a refused connection": {newPayments(t, closed.URL, nil), order.KindUnknown, nil},
-		"an invalid base URL":  {newPayments(t, "http://[::1", nil), order.KindMisconfigured, nil},
-		"a broken connection": {serving(t, func(http.ResponseWriter, *http.Request) {
+		"a refused connection": {rigtest.Options(t, closed.URL, nil), order.KindUnknown, nil},
+		"an invalid base URL":  {rigtest.Options(t, "http://[::1", nil), order.KindMisconfigured, nil},
+		"a broken connection": {rigtest.Serving(t, func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)
 		}), order.KindUnknown, nil},
-		"a truncated body": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		"a truncated body": {rigtest.Serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
-			_, _ = io.WriteString(w, intentJSON("succeeded", null))
+			_, _ = io.WriteString(w, rigtest.Intent("succeeded", rigtest.Null))
 		}), order.KindUnknown, nil},
-		"a response that is not HTTP": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		"a response that is not HTTP": {rigtest.Serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_, _ = io.WriteString(conn, `{"customer":"cus_canary"}`+"\r\n\r\n")
 			_ = conn.Close()
@@ -133,17 +135,17 @@ func TestNoResponse(t *testing.T) {
 		}), order.KindUnknown, context.DeadlineExceeded},
 	}
 	for name, tt := range tests {
-		for method, call := range methods(t, tt.payments) {
+		for method, call := range rigtest.Methods(t, tt.payments) {
 			t.Run(name+"/"+method, func(t *testing.T) {
 				t.Parallel()
 				got, err := call(t.Context())
-				if kind := kindOf(t, err); kind != tt.want || got != (order.Intent{}) {
+				if kind := rigtest.KindOf(t, err); kind != tt.want || got != (order.Intent{}) {
 					t.Errorf("got %v, %v, want %s", got, err, tt.want)
 				}
 				if tt.cause != nil && !errors.Is(err, tt.cause) {
 					t.Errorf("got %v, want it to wrap %v", err, tt.cause)
 				}
-				if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), testKey)) {
+				if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), rigtest.Key)) {
 					t.Errorf("got %q, want no secret in it", err)
 				}
 			})
@@ -164,13 +166,13 @@ func (endless) Close() error { return nil }
 func TestACanceledCallIsUnknown(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := newPayments(t, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
+	p := rigtest.Options(t, "", rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 		cancel()
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}))
-	_, err := p.Confirm(ctx, intentID, order.ConfirmKey(scope, "ORD-1", 1))
-	if kindOf(t, err) != order.KindUnknown || !errors.Is(err, context.Canceled) {
+	_, err := charge.New(p).Confirm(ctx, rigtest.IntentID, order.ConfirmKey(rigtest.Scope, "ORD-1", 1))
+	if rigtest.KindOf(t, err) != order.KindUnknown || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %s that wraps %v", err, order.KindUnknown, context.Canceled)
 	}
 }
@@ -179,13 +181,13 @@ func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{307, 308, 409, 429, 500, 503} {
 		var sent atomic.Int64
-		p := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		p := rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
 			sent.Add(1)
 			w.Header().Set("Stripe-Should-Retry", "true")
 			w.Header().Set("Location", "/elsewhere")
-			failure(status, apiError, "").ServeHTTP(w, r)
+			rigtest.Failure(status, rigtest.APIError, "").ServeHTTP(w, r)
 		})
-		for name, call := range methods(t, p) {
+		for name, call := range rigtest.Methods(t, p) {
 			sent.Store(0)
 			if _, err := call(t.Context()); err == nil || sent.Load() != 1 {
 				t.Errorf("%s, %d: got %d requests, error %v, want one and an error", name, status, sent.Load(), err)
@@ -203,7 +205,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{} // wait for the whole round, so that each request has its own connection
 		all.Wait()
-		ok(intentJSON("succeeded", null)).ServeHTTP(w, r)
+		rigtest.OK(rigtest.Intent("succeeded", rigtest.Null)).ServeHTTP(w, r)
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
@@ -212,15 +214,15 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	p := stripe.New(stripe.Options{
-		Key: testKey, BaseURL: server.URL, Transport: &http.Transport{MaxIdleConnsPerHost: orders},
+	p := charge.New(stripe.Options{
+		Key: rigtest.Key, BaseURL: server.URL, Transport: &http.Transport{MaxIdleConnsPerHost: orders},
 	})
 	for range rounds {
 		var done sync.WaitGroup
 		all.Add(1)
 		for range orders {
 			done.Go(func() {
-				if _, err := p.Read(t.Context(), intentID); err != nil {
+				if _, err := p.Read(t.Context(), rigtest.IntentID); err != nil {
 					t.Error(err)
 					failed <- struct{}{}
 				}
@@ -254,19 +256,19 @@ func TestURLs(t *testing.T) {
 		"a path may end in a slash": {"https://proxy.test/stripe/", "https://proxy.test/stripe"},
 	} {
 		var sent *http.Request
-		p := stripe.New(stripe.Options{
-			Key: testKey + "\n", BaseURL: tt.base, Scope: scope,
-			Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		p := stripe.Options{
+			Key: rigtest.Key + "\n", BaseURL: tt.base, Scope: rigtest.Scope,
+			Transport: rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 				sent = r
 				return nil, errors.New("offline")
 			}),
-		})
-		for name, call := range methods(t, p) {
-			if _, err := call(t.Context()); kindOf(t, err) != order.KindUnknown {
+		}
+		for name, call := range rigtest.Methods(t, p) {
+			if _, err := call(t.Context()); rigtest.KindOf(t, err) != order.KindUnknown {
 				t.Errorf("%s, %s: got %v, want %s", claim, name, err, order.KindUnknown)
 			}
 			got := []string{sent.URL.String(), stripe.CallName(sent), sent.Header.Get("Authorization")}
-			want := []string{tt.want + paths[name].path, paths[name].name, "Bearer " + testKey}
+			want := []string{tt.want + paths[name].path, paths[name].name, "Bearer " + rigtest.Key}
 			if diff := cmp.Diff(got, want); diff != "" {
 				t.Errorf("%s, %s (-got +want):\n%s", claim, name, diff)
 			}
@@ -278,14 +280,14 @@ func TestURLs(t *testing.T) {
 func TestAnUnreadableErrorOfAnExchangeIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		"", "<html>", "{}", `{"error":null}`, `{"error":"no"}`, `{"error":{"message":5,"code":"amount_too_small"}}`,
+		"", "<html>", "{}", `{"error":null}`, `{"error":"no"}`, `{"error":{"param":5,"code":"amount_too_small"}}`,
 	} {
-		p := stripe.New(stripe.Options{
-			Key: testKey, Scope: scope, Exchange: func(context.Context, stripe.Request) (stripe.Response, error) {
+		p := charge.New(stripe.Options{
+			Key: rigtest.Key, Scope: rigtest.Scope, Exchange: func(context.Context, stripe.Request) (stripe.Response, error) {
 				return stripe.Response{Status: http.StatusBadRequest, Body: []byte(body)}, nil
 			},
 		})
-		if got, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.KindUnknown || got != (order.Intent{}) {
+		if got, err := p.Read(t.Context(), rigtest.IntentID); rigtest.KindOf(t, err) != order.KindUnknown || got != (order.Intent{}) {
 			t.Errorf("%s: got %v, %v, want %s", body, got, err, order.KindUnknown)
 		}
 	}
@@ -297,14 +299,14 @@ func TestACallWithoutATimeoutGetsTheDefault(t *testing.T) {
 		0: stripe.DefaultTimeout, -1: stripe.DefaultTimeout, time.Hour: time.Hour,
 	} {
 		var left time.Duration
-		p := stripe.New(stripe.Options{
-			Key: testKey, Scope: scope, Timeout: timeout, Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		p := charge.New(stripe.Options{
+			Key: rigtest.Key, Timeout: timeout, Transport: rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 				deadline, _ := r.Context().Deadline()
 				left = time.Until(deadline) //nolint:forbidigo // net/http sets the deadline by this clock
 				return nil, http.ErrHandlerTimeout
 			}),
 		})
-		if _, err := p.Read(t.Context(), intentID); kindOf(t, err) != order.KindUnknown {
+		if _, err := p.Read(t.Context(), rigtest.IntentID); rigtest.KindOf(t, err) != order.KindUnknown {
 			t.Errorf("got %v, want %s", err, order.KindUnknown)
 		}
 		if left > want || left <= want-want/2 {

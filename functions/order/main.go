@@ -15,7 +15,8 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
 )
 
 func main() {
@@ -44,8 +45,8 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	options := c.Stripe.Options(key, c.Scope, clients)
 	orders := sqs.Orders{
 		Decode:  sqs.NewDecoder().DecodeJob,
-		Process: newProcess(c, store, store, stripe.New(options)), NoteParked: store.Park,
-		Refund: newRefunds(c, dynamodb.NewRefunds(store), stripe.NewRefunds(options)).Process,
+		Process: newProcess(c, store, store, charge.New(options)), NoteParked: store.Park,
+		Refund: newRefunds(c, dynamodb.NewRefunds(store), striperefund.New(options)).Process,
 	}
 	return &sqs.Handler{
 		Decode: orders.Task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),

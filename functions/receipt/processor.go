@@ -8,7 +8,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/ses"
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/payer"
 	"orderonce/domain/receipt"
 )
 
@@ -25,7 +25,7 @@ func newProcessor(ctx context.Context, c environment, clients config.Clients) (*
 	client := &http.Client{Timeout: c.SESTimeout, Transport: clients.Transport(c.SESTimeout, callName)}
 	return &receipt.Processor{
 		Store:  dynamodb.NewReceipts(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table),
-		Payers: stripe.New(c.Stripe.Options(key, c.Scope, clients)),
+		Payers: payer.New(c.Stripe.Options(key, c.Scope, clients)),
 		Mailer: ses.New(c.AWS.Config(config.SES, client), ses.Options{
 			From: c.From, ConfigurationSet: c.ConfigurationSet, Scope: c.Scope.Order(),
 		}),

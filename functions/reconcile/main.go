@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
 )
 
@@ -40,7 +41,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)
-	client, allow := stripe.New(options), perSecond(c.Rate)
+	client, allow := charge.New(options), perSecond(c.Rate)
 	payments := order.Paced{Payments: client, Canceler: client, Allow: allow}
 	log := lambda.NewLogger(out, slog.LevelInfo)
 	return &run{

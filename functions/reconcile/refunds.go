@@ -8,6 +8,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -23,7 +24,7 @@ type refunds struct {
 
 func newRefunds(scope order.Scope, store *dynamodb.Store, o stripe.Options) refund.Refresher {
 	return refund.Refresher{
-		Records: dynamodb.NewRefunds(store), Provider: stripe.NewRefunds(o), Scope: scope, Now: time.Now,
+		Records: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: scope, Now: time.Now,
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -77,7 +79,7 @@ func (s *shop) order(id order.ID, method, stock string) {
 	o, err := order.New(d)
 	s.must(err)
 	p := order.Processor{
-		Claims: s.store(stock), Payments: stripe.New(s.options()), Scope: "test", ConfirmTime: time.Second,
+		Claims: s.store(stock), Payments: charge.New(s.options()), Scope: "test", ConfirmTime: time.Second,
 		Now: func() time.Time { return s.began },
 	}
 	l := order.Lease{Owner: string(id), From: s.began, Until: s.began.Add(time.Minute)}
@@ -187,7 +189,7 @@ func (s *shop) refund(id order.ID) string {
 	s.must(err)
 	o := s.options()
 	p := refund.Processor{
-		Claims: dynamodb.NewRefunds(s.store("")), Provider: stripe.NewRefunds(o), Scope: "test", Now: o.Now,
+		Claims: dynamodb.NewRefunds(s.store("")), Provider: striperefund.New(o), Scope: "test", Now: o.Now,
 	}
 	l := order.Lease{Owner: "refunds", From: s.began, Until: s.began.Add(time.Minute)}
 	if got := p.Process(s.Context(), r, l); got.Verdict != order.Done {

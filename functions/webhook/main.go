@@ -17,7 +17,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
 	"orderonce/functions/internal/setup"
 )
@@ -47,13 +47,12 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	if err := stripe.CheckSigningSecrets(strings.Fields(secrets)); err != nil {
+	if err := webhook.CheckSecrets(strings.Fields(secrets)); err != nil {
 		return nil, fmt.Errorf("%s: %w", cmp.Or(c.Secret.Reveal(), "WEBHOOK_SECRETS"), err)
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
-	options := c.Stripe.Options(key, c.Scope, clients)
-	follower := newFollower(c.Scope.Order(), store, stripe.New(options), stripe.NewRefunds(options))
-	return &stripe.Webhook{
+	follower := newFollower(c.Scope.Order(), store, c.Stripe.Options(key, c.Scope, clients))
+	return &webhook.Endpoint{
 		Secrets: strings.Fields(secrets), Follow: follower.Follow, Now: time.Now,
 		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
 			meter.Count("Webhooks", "Result", result)

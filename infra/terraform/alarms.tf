@@ -16,7 +16,7 @@ locals {
   # expression has no result while one of its metrics is missing, and no result is not
   # breaching: so a metric that may never be written appears only in numerators, or inside
   # FILL. Below a threshold, no result is breaching. docs/reference/metrics.md says which
-  # alarm reports which failure; infra/outage_test.go compares.
+  # alarm reports which failure; scripts/infra/alarms_test.go compares.
   alarms = merge([for part in local.parts : part.alarms]...)
 
   # A metric is written as source, name, statistic and further dimensions. It is found only by

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/orders/audit"
@@ -198,7 +199,7 @@ func (c stripeConfig) repairer(cfg aws.Config, sh shell) *audit.Repairer {
 	return &audit.Repairer{
 		Follower: order.DisputeFollower{
 			Follower: order.Follower{Records: store, Payments: payments, Scope: scope, Now: sh.now},
-			Disputes: payments, Recorder: store,
+			Disputes: dispute.New(c.options()), Recorder: store,
 		},
 		Refunds: refund.Refresher{Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: scope, Now: sh.now},
 		Seq:     store, Now: sh.now,

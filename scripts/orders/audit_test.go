@@ -22,6 +22,8 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/dispute"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -166,7 +168,7 @@ func (w town) follow(id order.ID) {
 	w.Helper()
 	f := order.DisputeFollower{
 		Follower: order.Follower{Records: w.store, Payments: w.payments, Scope: scope, Now: noon},
-		Disputes: w.payments, Recorder: w.store,
+		Disputes: dispute.New(stripe.Options{Key: pretendKey, BaseURL: w.stripe.URL}), Recorder: w.store,
 	}
 	_, _, err := f.Follow(w.Context(), order.Hint{OrderID: id, Disputed: true})
 	must(w.T, err)
@@ -342,7 +344,7 @@ func (w town) give(store *dynamodb.Refunds, id order.ID) {
 	w.Helper()
 	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	must(w.T, err)
-	provider := stripe.NewRefunds(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: w.stripe.URL, Now: time.Now})
+	provider := striperefund.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: w.stripe.URL, Now: time.Now})
 	p := &refund.Processor{Claims: store, Provider: provider, Scope: scope, Now: noon}
 	p.Process(w.Context(), r, order.Lease{Owner: "refund", From: noon(), Until: noon().Add(time.Minute)})
 }

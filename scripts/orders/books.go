@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/stripe"
+	stripeaudit "orderonce/adapters/stripe/audit"
+	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/orders/audit"
@@ -23,7 +24,8 @@ type pages[T any] = iter.Seq2[audit.Page[T], error]
 type books struct {
 	scope         order.Scope
 	mode          order.Mode
-	payments      *stripe.Payments
+	account       *stripeaudit.Account
+	disputes      *dispute.Disputes
 	refunds       refund.Provider
 	table         *dynamodb.Refunds
 	stripe, scans *pace
@@ -36,7 +38,8 @@ const readsOfAPage = 40
 func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
 	return &books{
 		scope: order.Scope(env.Scope), mode: env.job(audit.Window{}).Mode,
-		payments: env.payments(), refunds: env.refunds(), table: env.Orders.refunds(cfg),
+		account: stripeaudit.New(env.options()), disputes: dispute.New(env.options()),
+		refunds: env.refunds(), table: env.Orders.refunds(cfg),
 		stripe: newPace(a.StripeRate, sh.now), scans: newPace(a.TableRate, sh.now),
 		reads: newPace(readsOfAPage*a.TableRate, sh.now),
 	}
@@ -46,7 +49,7 @@ func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
 func (b *books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
 	return patient(ctx, b.stripe, after, func(after string) pages[audit.Payment] {
 		return func(yield func(audit.Page[audit.Payment], error) bool) {
-			for listed, err := range b.payments.List(ctx, w.From, w.To, order.IntentID(after)) {
+			for listed, err := range b.account.List(ctx, w.From, w.To, order.IntentID(after)) {
 				var page audit.Page[audit.Payment]
 				for _, l := range listed {
 					page.Next = string(l.ID)
@@ -101,7 +104,7 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 	if err := b.stripe.wait(ctx); err != nil {
 		return audit.Payment{}, err
 	}
-	l, err := b.payments.ReadListed(ctx, id)
+	l, err := b.account.Read(ctx, id)
 	if failed, ok := errors.AsType[*order.PaymentError](err); ok && failed.Code == "resource_missing" {
 		return audit.Payment{}, errors.Join(audit.ErrNoPayment, err)
 	}
@@ -115,7 +118,7 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 	if err := b.stripe.wait(ctx); err != nil {
 		return p, err
 	}
-	all, err := b.payments.Disputes(ctx, id)
+	all, err := b.disputes.Disputes(ctx, id)
 	for _, d := range all {
 		if d.CreatedAt.After(p.Dispute.CreatedAt) {
 			p.Dispute = d
@@ -158,7 +161,7 @@ func (b *books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 	return row(r), nil
 }
 
-func payment(l stripe.Listed) audit.Payment {
+func payment(l stripeaudit.Listed) audit.Payment {
 	return audit.Payment{
 		ID: l.ID, OrderID: l.OrderID, Scope: l.Scope, State: l.State, Total: l.Total, Fingerprint: l.Fingerprint,
 		Failure: l.Failure, Refunded: l.Refunded, Disputed: l.Disputed, CreatedAt: l.CreatedAt,

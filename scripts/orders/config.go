@@ -11,6 +11,8 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/domain/order"
 )
 
@@ -72,9 +74,9 @@ func (c stripeConfig) Problems() (all []string) {
 	return all
 }
 
-func (c stripeConfig) payments() *stripe.Payments { return stripe.New(c.options()) }
+func (c stripeConfig) payments() *charge.Payments { return charge.New(c.options()) }
 
-func (c stripeConfig) refunds() *stripe.Refunds { return stripe.NewRefunds(c.options()) }
+func (c stripeConfig) refunds() *striperefund.Refunds { return striperefund.New(c.options()) }
 
 func (c stripeConfig) options() stripe.Options {
 	return stripe.Options{

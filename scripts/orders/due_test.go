@@ -17,6 +17,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/stripe"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -129,7 +130,7 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	must(t, err)
 	p := refund.Processor{
 		Claims: dynamodb.NewRefunds(d.store), Scope: scope, Now: time.Now,
-		Provider: stripe.NewRefunds(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
+		Provider: striperefund.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
 	}
 	l := order.Lease{Owner: "refund", From: time.Now(), Until: time.Now().Add(time.Minute)}
 	if got := p.Process(t.Context(), r, l); got.Verdict != order.Done {

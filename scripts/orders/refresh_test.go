@@ -16,6 +16,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -142,7 +143,7 @@ type deployment struct {
 	environ  []string
 	stripe   *stripetest.Server
 	store    *dynamodb.Store
-	payments *stripe.Payments
+	payments *charge.Payments
 	table    *dynamodbtest.Harness
 }
 
@@ -158,7 +159,7 @@ func deploy(t *testing.T) deployment {
 		"AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	return deployment{
-		environ, s, dynamodb.New(h.Config, h.Table), stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), h,
+		environ, s, dynamodb.New(h.Config, h.Table), charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL}), h,
 	}
 }
 

@@ -34,12 +34,6 @@ type Dispute struct {
 	Created  time.Time
 }
 
-// DisputePage is one page of the list of disputes, newest first.
-type DisputePage struct {
-	Disputes []*Dispute
-	More     bool
-}
-
 // ErrNoDispute means that no open dispute has the id.
 var ErrNoDispute = errors.New("open dispute not found")
 
@@ -84,48 +78,12 @@ func (m *Machine) CloseDispute(id string, won bool) error {
 	return nil
 }
 
-// dispute returns the current version of a dispute of an account, or nil.
-func (m *Machine) dispute(account, id string) *Dispute {
-	for _, d := range m.disputes {
-		if d.ID == id && d.Account == account {
-			return d
-		}
-	}
-	return nil
-}
-
 // readDisputes checks the parameters of docs.stripe.com/api/disputes/list.
 func (m *Machine) readDisputes(c *call) *Response {
 	if denied := c.permit(m.rules.NoDisputes, "rak_dispute_read"); denied != nil {
 		return denied
 	}
-	p := &c.list
-	p.account, p.intent, p.after = c.account(), c.Form.Get("payment_intent"), c.Form.Get("starting_after")
-	if intent := m.Intent(p.intent); p.intent != "" && (intent == nil || intent.Account != p.account) {
-		return missing("payment_intent", "payment_intent", p.intent)
-	}
-	if p.after != "" && m.dispute(p.account, p.after) == nil {
-		return missing("starting_after", "dispute", p.after)
-	}
-	return readLimit(c.Form, p)
-}
-
-// listDisputes returns a page, newest first.
-func (m *Machine) listDisputes(p listParams) *DisputePage {
-	page := DisputePage{}
-	started := p.after == ""
-	for _, d := range slices.Backward(m.disputes) {
-		shown := started && d.Account == p.account && (p.intent == "" || p.intent == d.Intent)
-		started = started || d.ID == p.after
-		if shown && len(page.Disputes) == p.limit {
-			page.More = true
-			break
-		}
-		if shown {
-			page.Disputes = append(page.Disputes, d)
-		}
-	}
-	return &page
+	return readObjects(m, c, m.disputes, "dispute")
 }
 
 // disputeJSON is a dispute, as far as it is modeled

@@ -74,7 +74,7 @@ func TestTheDisputesOfAnotherAccountAreNotListed(t *testing.T) {
 	w.dispute(w.pay())
 	r := request("GET", disputes, "", "")
 	r.APIKey = "sk_test_other"
-	if got := w.Do(w.now, r).Disputes.Disputes; len(got) > 0 {
+	if got := w.Do(w.now, r).Disputes.Items; len(got) > 0 {
 		t.Errorf("got %d disputes, want none", len(got))
 	}
 }

@@ -233,11 +233,11 @@ func (m *Machine) execute(now time.Time, c *call) Response {
 	case Search:
 		return Response{Status: 200, List: m.find(now, c.search)}
 	case ListDisputes:
-		return Response{Status: 200, Disputes: m.listDisputes(c.list)}
+		return Response{Status: 200, Disputes: newest(m.disputes, c.list, func(*Dispute) bool { return false })}
 	case CreateRefund:
 		return m.createRefund(now, c)
 	case ReadRefund:
-		return Response{Status: 200, Refund: m.findRefund(c.account(), c.refund.ID)}
+		return Response{Status: 200, Refund: find(m.refunds, c.account(), c.refund.ID)}
 	case ListRefunds:
 		return Response{Status: 200, Refunds: m.listRefunds(now, c.list)}
 	}

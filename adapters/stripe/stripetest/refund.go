@@ -36,12 +36,6 @@ type Refund struct {
 	Created  time.Time
 }
 
-// RefundPage is one page of a list of refunds, newest first.
-type RefundPage struct {
-	Refunds []*Refund
-	More    bool
-}
-
 var (
 	// ErrNoRefund means that no refund has the id.
 	ErrNoRefund = errors.New("refund not found")
@@ -193,31 +187,7 @@ func (m *Machine) refund(now time.Time, i *Intent, r Refund) *Refund {
 	return &r
 }
 
-// findRefund returns the current version of a refund of an account, or nil.
-func (m *Machine) findRefund(account, id string) *Refund {
-	for _, r := range m.refunds {
-		if r.ID == id && r.Account == account {
-			return r
-		}
-	}
-	return nil
-}
-
-// listRefunds returns a page of the refunds that the list shows, newest first.
-func (m *Machine) listRefunds(now time.Time, p listParams) *RefundPage {
-	page := RefundPage{}
-	started := p.after == ""
-	for _, r := range slices.Backward(m.refunds) {
-		late := now.Sub(r.Created) < m.rules.RefundLag
-		shown := started && !late && r.Account == p.account && (p.intent == "" || p.intent == r.Intent)
-		started = started || r.ID == p.after
-		if shown && len(page.Refunds) == p.limit {
-			page.More = true
-			break
-		}
-		if shown {
-			page.Refunds = append(page.Refunds, r)
-		}
-	}
-	return &page
+// listRefunds returns a page of the refunds that the list shows.
+func (m *Machine) listRefunds(now time.Time, p listParams) *Objects[*Refund] {
+	return newest(m.refunds, p, func(r *Refund) bool { return now.Sub(r.Created) < m.rules.RefundLag })
 }

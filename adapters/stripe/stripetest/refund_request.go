@@ -23,7 +23,7 @@ func (m *Machine) routeRefund(c *call) {
 	if intent := m.Intent(c.Form.Get("payment_intent")); intent != nil {
 		c.orderID = intent.OrderID()
 	}
-	if r := m.findRefund(c.account(), c.refund.ID); r != nil {
+	if r := find(m.refunds, c.account(), c.refund.ID); r != nil {
 		c.orderID = r.Metadata["orderId"]
 	}
 }
@@ -38,9 +38,9 @@ func (m *Machine) validateRefund(c *call) *Response {
 		return denied
 	}
 	if c.endpoint == ListRefunds {
-		return m.validateRefundList(c)
+		return readObjects(m, c, m.refunds, "refund")
 	}
-	if m.findRefund(c.account(), c.refund.ID) == nil {
+	if find(m.refunds, c.account(), c.refund.ID) == nil {
 		return refusal(404, Error{
 			Type: "invalid_request_error", Code: "resource_missing", Param: "id",
 			Message: fmt.Sprintf("No such refund: '%s'", c.refund.ID),
@@ -65,18 +65,6 @@ func (m *Machine) validateNewRefund(c *call) *Response {
 		c.permit(m.rules.NoRefunds, "rak_charge_write"), checkMetadata(c.refund.Metadata),
 		oneOf(c.Form, "reason", "duplicate", "fraudulent", "requested_by_customer"),
 	})
-}
-
-func (m *Machine) validateRefundList(c *call) *Response {
-	p := &c.list
-	p.account, p.intent, p.after = c.account(), c.Form.Get("payment_intent"), c.Form.Get("starting_after")
-	if intent := m.Intent(p.intent); p.intent != "" && (intent == nil || intent.Account != p.account) {
-		return missing("payment_intent", "payment_intent", p.intent)
-	}
-	if p.after != "" && m.findRefund(p.account, p.after) == nil {
-		return missing("starting_after", "refund", p.after)
-	}
-	return readLimit(c.Form, p)
 }
 
 // refundJSON is a refund, as far as it is modeled (docs.stripe.com/api/refunds/object).
@@ -104,12 +92,4 @@ func wireRefund(r *Refund) *refundJSON {
 		wire.Metadata = map[string]string{}
 	}
 	return wire
-}
-
-func wireRefunds(p *RefundPage, url string) *listJSON {
-	list := &listJSON{Object: "list", URL: url, More: p.More, Data: []any{}}
-	for _, r := range p.Refunds {
-		list.Data = append(list.Data, wireRefund(r))
-	}
-	return list
 }

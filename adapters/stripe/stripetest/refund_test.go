@@ -201,8 +201,8 @@ func TestARefundMayFailOrBeCanceledLater(t *testing.T) {
 }
 
 // page returns the ids of a list of refunds, and whether there are more.
-func page(list *stripetest.RefundPage) (ids []string, more bool) {
-	for _, r := range list.Refunds {
+func page(list *stripetest.Objects[*stripetest.Refund]) (ids []string, more bool) {
+	for _, r := range list.Items {
 		ids = append(ids, r.ID[len("re_0000"):])
 	}
 	return ids, list.More
@@ -254,7 +254,7 @@ func TestAListOfRefundsMayLag(t *testing.T) {
 	made := w.refund(id, "1", "a").Refund
 	list := func() int {
 		onCharge := w.Do(w.now, request("GET", root+"/"+id, "", "expand[]=latest_charge.refunds"))
-		return len(w.get(refunds).Refunds.Refunds) + len(onCharge.Refunds.Refunds)
+		return len(w.get(refunds).Refunds.Items) + len(onCharge.Refunds.Items)
 	}
 	if got := list(); got != 0 {
 		t.Errorf("got %d refunds at once, want none", got)

@@ -62,9 +62,9 @@ type Response struct {
 	Customer    *Customer // The intent's customer if the request expands it; nil if there is none.
 	Charge      *Charge   // The intent's latest charge if the request expands it; nil if there is none.
 	List        *Page
-	Disputes    *DisputePage
+	Disputes    *Objects[*Dispute]
 	Refund      *Refund
-	Refunds     *RefundPage // Of Charge if the request expands them.
+	Refunds     *Objects[*Refund] // Of Charge if the request expands them.
 	Error       *Error
 }
 

@@ -104,11 +104,7 @@ func (r Response) Body() []byte {
 		}
 		body = marshal(list)
 	case r.Disputes != nil:
-		list := listJSON{Object: "list", URL: disputesRoot, More: r.Disputes.More, Data: []any{}}
-		for _, dispute := range r.Disputes.Disputes {
-			list.Data = append(list.Data, wireDispute(dispute))
-		}
-		body = marshal(list)
+		body = marshal(wireObjects(r.Disputes, disputesRoot, wireDispute))
 	case r.Intent != nil:
 		intent := wireIntent(r.Intent)
 		if r.Customer != nil {
@@ -117,7 +113,7 @@ func (r Response) Body() []byte {
 		if r.Charge != nil {
 			charge := wireCharge(r.Intent.LatestCharge, r.Charge)
 			if r.Refunds != nil {
-				charge.Refunds = wireRefunds(r.Refunds, "/v1/charges/"+charge.ID+"/refunds")
+				charge.Refunds = wireObjects(r.Refunds, "/v1/charges/"+charge.ID+"/refunds", wireRefund)
 			}
 			intent.LatestCharge = charge
 		}
@@ -125,7 +121,7 @@ func (r Response) Body() []byte {
 	case r.Refund != nil:
 		body = marshal(wireRefund(r.Refund))
 	case r.Refunds != nil:
-		body = marshal(wireRefunds(r.Refunds, refundsRoot))
+		body = marshal(wireObjects(r.Refunds, refundsRoot, wireRefund))
 	}
 	if r.Garbled {
 		return body[:len(body)/2]

@@ -20,18 +20,19 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
 )
 
 // start serves the back ends and connects the real adapters to them.
-func start(t *testing.T) (*backends, *dynamodb.Store, *stripe.Payments) {
+func start(t *testing.T) (*backends, *dynamodb.Store, *charge.Payments) {
 	t.Helper()
 	b, err := serveBackends()
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
 	config := dynamodbtest.Config(b.dynamodbURL, func(string) string { return "" })
 	store := dynamodb.New(config, "orders")
-	return b, store, stripe.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
+	return b, store, charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
 }
 
 func newOrder(t *testing.T, id string) order.Order {

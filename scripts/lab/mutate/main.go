@@ -49,7 +49,8 @@ type arguments struct {
 // packages returns the packages of the product.
 func packages() []string {
 	return []string{
-		"./domain/order", "./adapters/sqs", "./adapters/stripe", "./adapters/dynamodb", "./functions/order",
+		"./domain/order", "./adapters/sqs", "./adapters/stripe", "./adapters/stripe/charge",
+		"./adapters/stripe/refund", "./adapters/stripe/webhook", "./adapters/dynamodb", "./functions/order",
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -99,7 +100,7 @@ func (o *running) refunds() *dynamodb.Refunds { return dynamodb.NewRefunds(o.Sto
 // refresh looks at the refunds of an order at Stripe, as a webhook of one of them does.
 func (o *running) refresh(id order.ID) {
 	o.t.Helper()
-	f := refund.Refresher{Records: o.refunds(), Scope: system.Scope, Now: o.Stripe.Now, Provider: stripe.NewRefunds(stripe.Options{
+	f := refund.Refresher{Records: o.refunds(), Scope: system.Scope, Now: o.Stripe.Now, Provider: striperefund.New(stripe.Options{
 		Key: system.PretendKey, BaseURL: o.Stripe.URL, Scope: system.Scope, Timeout: 10 * time.Second, Now: o.Stripe.Now,
 	})}
 	_, err := f.Refresh(o.t.Context(), id)

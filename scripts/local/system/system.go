@@ -31,6 +31,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 )
@@ -144,7 +145,7 @@ type System struct {
 	ReceiptsTable string
 	Mapping       *sqstest.Mapping
 	Store         *dynamodb.Store  // past the proxy
-	Payments      *stripe.Payments // as an operator uses it
+	Payments      *charge.Payments // as an operator uses it
 	Stock         string           // the stock table; "" without Options.Stock
 
 	ahead   atomic.Int64     // how far Advance moved the queue's clock
@@ -483,8 +484,8 @@ func (s *System) Drained(ctx context.Context) error {
 }
 
 // NewPayments returns an operator's client of a pretend Stripe.
-func NewPayments(url string) *stripe.Payments {
-	return stripe.New(stripe.Options{
+func NewPayments(url string) *charge.Payments {
+	return charge.New(stripe.Options{
 		Key: PretendKey, BaseURL: url, Scope: order.Scope(Scope),
 		Timeout: 10 * time.Second, Transport: http.DefaultTransport,
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -84,7 +85,7 @@ type scene struct {
 	now        time.Time
 	store      *ordertest.Memory
 	stripe     *stripetest.Machine
-	adapter    *stripe.Payments
+	adapter    *charge.Payments
 	sales      []sale
 	deliveries []Delivery // the first one of each message
 	worker     *Worker
@@ -99,7 +100,7 @@ func newScene(t *testing.T, s setup) *scene {
 		t: t, now: start(), store: new(ordertest.Memory), stripe: stripetest.New(stripetest.Rules{}),
 		sales: s.sales, worker: &Worker{Name: "A"},
 	}
-	c.adapter = stripe.New(stripe.Options{Key: apiKey, Scope: scope, Exchange: c.exchange})
+	c.adapter = charge.New(stripe.Options{Key: apiKey, Scope: scope, Exchange: c.exchange})
 	var sent []Sent
 	for i, one := range s.sales {
 		sent = append(sent, one.sent())

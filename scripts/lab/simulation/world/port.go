@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
@@ -241,7 +241,7 @@ func (p payments) intent(c oracle.Call, do func() (order.Intent, error)) (got or
 }
 
 // adapter returns the Stripe adapter, which sends its next requests for this worker.
-func (p payments) adapter() *stripe.Payments {
+func (p payments) adapter() *charge.Payments {
 	p.worker.world.services.caller = p.worker
 	return p.worker.world.services.payments
 }

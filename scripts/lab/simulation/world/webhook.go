@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
 )
@@ -177,7 +177,7 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 	}
 	result, status := "", statusWriter(0)
 	follower := k.follower()
-	endpoint := stripe.Webhook{
+	endpoint := webhook.Endpoint{
 		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: k.Now,
 		Log: slog.New(slog.DiscardHandler), Count: func(r string) { result = r },
 	}

@@ -23,6 +23,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -67,7 +68,7 @@ type clock struct{ start, now time.Time }
 type services struct {
 	store    ordertest.Memory
 	stripe   *stripetest.Machine
-	payments *stripe.Payments
+	payments *charge.Payments
 	caller   *Worker // whose request the Stripe adapter sends
 	baseline Consumer
 	policy   sqs.Policy
@@ -102,7 +103,7 @@ func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
 	if c.Adapter {
 		options = stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}}
 	}
-	w.services.payments = stripe.New(options)
+	w.services.payments = charge.New(options)
 	if c.Consumer != nil {
 		w.services.baseline = c.Consumer()
 	}

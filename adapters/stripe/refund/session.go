@@ -1,14 +1,15 @@
-package stripe
+package refund
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"orderonce/adapters/stripe"
 )
 
 // maxIdle is how long after a session's last Read a refund may be sent. The age of a
@@ -16,18 +17,10 @@ import (
 // must not send it.
 const maxIdle = 30 * time.Second
 
-// ErrNotSent means that an Exchange certainly did not send a request.
-var ErrNotSent = errors.New("not sent")
-
-// sessionError is why a session sends nothing more.
-type sessionError string
-
-func (e sessionError) Error() string { return string(e) }
-
 const (
-	errNoRead     sessionError = "no successful read came before it"
-	errTooLate    sessionError = "the last read began more than 30s ago" // maxIdle
-	errSecondDial sessionError = "the connection of the last read is closed, and no other one is used"
+	errNoRead     stripe.NotSentError = "no successful read came before it"
+	errTooLate    stripe.NotSentError = "the last read began more than 30s ago" // maxIdle
+	errSecondDial stripe.NotSentError = "the connection of the last read is closed, and no other one is used"
 )
 
 // dialer is the type of net.Dialer.DialContext.
@@ -42,7 +35,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // transport repeats a refused stream on the same connection, and writes frames of its own
 // at any time.
 type connection struct {
-	send  Exchange
+	send  stripe.Exchange
 	dial  dialer
 	now   func() time.Time
 	until time.Time // when the last POST may begin, by the wall clock
@@ -58,12 +51,12 @@ type connection struct {
 // newConnection returns a connection that is not dialed yet. The time for a POST starts
 // now, before the request whose response has Stripe's time. It is measured by the wall
 // clock, because the monotonic one may stop while the process is frozen.
-func newConnection(key string, o Options) *connection {
+func newConnection(o stripe.Options) *connection {
 	c := &connection{now: o.Now, until: o.Now().Round(0).Add(maxIdle), idle: func() {}}
 	if o.Exchange != nil {
-		c.send = func(ctx context.Context, r Request) (Response, error) {
+		c.send = func(ctx context.Context, r stripe.Request) (stripe.Response, error) {
 			if err := c.allow(); err != nil {
-				return Response{}, err
+				return stripe.Response{}, err
 			}
 			return o.Exchange(ctx, r)
 		}
@@ -74,7 +67,7 @@ func newConnection(key string, o Options) *connection {
 	if o.Measure != nil {
 		o.Transport = o.Measure(transport)
 	}
-	c.send = newClient(key, o).exchange
+	c.send = stripe.NewExchange(o)
 	return c
 }
 
@@ -140,11 +133,11 @@ func (c *connection) allow() error {
 
 // exchange sends a request. The error of a POST is ErrNotSent if nothing of it was
 // written, and nothing of it will be.
-func (c *connection) exchange(ctx context.Context, r Request) (Response, error) {
+func (c *connection) exchange(ctx context.Context, r stripe.Request) (stripe.Response, error) {
 	c.begin(r.Method == http.MethodPost)
 	response, err := c.send(ctx, r)
 	if err != nil && !c.end() && r.Method == http.MethodPost {
-		return Response{}, fmt.Errorf("%w: %w", ErrNotSent, err)
+		return stripe.Response{}, fmt.Errorf("%w: %w", stripe.ErrNotSent, err)
 	}
 	return response, err
 }

@@ -1,4 +1,4 @@
-package stripe_test
+package charge_test
 
 import (
 	"net/http"
@@ -8,16 +8,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/stripe/charge"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
 func TestFindSearchesForTheOrderInItsScope(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
-	p := serving(t, func(w http.ResponseWriter, r *http.Request) {
+	p := charge.New(rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r
-		response{200, false, `{"object":"search_result","data":[]}`}.ServeHTTP(w, r)
-	})
+		rigtest.OK(`{"object":"search_result","data":[]}`).ServeHTTP(w, r)
+	}))
 	found, err := p.Find(t.Context(), "ORD-1")
 	if err != nil || len(found) != 0 {
 		t.Fatalf("got %v, %v, want nothing found", found, err)
@@ -36,15 +38,15 @@ func TestFindSearchesForTheOrderInItsScope(t *testing.T) {
 
 func TestFindReturnsEveryIntentThatStripeFinds(t *testing.T) {
 	t.Parallel()
-	p := serving(t, response{200, false, `{"data":[` + intentJSON("succeeded", null) +
-		`,{"id":"pi_held","status":"requires_capture"}]}`}.ServeHTTP)
+	p := charge.New(rigtest.Serving(t, rigtest.OK(`{"data":[`+rigtest.Intent("succeeded", rigtest.Null)+
+		`,{"id":"pi_held","status":"requires_capture"}]}`).ServeHTTP))
 	found, err := p.Find(t.Context(), "ORD-1")
 	want := []order.Intent{
 		{
-			ID: intentID, State: order.Succeeded, Total: order.Money{Amount: 2500, Currency: "eur"},
+			ID: rigtest.IntentID, State: order.Succeeded, Total: order.Money{Amount: 2500, Currency: "eur"},
 			OrderID: "ORD-1", Scope: "test", Fingerprint: "v1:0", Mode: order.TestMode,
 		},
-		{ID: "pi_held"}, // a status that this application never causes, but money may have moved
+		{ID: "pi_held"}, // in a status that this application never causes, but money may have moved
 	}
 	if diff := cmp.Diff(found, want); diff != "" || err != nil {
 		t.Errorf("error %v (-got +want):\n%s", err, diff)
@@ -54,28 +56,28 @@ func TestFindReturnsEveryIntentThatStripeFinds(t *testing.T) {
 func TestAFailedSearchIsNeverAnEmptyResult(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		response response
+		response rigtest.Response
 		want     order.ErrorKind
 	}{
-		"an unreadable body": {response{200, false, `{"data":`}, order.KindUnknown},
+		"an unreadable body": {rigtest.OK(`{"data":`), order.KindUnknown},
 		"an intent without an id": {
-			response{200, false, `{"data":[{"status":"succeeded"}]}`}, order.KindUnknown,
+			rigtest.OK(`{"data":[{"status":"succeeded"}]}`), order.KindUnknown,
 		},
 		"a missing permission": {
-			failure(403, `"type":"invalid_request_error"`, ""), order.KindMisconfigured,
+			rigtest.Failure(403, rigtest.InvalidRequest, ""), order.KindMisconfigured,
 		},
 		"no search in this country": {
-			failure(400, `"type":"invalid_request_error"`, ""), order.KindMisconfigured,
+			rigtest.Failure(400, rigtest.InvalidRequest, ""), order.KindMisconfigured,
 		},
-		"402 with an intent": {failure(402, cardDeclined, declinedIntent()), order.KindMisconfigured},
-		"a rate limit":       {failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable},
-		"a server error":     {failure(500, `"type":"api_error"`, ""), order.KindUnknown},
-		"204":                {response{204, false, ""}, order.KindUnknown},
+		"402 with an intent": {rigtest.Failure(402, rigtest.CardDeclined, rigtest.DeclinedIntent()), order.KindMisconfigured},
+		"a rate limit":       {rigtest.Failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable},
+		"a server error":     {rigtest.Failure(500, rigtest.APIError, ""), order.KindUnknown},
+		"204":                {rigtest.Raw(204, ""), order.KindUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found, err := serving(t, c.response.ServeHTTP).Find(t.Context(), "ORD-1")
-			if got := kindOf(t, err); got != c.want || len(found) != 0 {
+			found, err := charge.New(rigtest.Serving(t, c.response.ServeHTTP)).Find(t.Context(), "ORD-1")
+			if got := rigtest.KindOf(t, err); got != c.want || len(found) != 0 {
 				t.Errorf("got %v, %s (%v), want %s", found, got, err, c.want)
 			}
 		})
@@ -85,8 +87,8 @@ func TestAFailedSearchIsNeverAnEmptyResult(t *testing.T) {
 func TestAnIntentHasTheModeOfItsCharge(t *testing.T) {
 	t.Parallel()
 	for live, want := range map[string]order.Mode{"true": order.LiveMode, "false": order.TestMode} {
-		text := strings.Replace(intentJSON("succeeded", null), `"livemode":false`, `"livemode":`+live, 1)
-		i, err := serving(t, response{200, false, text}.ServeHTTP).Read(t.Context(), intentID)
+		text := strings.Replace(rigtest.Intent("succeeded", rigtest.Null), `"livemode":false`, `"livemode":`+live, 1)
+		i, err := charge.New(rigtest.Serving(t, rigtest.OK(text).ServeHTTP)).Read(t.Context(), rigtest.IntentID)
 		if err != nil || i.Mode != want {
 			t.Errorf("livemode %s: got mode %q, %v, want %q", live, i.Mode, err, want)
 		}

@@ -1,8 +1,7 @@
-package stripe_test
+package audit_test
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,16 +9,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/audit"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
 // listed collects the pages of a list.
-func listed(t *testing.T, p *stripe.Payments, from, to time.Time, after order.IntentID) (pages [][]string) {
+func listed(t *testing.T, p *audit.Account, from, to time.Time, after order.IntentID) (pages [][]string) {
 	t.Helper()
 	for page, err := range p.List(t.Context(), from, to, after) {
-		must(t, err)
+		rigtest.Must(t, err)
 		var ids []string
 		for _, l := range page {
 			ids = append(ids, string(l.ID))
@@ -31,14 +31,14 @@ func listed(t *testing.T, p *stripe.Payments, from, to time.Time, after order.In
 
 func TestListReturnsEveryPageNewestFirst(t *testing.T) {
 	t.Parallel()
-	s := newStripe(t)
-	p := newPayments(t, s.URL, nil)
+	s := rigtest.NewStripe(t)
+	p := audit.New(rigtest.Options(t, s.URL, nil))
 	start := s.Now()
 	var want []string
 	s.Machine(func(m *stripetest.Machine) {
 		for n := range 252 { // one a second; the first and the last are outside of the window
 			m.Do(start.Add(time.Duration(n)*time.Second), stripetest.Request{
-				Method: "POST", Path: "/v1/payment_intents", APIKey: testKey,
+				Method: "POST", Path: "/v1/payment_intents", APIKey: rigtest.Key,
 				Form: url.Values{"amount": {"50"}, "currency": {"usd"}},
 			})
 			want = append([]string{fmt.Sprintf("pi_%06d", n+1)}, want...)
@@ -63,25 +63,25 @@ func TestListReturnsEveryPageNewestFirst(t *testing.T) {
 
 func TestAListedIntentHasWhatItsChargeShows(t *testing.T) {
 	t.Parallel()
-	p := prepare(t, stripetest.Succeeds)
-	if _, err := p.confirm(1); err != nil {
+	p := rigtest.Prepare(t, stripetest.Succeeds)
+	if _, err := p.Confirm(1); err != nil {
 		t.Fatal(err)
 	}
 	p.Machine(func(m *stripetest.Machine) {
-		_, err := m.RefundInDashboard(p.Now(), string(p.intent.ID), 7)
-		must(t, err)
-		_, err = m.OpenDispute(p.Now(), string(p.intent.ID))
-		must(t, err)
+		_, err := m.RefundInDashboard(p.Now(), string(p.Intent.ID), 7)
+		rigtest.Must(t, err)
+		_, err = m.OpenDispute(p.Now(), string(p.Intent.ID))
+		rigtest.Must(t, err)
 	})
-	intent, err := p.read()
-	must(t, err)
-	want := stripe.Listed{Intent: intent, CreatedAt: p.Now().UTC(), Refunded: 7, Disputed: true}
-	for page, err := range p.payments.List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
-		if diff := cmp.Diff([]stripe.Listed{want}, page); diff != "" || err != nil {
+	intent, err := p.Read()
+	rigtest.Must(t, err)
+	want := audit.Listed{Intent: intent, CreatedAt: p.Now().UTC(), Refunded: 7, Disputed: true}
+	for page, err := range audit.New(p.Options).List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
+		if diff := cmp.Diff([]audit.Listed{want}, page); diff != "" || err != nil {
 			t.Errorf("list: error %v (-want +got):\n%s", err, diff)
 		}
 	}
-	one, err := p.payments.ReadListed(t.Context(), p.intent.ID)
+	one, err := audit.New(p.Options).Read(t.Context(), p.Intent.ID)
 	if diff := cmp.Diff(want, one); diff != "" || err != nil {
 		t.Errorf("read: error %v (-want +got):\n%s", err, diff)
 	}
@@ -89,13 +89,13 @@ func TestAListedIntentHasWhatItsChargeShows(t *testing.T) {
 
 func TestAListShowsADeclineWhoseErrorWasCleared(t *testing.T) {
 	t.Parallel()
-	p := prepare(t, stripetest.Declines)
-	if _, err := p.confirm(1); err != nil {
+	p := rigtest.Prepare(t, stripetest.Declines)
+	if _, err := p.Confirm(1); err != nil {
 		t.Fatal(err)
 	}
-	p.edit()
-	for page, err := range p.payments.List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
-		must(t, err)
+	p.Edit()
+	for page, err := range audit.New(p.Options).List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
+		rigtest.Must(t, err)
 		if o, settled := order.OutcomeOf(page[0].Intent); !settled || o.Status != order.Declined {
 			t.Errorf("got outcome %+v, want declined", o)
 		}
@@ -106,7 +106,7 @@ func TestAnIntentInAnUnknownStatusIsListedWithItsOrder(t *testing.T) {
 	t.Parallel()
 	body := `{"has_more":false,"data":[{"id":"pi_held","status":"requires_capture","metadata":` +
 		`{"orderId":"ORD-1","scope":"test"}}]}`
-	for page, err := range serving(t, ok(body).ServeHTTP).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
+	for page, err := range audit.New(rigtest.Serving(t, rigtest.OK(body).ServeHTTP)).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
 		want := order.Intent{ID: "pi_held", OrderID: "ORD-1", Scope: "test"}
 		if err != nil || len(page) != 1 || page[0].Intent != want {
 			t.Errorf("got %+v, %v, want %+v", page, err, want)
@@ -117,27 +117,27 @@ func TestAnIntentInAnUnknownStatusIsListedWithItsOrder(t *testing.T) {
 func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		response response
+		response rigtest.Response
 		want     order.ErrorKind
 		text     string
 	}{
-		"an unreadable body":      {ok(`{"data":`), order.KindUnknown, "unreadable"},
-		"no list":                 {ok(`{"object":"list"}`), order.KindUnknown, "not a list"},
-		"an empty page and more":  {ok(`{"has_more":true,"data":[]}`), order.KindUnknown, "not a list"},
-		"an intent without an id": {ok(`{"data":[{"status":"succeeded"}]}`), order.KindUnknown, "without a PaymentIntent"},
+		"an unreadable body":      {rigtest.OK(`{"data":`), order.KindUnknown, "not a list"},
+		"no list":                 {rigtest.OK(`{"object":"list"}`), order.KindUnknown, "not a list"},
+		"an empty page and more":  {rigtest.OK(`{"has_more":true,"data":[]}`), order.KindUnknown, "not a list"},
+		"an intent without an id": {rigtest.OK(`{"data":[{"status":"succeeded"}]}`), order.KindUnknown, "without a PaymentIntent"},
 		"a charge that was not expanded": {
-			ok(`{"data":[` + intentWithCharge("succeeded", null, charge) + `]}`), order.KindUnknown, "not expanded",
+			rigtest.OK(`{"data":[` + rigtest.IntentWithCharge("succeeded", rigtest.Null, rigtest.Charge) + `]}`), order.KindUnknown, "not expanded",
 		},
 		"a missing permission": {
-			failure(403, invalidRequest, ""), order.KindMisconfigured, "Charges and Refunds: Read",
+			rigtest.Failure(403, rigtest.InvalidRequest, ""), order.KindMisconfigured, "Charges and Refunds: Read",
 		},
-		"a rate limit": {failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable, "429"},
+		"a rate limit": {rigtest.Failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable, "429"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := 0
-			for page, err := range serving(t, c.response.ServeHTTP).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
-				if n++; kindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page != nil {
+			for page, err := range audit.New(rigtest.Serving(t, c.response.ServeHTTP)).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
+				if n++; rigtest.KindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page != nil {
 					t.Errorf("got %v, %v, want %s with %q", page, err, c.want, c.text)
 				}
 			}
@@ -150,13 +150,13 @@ func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
 
 func TestReadListedRefusesAnotherIntent(t *testing.T) {
 	t.Parallel()
-	p := serving(t, func(w http.ResponseWriter, r *http.Request) { ok(intentJSON("succeeded", null)).ServeHTTP(w, r) })
-	if _, err := p.ReadListed(t.Context(), "pi_other"); err == nil || !strings.Contains(err.Error(), "another PaymentIntent") {
+	p := audit.New(rigtest.Responding(t, rigtest.OK(rigtest.Intent("succeeded", rigtest.Null))))
+	if _, err := p.Read(t.Context(), "pi_other"); err == nil || !strings.Contains(err.Error(), "another PaymentIntent") {
 		t.Errorf("got %v, want that it is another intent", err)
 	}
-	missing := serving(t, failure(404, resourceMissing, "").ServeHTTP)
-	_, err := missing.ReadListed(t.Context(), intentID)
-	if kindOf(t, err) != order.KindMisconfigured {
+	missing := audit.New(rigtest.Responding(t, rigtest.Failure(404, rigtest.ResourceMissing, "")))
+	_, err := missing.Read(t.Context(), rigtest.IntentID)
+	if rigtest.KindOf(t, err) != order.KindMisconfigured {
 		t.Errorf("an intent that Stripe lacks: got %v, want Misconfigured", err)
 	}
 }

@@ -1,4 +1,4 @@
-package stripe_test
+package payer_test
 
 import (
 	"errors"
@@ -7,20 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/payer"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 )
 
 // payerOf reads the payer from a response.
-func payerOf(t *testing.T, r response) (receipt.Payer, error) {
+func payerOf(t *testing.T, r rigtest.Response) (receipt.Payer, error) {
 	t.Helper()
-	return stripe.New(stripe.Options{Key: testKey, Scope: scope, Transport: roundTripFunc(r.roundTrip)}).Payer(t.Context(), intentID)
+	return payer.New(rigtest.Responding(t, r)).Payer(t.Context(), rigtest.IntentID)
 }
 
 // withCustomer is an intent with this customer.
-func withCustomer(customer string) response {
-	return ok(strings.Replace(intentJSON("succeeded", null), `"customer":"cus_canary"`, `"customer":`+customer, 1))
+func withCustomer(customer string) rigtest.Response {
+	return rigtest.OK(strings.Replace(rigtest.Intent("succeeded", rigtest.Null), `"customer":"cus_canary"`, `"customer":`+customer, 1))
 }
 
 func TestPayer(t *testing.T) {
@@ -32,7 +33,7 @@ func TestPayer(t *testing.T) {
 	for claim, customer := range map[string]string{
 		"no address":         `{"id":"cus_1","email":null}`,
 		"a deleted customer": `{"id":"cus_1","deleted":true}`,
-		"no customer":        null,
+		"no customer":        rigtest.Null,
 		"two recipients":     `{"id":"cus_1","email":"a@example.invalid, canary@example.invalid"}`,
 	} {
 		if _, err := payerOf(t, withCustomer(customer)); !errors.Is(err, receipt.ErrNoAddress) || strings.Contains(err.Error(), "canary") {
@@ -44,16 +45,16 @@ func TestPayer(t *testing.T) {
 func TestPayerErrors(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
-		response response
+		response rigtest.Response
 		kind     order.ErrorKind
 		text     string
 	}{
-		"an outage":                     {failure(http.StatusServiceUnavailable, apiError, ""), order.KindUnavailable, "503"},
-		"too many requests":             {failure(http.StatusTooManyRequests, invalidRequest, ""), order.KindUnavailable, "429"},
-		"a missing permission":          {failure(http.StatusForbidden, invalidRequest, ""), order.KindMisconfigured, `"Customers: Read"`},
+		"an outage":                     {rigtest.Failure(http.StatusServiceUnavailable, rigtest.APIError, ""), order.KindUnavailable, "503"},
+		"too many requests":             {rigtest.Failure(http.StatusTooManyRequests, rigtest.InvalidRequest, ""), order.KindUnavailable, "429"},
+		"a missing permission":          {rigtest.Failure(http.StatusForbidden, rigtest.InvalidRequest, ""), order.KindMisconfigured, `"Customers: Read"`},
 		"a customer that is only an id": {withCustomer(`"cus_canary"`), order.KindMisconfigured, "not expanded"},
-		"no field customer":             {ok(`{"id":"pi_3Pretend"}`), order.KindUnknown, "without the PaymentIntent's customer"},
-		"another intent":                {ok(`{"id":"pi_other","customer":null}`), order.KindUnknown, "another PaymentIntent"},
+		"no field customer":             {rigtest.OK(`{"id":"pi_3Pretend"}`), order.KindUnknown, "without the PaymentIntent's customer"},
+		"another intent":                {rigtest.OK(`{"id":"pi_other","customer":null}`), order.KindUnknown, "another PaymentIntent"},
 		"an address that is no text":    {withCustomer(`{"email":4242}`), order.KindUnknown, "without the PaymentIntent's customer"},
 	} {
 		_, err := payerOf(t, tt.response)

@@ -1,4 +1,4 @@
-package stripe_test
+package refund_test
 
 import (
 	"bytes"
@@ -15,7 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
+	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -28,7 +32,7 @@ type refundedOrder struct {
 	*stripetest.Server
 
 	t        *testing.T
-	payments *stripe.Payments
+	payments *charge.Payments
 	store    *refundtest.Memory
 	provider refund.Provider
 	attempts int
@@ -36,13 +40,13 @@ type refundedOrder struct {
 
 func payOrder(t *testing.T) *refundedOrder {
 	t.Helper()
-	s := newStripe(t)
-	orders, payments := new(ordertest.Memory), newPayments(t, s.URL, nil)
+	s := rigtest.NewStripe(t)
+	orders, payments := new(ordertest.Memory), charge.New(rigtest.Options(t, s.URL, nil))
 	p := order.Processor{
-		Claims: orders, Payments: payments, Scope: scope, Now: s.Now, ConfirmTime: time.Second,
+		Claims: orders, Payments: payments, Scope: rigtest.Scope, Now: s.Now, ConfirmTime: time.Second,
 	}
 	lease := order.Lease{Owner: "charge", From: s.Now(), Until: s.Now().Add(time.Minute)}
-	if got := p.Process(t.Context(), newOrder(t, "pm_card_visa"), s.Now(), lease); got.Status != order.Paid {
+	if got := p.Process(t.Context(), rigtest.NewOrder(t, "pm_card_visa"), s.Now(), lease); got.Status != order.Paid {
 		t.Fatalf("got %+v, want a paid order", got)
 	}
 	return &refundedOrder{
@@ -54,8 +58,8 @@ func payOrder(t *testing.T) *refundedOrder {
 func (o *refundedOrder) refund(amount int64) order.Result {
 	o.t.Helper()
 	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R1", Amount: amount, Reason: "duplicate"})
-	must(o.t, err)
-	p := refund.Processor{Claims: o.store, Provider: o.provider, Scope: scope, Now: o.Now, CreateTime: time.Second}
+	rigtest.Must(o.t, err)
+	p := refund.Processor{Claims: o.store, Provider: o.provider, Scope: rigtest.Scope, Now: o.Now, CreateTime: time.Second}
 	o.attempts++
 	return p.Process(o.t.Context(), r, order.Lease{
 		Owner: fmt.Sprint("attempt ", o.attempts), From: o.Now(), Until: o.Now().Add(time.Minute),
@@ -78,14 +82,14 @@ func (o *refundedOrder) inDashboard(amount int64) {
 	o.t.Helper()
 	o.Machine(func(m *stripetest.Machine) {
 		_, err := m.RefundInDashboard(o.Now(), "pi_000001", amount)
-		must(o.t, err)
+		rigtest.Must(o.t, err)
 	})
 }
 
 func (o *refundedOrder) wantStatus(want refund.Status) {
 	o.t.Helper()
 	a, err := o.store.Account(o.t.Context(), "ORD-1")
-	must(o.t, err)
+	rigtest.Must(o.t, err)
 	if i, _ := a.Item("R1"); i.Status != want {
 		o.t.Errorf("got refund R1 %s, want it %s", i.Status, want)
 	}
@@ -156,8 +160,8 @@ func TestAResponseWithAnotherRefundSettlesNothing(t *testing.T) {
 	} {
 		o := payOrder(t)
 		exchange := exchangeWith(o.Server)
-		o.provider = stripe.NewRefunds(stripe.Options{
-			Key: testKey, Scope: scope, Now: o.Now,
+		o.provider = striperefund.New(stripe.Options{
+			Key: rigtest.Key, Scope: rigtest.Scope, Now: o.Now,
 			Exchange: func(ctx context.Context, r stripe.Request) (stripe.Response, error) {
 				response, err := exchange(ctx, r)
 				if r.Method == http.MethodPost {
@@ -204,13 +208,13 @@ func TestADisputedChargeRefusesARefund(t *testing.T) {
 	o := payOrder(t)
 	o.Machine(func(m *stripetest.Machine) {
 		_, err := m.OpenDispute(o.Now(), "pi_000001")
-		must(t, err)
+		rigtest.Must(t, err)
 	})
 	if got := o.refund(1000); got.Verdict != order.Done || got.Reason != refund.ReasonRefused {
 		t.Errorf("got %+v, want it refused", got)
 	}
 	a, err := o.store.Account(t.Context(), "ORD-1")
-	must(t, err)
+	rigtest.Must(t, err)
 	if i, _ := a.Item("R1"); i.Status != refund.Refused || i.Failure != "charge_disputed" {
 		t.Errorf("got %+v, want it refused as charge_disputed", i)
 	}
@@ -219,12 +223,12 @@ func TestADisputedChargeRefusesARefund(t *testing.T) {
 // deliverAll sends every event of the double to an endpoint, twice.
 func (o *refundedOrder) deliverAll() {
 	o.t.Helper()
-	orders := order.Follower{Records: o.store.Orders, Payments: o.payments, Scope: scope, Now: o.Now}
+	orders := order.Follower{Records: o.store.Orders, Payments: o.payments, Scope: rigtest.Scope, Now: o.Now}
 	follower := refund.Follower{Orders: orders.Follow, Refresher: refund.Refresher{
-		Records: o.store, Provider: o.provider, Scope: scope, Now: o.Now,
+		Records: o.store, Provider: o.provider, Scope: rigtest.Scope, Now: o.Now,
 	}}
-	endpoint := &stripe.Webhook{
-		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: o.Now,
+	endpoint := &webhook.Endpoint{
+		Secrets: []string{"whsec_current"}, Follow: follower.Follow, Now: o.Now,
 		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
 	}
 	var events []stripetest.Event
@@ -232,7 +236,7 @@ func (o *refundedOrder) deliverAll() {
 	for _, e := range slices.Concat(events, events) {
 		body := e.Body(o.Now())
 		r := httptest.NewRequestWithContext(o.t.Context(), http.MethodPost, "/stripe/webhook", bytes.NewReader(body))
-		r.Header.Set("Stripe-Signature", stripetest.Signature(body, o.Now(), endpointSecret))
+		r.Header.Set("Stripe-Signature", stripetest.Signature(body, o.Now(), "whsec_current"))
 		w := httptest.NewRecorder()
 		if endpoint.ServeHTTP(w, r); w.Code != http.StatusOK {
 			o.t.Errorf("%s: got %d, want 200", e.Type, w.Code)
@@ -247,17 +251,17 @@ func TestWebhooksRecordWhatHappenedToRefundsLater(t *testing.T) {
 	if got := o.refund(1000); got.Verdict != order.Done {
 		t.Fatalf("got %+v, want it done", got)
 	}
-	o.Machine(func(m *stripetest.Machine) { must(t, m.ChangeRefund("re_000001", stripetest.RefundFailed)) })
+	o.Machine(func(m *stripetest.Machine) { rigtest.Must(t, m.ChangeRefund("re_000001", stripetest.RefundFailed)) })
 	o.inDashboard(2500)
 	o.deliverAll()
 	o.wantStatus(refund.Failed)
 	a, err := o.store.Account(t.Context(), "ORD-1")
-	must(t, err)
+	rigtest.Must(t, err)
 	if a.Status != order.Refunded || a.Outside != 2500 {
 		t.Errorf("got %+v, want it refunded by others", a)
 	}
 	r, err := o.store.Orders.Load(t.Context(), "ORD-1")
-	must(t, err)
+	rigtest.Must(t, err)
 	var history []string
 	for _, e := range r.Events {
 		history = append(history, e.Type())
@@ -274,11 +278,11 @@ func TestARefundWithoutAStatusCountsAndHidesNoOther(t *testing.T) {
 	t.Parallel()
 	o := payOrder(t)
 	o.inDashboard(500)
-	o.Machine(func(m *stripetest.Machine) { must(t, m.ChangeRefund("re_000001", stripetest.RefundUnstated)) })
+	o.Machine(func(m *stripetest.Machine) { rigtest.Must(t, m.ChangeRefund("re_000001", stripetest.RefundUnstated)) })
 	if got := o.refund(1000); got.Reason != order.ReasonSettled {
 		t.Errorf("got %+v, want it settled", got)
 	}
-	o.Machine(func(m *stripetest.Machine) { must(t, m.ChangeRefund("re_000002", stripetest.RefundFailed)) })
+	o.Machine(func(m *stripetest.Machine) { rigtest.Must(t, m.ChangeRefund("re_000002", stripetest.RefundFailed)) })
 	o.deliverAll()
 	o.wantStatus(refund.Failed)
 	if a, err := o.store.Account(t.Context(), "ORD-1"); err != nil || a.Outside != 500 || a.Left() != 2000 {

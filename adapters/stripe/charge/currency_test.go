@@ -1,9 +1,11 @@
-package stripe_test
+package charge_test
 
 import (
 	"testing"
 
+	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
@@ -11,8 +13,8 @@ import (
 // written from the documentation, by preparing the largest amount of every currency.
 func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
 	t.Parallel()
-	s := newStripe(t)
-	p := newPayments(t, s.URL, nil)
+	s := rigtest.NewStripe(t)
+	p := charge.New(rigtest.Options(t, s.URL, nil))
 	currencies := 0
 	for i := range 26 * 26 * 26 {
 		code := string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)})
@@ -22,8 +24,8 @@ func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
 		currencies++
 		c := order.Currency(code)
 		largest := c.Max() / c.Step() * c.Step()
-		o := newOrder(t, "pm_card_visa", total(order.Money{Amount: largest, Currency: c}))
-		got, err := p.Prepare(t.Context(), o, order.PrepareKey(scope, o.ID()))
+		o := rigtest.NewOrder(t, "pm_card_visa", rigtest.Total(order.Money{Amount: largest, Currency: c}))
+		got, err := p.Prepare(t.Context(), o, order.PrepareKey(rigtest.Scope, o.ID()))
 		if want := (order.Money{Amount: largest, Currency: c}); err != nil || got.Total != want {
 			t.Errorf("%s: got %v, %v, want an intent of %v", code, got.Total, err, want)
 		}

@@ -1,4 +1,4 @@
-package stripe_test
+package charge_test
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 )
 
@@ -34,29 +35,29 @@ func TestTheNextAttemptFindsTheFailure(t *testing.T) {
 			stripetest.NeedsCustomer, true, order.ActionRequired, "authentication_required",
 		},
 	} {
-		for name, call := range map[string]func(preparedOrder) (order.Intent, error){
-			"read":                               preparedOrder.read,
-			"confirmed again":                    func(p preparedOrder) (order.Intent, error) { return p.confirm(2) },
-			"confirmed again under the same key": func(p preparedOrder) (order.Intent, error) { return p.confirm(1) },
+		for name, call := range map[string]func(rigtest.Prepared) (order.Intent, error){
+			"read":                               rigtest.Prepared.Read,
+			"confirmed again":                    func(p rigtest.Prepared) (order.Intent, error) { return p.Confirm(2) },
+			"confirmed again under the same key": func(p rigtest.Prepared) (order.Intent, error) { return p.Confirm(1) },
 		} {
 			t.Run(claim+", "+name, func(t *testing.T) {
 				t.Parallel()
-				p := prepare(t, tt.card)
-				if _, settled := order.OutcomeOf(p.intent); settled {
-					t.Fatalf("got %v, want no outcome before Confirm", p.intent)
+				p := rigtest.Prepare(t, tt.card)
+				if _, settled := order.OutcomeOf(p.Intent); settled {
+					t.Fatalf("got %v, want no outcome before Confirm", p.Intent)
 				}
-				if got, err := p.confirm(1); err != nil || got.State != order.NeedsMethod {
+				if got, err := p.Confirm(1); err != nil || got.State != order.NeedsMethod {
 					t.Fatalf("got %+v, %v, want an intent that needs a method", got, err)
 				}
 				if tt.edited {
-					p.edit()
+					p.Edit()
 				}
 				intent, err := call(p)
-				want := order.Outcome{Status: tt.status, Intent: p.intent.ID, Failure: tt.failure}
+				want := order.Outcome{Status: tt.status, Intent: p.Intent.ID, Failure: tt.failure}
 				if got, settled := order.OutcomeOf(intent); err != nil || !settled || got != want {
 					t.Errorf("got %+v, %v, want %+v", got, err, want)
 				}
-				if got := ledger(p.Server, p.order.ID(), stripetest.Charged); len(got) != 0 {
+				if got := rigtest.Ledger(p.Server, p.Order.ID(), stripetest.Charged); len(got) != 0 {
 					t.Errorf("got charges %v, want none", got)
 				}
 			})
@@ -83,9 +84,9 @@ func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			p := prepare(t, tt.card)
+			p := rigtest.Prepare(t, tt.card)
 			if tt.card != "" {
-				if _, err := p.confirm(1); err != nil {
+				if _, err := p.Confirm(1); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,9 +94,9 @@ func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 				t.Errorf("before Read: got %d reads, want 0", got)
 			}
 			if tt.edited {
-				p.edit()
+				p.Edit()
 			}
-			if _, err := p.read(); err != nil {
+			if _, err := p.Read(); err != nil {
 				t.Error(err)
 			}
 			if got := p.Count(stripetest.Read); got != tt.reads {
@@ -108,25 +109,25 @@ func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 	t.Parallel()
 	const restricted = "rk_test_pretend4242"
-	p := prepareWith(t, restricted, stripetest.Rules{NoCharges: true}, stripetest.NeedsCustomer)
-	if _, err := p.confirm(1); err != nil {
+	p := rigtest.PrepareWith(t, restricted, stripetest.Rules{NoCharges: true}, stripetest.NeedsCustomer)
+	if _, err := p.Confirm(1); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.read(); err != nil || got.Failure.Code != "authentication_required" {
+	if got, err := p.Read(); err != nil || got.Failure.Code != "authentication_required" {
 		t.Errorf("before the edit: got %+v, %v, want the intent", got, err)
 	}
-	p.edit()
+	p.Edit()
 	for name, call := range map[string]func() (order.Intent, error){
-		"read":    p.read,
-		"confirm": func() (order.Intent, error) { return p.confirm(2) },
+		"read":    p.Read,
+		"confirm": func() (order.Intent, error) { return p.Confirm(2) },
 	} {
 		got, err := call()
-		if kindOf(t, err) != order.KindMisconfigured || got != (order.Intent{}) {
+		if rigtest.KindOf(t, err) != order.KindMisconfigured || got != (order.Intent{}) {
 			t.Errorf("%s: got %+v, %v, want %s", name, got, err, order.KindMisconfigured)
 			continue
 		}
 		for _, want := range []string{
-			": read intent " + string(p.intent.ID) + " with its latest charge: stripe: 403",
+			": read intent " + string(p.Intent.ID) + " with its latest charge: stripe: 403",
 			`(a restricted key needs the permission "Charges and Refunds: Read")`,
 		} {
 			if !strings.Contains(err.Error(), want) {
@@ -146,12 +147,12 @@ func TestA403NamesTheMissingPermission(t *testing.T) {
 		"confirm": `(a restricted key needs the permission "PaymentIntents: Write")`,
 		"read":    `(a restricted key needs the permission "PaymentIntents: Read")`,
 	} {
-		_, err := methods(t, responding(t, failure(403, invalidRequest, "")))[name](t.Context())
-		if kindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {
+		_, err := rigtest.Methods(t, rigtest.Responding(t, rigtest.Failure(403, rigtest.InvalidRequest, "")))[name](t.Context())
+		if rigtest.KindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want it misconfigured and %s", name, err, want)
 		}
-		_, err = methods(t, responding(t, failure(401, invalidRequest, "")))[name](t.Context())
-		if kindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "permission") {
+		_, err = rigtest.Methods(t, rigtest.Responding(t, rigtest.Failure(401, rigtest.InvalidRequest, "")))[name](t.Context())
+		if rigtest.KindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "permission") {
 			t.Errorf("%s, 401: got %v, want it misconfigured without a permission", name, err)
 		}
 	}
@@ -161,22 +162,22 @@ func TestA403NamesTheMissingPermission(t *testing.T) {
 // since the first one.
 func TestTheSecondReadDecides(t *testing.T) {
 	t.Parallel()
-	needsMethod := func(lastError, charge string) response {
-		return ok(intentWithCharge("requires_payment_method", lastError, charge))
+	needsMethod := func(lastError, charge string) rigtest.Response {
+		return rigtest.OK(rigtest.IntentWithCharge("requires_payment_method", lastError, charge))
 	}
-	edited := needsMethod(null, charge)
+	edited := needsMethod(rigtest.Null, rigtest.Charge)
 	for claim, tt := range map[string]struct {
-		second  response
+		second  rigtest.Response
 		state   order.IntentState
 		failure order.Failure
 		kind    order.ErrorKind
 		text    string // of the error
 	}{
 		"the customer has paid since the first read": {
-			second: ok(intentWithCharge("succeeded", null, charge)), state: order.Succeeded,
+			second: rigtest.OK(rigtest.IntentWithCharge("succeeded", rigtest.Null, rigtest.Charge)), state: order.Succeeded,
 		},
 		"another card has failed since the first read": {
-			second:  needsMethod(declinedError, expandedCharge),
+			second:  needsMethod(rigtest.DeclinedError, rigtest.ExpandedCharge),
 			state:   order.NeedsMethod,
 			failure: order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"},
 		},
@@ -184,27 +185,27 @@ func TestTheSecondReadDecides(t *testing.T) {
 			second: edited, kind: order.KindMisconfigured,
 			text: "read intent pi_3Pretend with its latest charge: latest charge not expanded: got only its id",
 		},
-		"the property cannot be expanded": {second: failure(400, invalidRequest, ""), kind: order.KindMisconfigured},
-		"a rate limit":                    {second: failure(429, invalidRequest, ""), kind: order.KindUnavailable},
-		"a server error":                  {second: failure(500, apiError, ""), kind: order.KindUnknown},
-		"a charge that is not an object":  {second: needsMethod(null, "5"), kind: order.KindUnknown},
-		"a failure code that is a number": {second: needsMethod(null, `{"failure_code":5}`), kind: order.KindUnknown},
-		"another intent":                  {second: ok(`{"id":"pi_4","status":"succeeded"}`), kind: order.KindUnknown},
+		"the property cannot be expanded": {second: rigtest.Failure(400, rigtest.InvalidRequest, ""), kind: order.KindMisconfigured},
+		"a rate limit":                    {second: rigtest.Failure(429, rigtest.InvalidRequest, ""), kind: order.KindUnavailable},
+		"a server error":                  {second: rigtest.Failure(500, rigtest.APIError, ""), kind: order.KindUnknown},
+		"a charge that is not an object":  {second: needsMethod(rigtest.Null, "5"), kind: order.KindUnknown},
+		"a failure code that is a number": {second: needsMethod(rigtest.Null, `{"failure_code":5}`), kind: order.KindUnknown},
+		"another intent":                  {second: rigtest.OK(`{"id":"pi_4","status":"succeeded"}`), kind: order.KindUnknown},
 	} {
 		for _, first := range []string{"read", "confirm"} {
 			var sent []string
-			p := newPayments(t, "", roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			p := rigtest.Options(t, "", rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 				sent = append(sent, r.Method+" "+r.URL.RequestURI()+", a "+stripe.CallName(r))
 				switch {
 				case r.URL.RawQuery != "":
-					return tt.second.roundTrip(r)
+					return tt.second.RoundTrip(r)
 				case r.Method == http.MethodPost:
-					return failure(400, unexpectedState, edited.body).roundTrip(r)
+					return rigtest.Failure(400, rigtest.UnexpectedState, edited.Body).RoundTrip(r)
 				}
-				return edited.roundTrip(r)
+				return edited.RoundTrip(r)
 			}))
-			got, err := methods(t, p)[first](t.Context())
-			if kind := kindOf(t, err); kind != tt.kind {
+			got, err := rigtest.Methods(t, p)[first](t.Context())
+			if kind := rigtest.KindOf(t, err); kind != tt.kind {
 				t.Errorf("%s, %s: got %q (%v), want %q", claim, first, kind, err, tt.kind)
 			}
 			if err != nil && !strings.Contains(err.Error(), tt.text) {
@@ -215,7 +216,7 @@ func TestTheSecondReadDecides(t *testing.T) {
 			}
 			want := []string{
 				"GET /v1/payment_intents/pi_3Pretend, a GET /v1/payment_intents/{id}",
-				"GET /v1/payment_intents/pi_3Pretend?expand[]=latest_charge, a GET /v1/payment_intents/{id}",
+				"GET /v1/payment_intents/pi_3Pretend?expand[0]=latest_charge, a GET /v1/payment_intents/{id}",
 			}
 			if first == "confirm" {
 				want[0] = "POST /v1/payment_intents/pi_3Pretend/confirm, a POST /v1/payment_intents/{id}/confirm"

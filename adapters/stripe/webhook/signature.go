@@ -1,9 +1,6 @@
-package stripe
+package webhook
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,11 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	stripewebhook "github.com/stripe/stripe-go/v76/webhook"
 )
 
 // SignatureTolerance is the largest difference between the time of a signature and ours.
 // Stripe's libraries use the same (docs.stripe.com/webhooks, "Preventing replay
-// attacks"), but let signatures from the future pass.
+// attacks").
 const SignatureTolerance = 300 * time.Second
 
 // ErrSignature means that a request was not signed with a secret of the endpoint, or not
@@ -28,10 +27,10 @@ var (
 	ErrNotASecret  = errors.New("want signing secrets of an endpoint, which start with whsec_")
 )
 
-// CheckSigningSecrets returns ErrSecretCount or ErrNotASecret unless these can be the
+// CheckSecrets returns ErrSecretCount or ErrNotASecret unless these can be the
 // secrets of an endpoint. Without the check a wrong one would show when Stripe's first
 // event is refused.
-func CheckSigningSecrets(secrets []string) error {
+func CheckSecrets(secrets []string) error {
 	if len(secrets) < 1 || len(secrets) > 2 {
 		return ErrSecretCount
 	}
@@ -46,39 +45,35 @@ func CheckSigningSecrets(secrets []string) error {
 // The header has a v1 for each of the endpoint's secrets: two while one is rolled
 // (docs.stripe.com/webhooks, "Verify webhook signatures manually"). Every error is an
 // ErrSignature; none contains a part of a signature.
+//
+// stripe-go compares the signatures. It would take the time from time.Now, and accept one
+// from the future.
 func VerifySignature(body []byte, header string, secrets []string, now time.Time) error {
-	seconds, signatures := "", [][]byte(nil)
-	for part := range strings.SplitSeq(header, ",") {
-		switch name, value, _ := strings.Cut(part, "="); strings.TrimSpace(name) {
-		case "t":
-			seconds = value
-		case "v1":
-			if signature, err := hex.DecodeString(value); err == nil {
-				signatures = append(signatures, signature)
-			}
-		}
-	}
-	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%w: no time", ErrSignature)
-	}
-	if age := now.Sub(time.Unix(unix, 0)); age.Abs() > SignatureTolerance {
-		return fmt.Errorf("%w: %v old, want at most %v either way", ErrSignature, age, SignatureTolerance)
-	}
+	err := errNoSecret
 	for _, secret := range secrets {
-		want := sign(body, seconds, secret)
-		for _, signature := range signatures {
-			if secret != "" && hmac.Equal(signature, want) { // in constant time
-				return nil
-			}
+		if secret == "" {
+			continue
+		}
+		if err = stripewebhook.ValidatePayloadIgnoringTolerance(body, header, secret); err == nil {
+			return verifyTime(header, now)
 		}
 	}
-	return fmt.Errorf("%w: no v1 of %d matches one of %d secrets", ErrSignature, len(signatures), len(secrets))
+	return fmt.Errorf("%w with one of %d secrets: %w", ErrSignature, len(secrets), err)
 }
 
-func sign(body []byte, seconds, secret string) []byte {
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(seconds + "."))
-	mac.Write(body)
-	return mac.Sum(nil)
+var errNoSecret = errors.New("no secret")
+
+// verifyTime checks the time of a header whose signature was verified. As in stripe-go
+// the last time of a header counts.
+func verifyTime(header string, now time.Time) error {
+	var seconds int64
+	for part := range strings.SplitSeq(header, ",") {
+		if value, found := strings.CutPrefix(part, "t="); found {
+			seconds, _ = strconv.ParseInt(value, 10, 64) // was verified
+		}
+	}
+	if age := now.Sub(time.Unix(seconds, 0)); age.Abs() > SignatureTolerance {
+		return fmt.Errorf("%w: %v old, want at most %v either way", ErrSignature, age, SignatureTolerance)
+	}
+	return nil
 }

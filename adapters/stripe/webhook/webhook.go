@@ -1,4 +1,6 @@
-package stripe
+// Package webhook is the endpoint of Stripe's webhooks: it verifies and parses an event,
+// and says at which order to look. It sends nothing to Stripe.
+package webhook
 
 import (
 	"cmp"
@@ -12,22 +14,22 @@ import (
 	"orderonce/domain/order"
 )
 
-// MaxWebhookBody is the largest body of a webhook request. Stripe's events are far
+// MaxBody is the largest body of a webhook request. Stripe's events are far
 // smaller; a larger body is not read to its end.
-const MaxWebhookBody = 256 << 10
+const MaxBody = 256 << 10
 
 // rowLate is how long a missing row is a reason for Stripe to send an event again. An
 // event about an older order has lost its row, by a restore or an erasure, and another
 // delivery does not help.
 const rowLate = time.Hour
 
-// Webhook is the endpoint of Stripe's webhooks. An event is a hint to look at an order,
+// Endpoint is the endpoint of Stripe's webhooks. An event is a hint to look at an order,
 // so duplicates, old events and events out of order do no harm.
 //
 // A 5xx makes Stripe send the event again, for up to three days, and disable an endpoint
 // that never succeeds (docs.stripe.com/webhooks). So only what another delivery can mend
 // is a 5xx: the table or Stripe is unavailable, or the row is not there yet.
-type Webhook struct {
+type Endpoint struct {
 	Secrets []string // of the endpoint; two while one is rolled
 	Follow  func(context.Context, order.Hint) (order.Followed, order.Record, error)
 	Now     func() time.Time
@@ -38,15 +40,15 @@ type Webhook struct {
 // The results of a request, beside those of order.Follow. Each is a value of the metric
 // Webhooks.
 const (
-	webhookTooLarge    = "too_large"         // 413: the body has more than MaxWebhookBody bytes
-	webhookUnsigned    = "invalid_signature" // 400
-	webhookNotAnEvent  = "not_an_event"      // 400
-	webhookIgnored     = "ignored"           // 200: an event of another type, or without a PaymentIntent
-	webhookRowNotYet   = "row_not_yet"       // 503: no row, and the event is younger than an hour
-	webhookRowMissing  = "row_missing"       // 200: no row, and the event is older
-	webhookMismatch    = "mismatch"          // 200: the row and Stripe disagree; a person must look
-	webhookUnavailable = "unavailable"       // 503: the table or Stripe did not answer
-	webhookUnreadable  = "unreadable"        // 400: the body ended early
+	resultTooLarge    = "too_large"         // 413: the body has more than MaxBody bytes
+	resultUnsigned    = "invalid_signature" // 400
+	resultNotAnEvent  = "not_an_event"      // 400
+	resultIgnored     = "ignored"           // 200: an event of another type, or without a PaymentIntent
+	resultRowNotYet   = "row_not_yet"       // 503: no row, and the event is younger than an hour
+	resultRowMissing  = "row_missing"       // 200: no row, and the event is older
+	resultMismatch    = "mismatch"          // 200: the row and Stripe disagree; a person must look
+	resultUnavailable = "unavailable"       // 503: the table or Stripe did not answer
+	resultUnreadable  = "unreadable"        // 400: the body ended early
 )
 
 // outcome is the answer to a request.
@@ -59,7 +61,7 @@ type outcome struct {
 
 // ServeHTTP verifies, parses and follows an event. The response has no body: Stripe shows
 // it in the Dashboard, and a forger learns nothing from it.
-func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, out := h.receive(r)
 	if out.status == 0 {
 		out = h.follow(r.Context(), e)
@@ -78,27 +80,27 @@ func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // receive reads the event of a request. The outcome is zero if there is one.
-func (h *Webhook) receive(r *http.Request) (Event, outcome) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxWebhookBody))
+func (h *Endpoint) receive(r *http.Request) (Event, outcome) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return Event{}, answer(http.StatusRequestEntityTooLarge, webhookTooLarge, err)
+		return Event{}, answer(http.StatusRequestEntityTooLarge, resultTooLarge, err)
 	}
 	if err != nil {
-		return Event{}, answer(http.StatusBadRequest, webhookUnreadable, err)
+		return Event{}, answer(http.StatusBadRequest, resultUnreadable, err)
 	}
 	if err := VerifySignature(body, r.Header.Get("Stripe-Signature"), h.Secrets, h.Now()); err != nil {
-		return Event{}, answer(http.StatusBadRequest, webhookUnsigned, err)
+		return Event{}, answer(http.StatusBadRequest, resultUnsigned, err)
 	}
 	e, err := ParseEvent(body)
 	if err != nil {
-		return Event{}, answer(http.StatusBadRequest, webhookNotAnEvent, err)
+		return Event{}, answer(http.StatusBadRequest, resultNotAnEvent, err)
 	}
 	return e, outcome{}
 }
 
-func (h *Webhook) follow(ctx context.Context, e Event) outcome {
+func (h *Endpoint) follow(ctx context.Context, e Event) outcome {
 	if e.Hint.Intent == "" {
-		return answer(http.StatusOK, webhookIgnored, nil)
+		return answer(http.StatusOK, resultIgnored, nil)
 	}
 	followed, record, err := h.Follow(ctx, e.Hint)
 	out := h.judge(e, followed, err)
@@ -107,20 +109,20 @@ func (h *Webhook) follow(ctx context.Context, e Event) outcome {
 }
 
 // judge returns the answer to an event after Follow.
-func (h *Webhook) judge(e Event, followed order.Followed, err error) outcome {
+func (h *Endpoint) judge(e Event, followed order.Followed, err error) outcome {
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	_, transition := errors.AsType[*order.TransitionError](err)
 	switch {
 	case err == nil:
 		return answer(http.StatusOK, string(followed), nil)
 	case mismatch || transition:
-		return answer(http.StatusOK, webhookMismatch, err)
+		return answer(http.StatusOK, resultMismatch, err)
 	case !errors.Is(err, order.ErrNotFound):
-		return answer(http.StatusServiceUnavailable, webhookUnavailable, err)
+		return answer(http.StatusServiceUnavailable, resultUnavailable, err)
 	case h.Now().Sub(e.Created) < rowLate:
-		return answer(http.StatusServiceUnavailable, webhookRowNotYet, err)
+		return answer(http.StatusServiceUnavailable, resultRowNotYet, err)
 	}
-	return answer(http.StatusOK, webhookRowMissing, err)
+	return answer(http.StatusOK, resultRowMissing, err)
 }
 
 func answer(status int, result string, err error) outcome {

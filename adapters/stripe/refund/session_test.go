@@ -1,4 +1,4 @@
-package stripe_test
+package refund_test
 
 import (
 	"bufio"
@@ -20,6 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -37,7 +40,7 @@ type wireServer struct {
 func serveWire(t *testing.T, serve func(s *wireServer, conn net.Conn, requests *bufio.Reader)) *wireServer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
+	rigtest.Must(t, err)
 	s := &wireServer{Listener: listener}
 	var serving sync.WaitGroup
 	t.Cleanup(func() {
@@ -92,7 +95,7 @@ func openSession(t *testing.T, s *wireServer, now func() time.Time) refund.Sessi
 	t.Helper()
 	session := newRefunds(t, "http://"+s.Addr().String(), now).Open(t.Context())
 	t.Cleanup(session.Close)
-	if _, err := session.Read(t.Context(), intentID); err != nil {
+	if _, err := session.Read(t.Context(), rigtest.IntentID); err != nil {
 		t.Fatal(err)
 	}
 	return session
@@ -113,7 +116,7 @@ func TestAReadAndACreateAreTwoRequestsOnOneConnection(t *testing.T) {
 			if r.Method == http.MethodGet {
 				respond(conn, noRefunds())
 			} else {
-				respond(conn, refundJSON("succeeded", null))
+				respond(conn, refundJSON("succeeded", rigtest.Null))
 			}
 		}
 	})
@@ -140,7 +143,7 @@ func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
 	session := openSession(t, s, clock)
 	<-noticed
 	_, err := session.Create(t.Context(), theRefundOrder())
-	if kindOf(t, err) != order.KindUnavailable || !errors.Is(err, stripe.ErrNotSent) {
+	if rigtest.KindOf(t, err) != order.KindUnavailable || !errors.Is(err, stripe.ErrNotSent) {
 		t.Errorf("got %v, want it %s and not sent", err, order.KindUnavailable)
 	}
 	s.wantSent(t, 1, 0)
@@ -152,7 +155,7 @@ func TestACreateWithoutAResponseIsSentOnce(t *testing.T) {
 	t.Parallel()
 	s := serveWire(t, closeAfterPOST)
 	_, err := openSession(t, s, clock).Create(t.Context(), theRefundOrder())
-	if kindOf(t, err) != order.KindUnknown || errors.Is(err, stripe.ErrNotSent) {
+	if rigtest.KindOf(t, err) != order.KindUnknown || errors.Is(err, stripe.ErrNotSent) {
 		t.Errorf("got %v, want it %s", err, order.KindUnknown)
 	}
 	s.wantSent(t, 1, 1)
@@ -169,12 +172,12 @@ func closeAfterPOST(s *wireServer, conn net.Conn, requests *bufio.Reader) {
 func TestNetHTTPSendsAPOSTTwice(t *testing.T) {
 	t.Parallel()
 	s := serveWire(t, closeAfterPOST)
-	p := newPayments(t, "http://"+s.Addr().String(), nil)
-	if _, err := p.Read(t.Context(), intentID); err != nil {
+	p := charge.New(rigtest.Options(t, "http://"+s.Addr().String(), nil))
+	if _, err := p.Read(t.Context(), rigtest.IntentID); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Confirm(t.Context(), intentID, order.ConfirmKey(scope, "ORD-1", 1))
-	if kindOf(t, err) != order.KindUnknown {
+	_, err := p.Confirm(t.Context(), rigtest.IntentID, order.ConfirmKey(rigtest.Scope, "ORD-1", 1))
+	if rigtest.KindOf(t, err) != order.KindUnknown {
 		t.Errorf("got %v, want it %s", err, order.KindUnknown)
 	}
 	s.wantSent(t, 2, 2)
@@ -207,10 +210,10 @@ func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 	})
 	clock := &frozen{}
 	var before atomic.Bool // the transport has the POST
-	session := stripe.NewRefunds(stripe.Options{
-		Key: testKey, BaseURL: "http://" + s.Addr().String(), Scope: scope, Now: clock.now,
+	session := striperefund.New(stripe.Options{
+		Key: rigtest.Key, BaseURL: "http://" + s.Addr().String(), Scope: rigtest.Scope, Now: clock.now,
 		Measure: func(next http.RoundTripper) http.RoundTripper {
-			return roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			return rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPost {
 					clock.mu.Lock()
 					clock.in = 1 // frozen behind every guard around the transport
@@ -222,11 +225,11 @@ func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 		},
 	}).Open(t.Context())
 	t.Cleanup(session.Close)
-	_, err := session.Read(t.Context(), intentID)
-	must(t, err)
+	_, err := session.Read(t.Context(), rigtest.IntentID)
+	rigtest.Must(t, err)
 	_, err = session.Create(t.Context(), theRefundOrder())
 	const why = "not sent: the last read began more than 30s ago"
-	if kindOf(t, err) != order.KindUnavailable || !strings.HasSuffix(err.Error(), why) || !before.Load() {
+	if rigtest.KindOf(t, err) != order.KindUnavailable || !strings.HasSuffix(err.Error(), why) || !before.Load() {
 		t.Errorf("got %v, want it %s: %s, after the transport had it", err, order.KindUnavailable, why)
 	}
 	s.wantSent(t, 1, 0)
@@ -244,7 +247,7 @@ func TestTheTimeForARefundStartsBeforeTheRead(t *testing.T) {
 			respond(conn, noRefunds())
 		}
 	})
-	if _, err := openSession(t, s, now).Create(t.Context(), theRefundOrder()); kindOf(t, err) != order.KindUnavailable {
+	if _, err := openSession(t, s, now).Create(t.Context(), theRefundOrder()); rigtest.KindOf(t, err) != order.KindUnavailable {
 		t.Errorf("got %v, want it %s", err, order.KindUnavailable)
 	}
 	s.wantSent(t, 1, 0)
@@ -261,8 +264,8 @@ func TestASessionClosesItsConnection(t *testing.T) {
 		ended <- struct{}{}
 	})
 	session := openSession(t, s, clock)
-	_, err := session.Read(t.Context(), intentID) // on a connection of its own
-	must(t, err)
+	_, err := session.Read(t.Context(), rigtest.IntentID) // on a connection of its own
+	rigtest.Must(t, err)
 	<-ended
 	session.Close()
 	<-ended
@@ -277,9 +280,9 @@ func TestASessionUsesTheDedicatedTransportOverHTTP1(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protocols = append(protocols, r.Proto)
 		if r.Method == http.MethodGet {
-			ok(noRefunds()).ServeHTTP(w, r)
+			rigtest.OK(noRefunds()).ServeHTTP(w, r)
 		} else {
-			ok(refundJSON("succeeded", null)).ServeHTTP(w, r)
+			rigtest.OK(refundJSON("succeeded", rigtest.Null)).ServeHTTP(w, r)
 		}
 	}))
 	server.EnableHTTP2 = true
@@ -304,15 +307,15 @@ func TestASessionUsesTheDedicatedTransportOverHTTP1(t *testing.T) {
 		dedicated *http.Transport
 		want      order.ErrorKind
 	}{{dedicated, ""}, {nil, order.KindUnknown}} {
-		session := stripe.NewRefunds(stripe.Options{
-			Key: testKey, BaseURL: server.URL, Scope: scope, Now: clock, Dedicated: tt.dedicated,
+		session := striperefund.New(stripe.Options{
+			Key: rigtest.Key, BaseURL: server.URL, Scope: rigtest.Scope, Now: clock, Dedicated: tt.dedicated,
 		}).Open(t.Context())
 		t.Cleanup(session.Close)
-		_, err := session.Read(t.Context(), intentID)
+		_, err := session.Read(t.Context(), rigtest.IntentID)
 		if err == nil {
 			_, err = session.Create(t.Context(), theRefundOrder())
 		}
-		if kindOf(t, err) != tt.want {
+		if rigtest.KindOf(t, err) != tt.want {
 			t.Errorf("got %v, want error %q", err, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package stripe_test
+package refund_test
 
 import (
 	"context"
@@ -14,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -27,7 +30,7 @@ func TestRefunds(t *testing.T) {
 	t.Parallel()
 	refundtest.TestProvider(t, func(t *testing.T) refundtest.ProviderUnderTest {
 		t.Helper()
-		s := newStripeWith(t, stripetest.Rules{Key: testKey, RefundLag: time.Minute})
+		s := rigtest.NewStripeWith(t, stripetest.Rules{Key: rigtest.Key, RefundLag: time.Minute})
 		return refundsUnderTest(t, s, newRefunds(t, s.URL, s.Now))
 	})
 }
@@ -38,9 +41,9 @@ func TestRefundsInProcess(t *testing.T) {
 	t.Parallel()
 	refundtest.TestProvider(t, func(t *testing.T) refundtest.ProviderUnderTest {
 		t.Helper()
-		s := newStripeWith(t, stripetest.Rules{Key: testKey, RefundLag: time.Minute})
-		return refundsUnderTest(t, s, stripe.NewRefunds(stripe.Options{
-			Key: testKey, Scope: scope, Now: s.Now, Exchange: exchangeWith(s),
+		s := rigtest.NewStripeWith(t, stripetest.Rules{Key: rigtest.Key, RefundLag: time.Minute})
+		return refundsUnderTest(t, s, striperefund.New(stripe.Options{
+			Key: rigtest.Key, Scope: rigtest.Scope, Now: s.Now, Exchange: exchangeWith(s),
 		}))
 	})
 }
@@ -49,7 +52,7 @@ func TestRefundsInProcess(t *testing.T) {
 func exchangeWith(s *stripetest.Server) stripe.Exchange {
 	return func(_ context.Context, r stripe.Request) (response stripe.Response, err error) {
 		s.Machine(func(m *stripetest.Machine) {
-			out := m.Do(s.Now(), stripetest.Request{Method: r.Method, Path: r.Path, APIKey: testKey, Key: r.Key, Form: r.Params})
+			out := m.Do(s.Now(), stripetest.Request{Method: r.Method, Path: r.Path, APIKey: rigtest.Key, Key: r.Key, Form: r.Params})
 			if out.Lost {
 				err = context.DeadlineExceeded
 				return
@@ -61,33 +64,33 @@ func exchangeWith(s *stripetest.Server) stripe.Exchange {
 }
 
 // newRefunds returns a Refunds that calls a server.
-func newRefunds(tb testing.TB, url string, now func() time.Time) *stripe.Refunds {
+func newRefunds(tb testing.TB, url string, now func() time.Time) *striperefund.Refunds {
 	tb.Helper()
-	return stripe.NewRefunds(stripe.Options{
-		Key: testKey, BaseURL: url, Scope: scope, Timeout: 10 * time.Second, Now: now,
-		Measure: func(next http.RoundTripper) http.RoundTripper { return requireKey{tb, next} },
+	return striperefund.New(stripe.Options{
+		Key: rigtest.Key, BaseURL: url, Scope: rigtest.Scope, Timeout: 10 * time.Second, Now: now,
+		Measure: func(next http.RoundTripper) http.RoundTripper { return rigtest.RequireKey{TB: tb, Next: next} },
 	})
 }
 
 // refundsUnderTest returns the controls of s for the port r.
-func refundsUnderTest(t *testing.T, s *stripetest.Server, r *stripe.Refunds) refundtest.ProviderUnderTest {
+func refundsUnderTest(t *testing.T, s *stripetest.Server, r *striperefund.Refunds) refundtest.ProviderUnderTest {
 	t.Helper()
-	payments := paymentsUnderTest(t, s, newPayments(t, s.URL, nil))
+	payments := rigtest.UnderTest(t, s, charge.New(rigtest.Options(t, s.URL, nil)))
 	change := func(from stripetest.RefundStatus, to stripetest.RefundStatus) {
 		s.Machine(func(m *stripetest.Machine) {
 			for _, r := range m.Refunds() {
 				if r.Status == from {
-					must(t, m.ChangeRefund(r.ID, to))
+					rigtest.Must(t, m.ChangeRefund(r.ID, to))
 				}
 			}
 		})
 	}
 	return refundtest.ProviderUnderTest{
-		Provider: r, Payments: payments.Payments, Scope: scope, Now: s.Now, Advance: s.Advance, Lag: time.Minute,
-		Method:        methodOf,
+		Provider: r, Payments: payments.Payments, Scope: rigtest.Scope, Now: s.Now, Advance: s.Advance, Lag: time.Minute,
+		Method:        rigtest.MethodOf,
 		PendingMethod: func() string { return "pm_card_pendingRefund" },
 		Fail: func(c refundtest.Call, f ordertest.Fault) {
-			fault := faultOf(ordertest.Read, f)
+			fault := rigtest.FaultOf(ordertest.Read, f)
 			switch c { //nolint:exhaustive // the others are calls to a store
 			case refundtest.ReadRefund:
 				fault.On = stripetest.ReadRefund
@@ -107,13 +110,13 @@ func refundsUnderTest(t *testing.T, s *stripetest.Server, r *stripe.Refunds) ref
 		InDashboard: func(id order.IntentID, amount int64) {
 			s.Machine(func(m *stripetest.Machine) {
 				_, err := m.RefundInDashboard(s.Now(), string(id), amount)
-				must(t, err)
+				rigtest.Must(t, err)
 			})
 		},
 		Dispute: func(id order.IntentID) {
 			s.Machine(func(m *stripetest.Machine) {
 				_, err := m.OpenDispute(s.Now(), string(id))
-				must(t, err)
+				rigtest.Must(t, err)
 			})
 		},
 		Made: func(id order.IntentID) (all []int64) {
@@ -133,7 +136,7 @@ func refundsUnderTest(t *testing.T, s *stripetest.Server, r *stripe.Refunds) ref
 // refundJSON is a refund as Stripe sends it, with more fields than the adapter reads.
 func refundJSON(status, failure string) string {
 	if status = strconv.Quote(status); status == `""` {
-		status = null
+		status = rigtest.Null
 	}
 	return fmt.Sprintf(`{"id":"re_3Pretend","object":"refund","amount":500,"balance_transaction":"txn_1","charge":"ch_1",`+
 		`"created":1790000000,"currency":"eur","destination_details":{"card":{"type":"refund"},"type":"card"},`+
@@ -143,8 +146,8 @@ func refundJSON(status, failure string) string {
 
 func theRefund(s refund.Status, failure string) refund.Refund {
 	return refund.Refund{
-		ID: refundID, Status: s, Total: order.Money{Amount: 500, Currency: "eur"}, Intent: intentID, OrderID: "ORD-1",
-		Scope: scope, For: "R1", Reason: refund.Duplicate, Failure: failure,
+		ID: refundID, Status: s, Total: order.Money{Amount: 500, Currency: "eur"}, Intent: rigtest.IntentID, OrderID: "ORD-1",
+		Scope: rigtest.Scope, For: "R1", Reason: refund.Duplicate, Failure: failure,
 	}
 }
 
@@ -155,11 +158,13 @@ func refundedCharge(list string) string {
 }
 
 // succeededIntent is a paid intent with a latest charge.
-func succeededIntent(charge string) string { return intentWithCharge("succeeded", null, charge) }
+func succeededIntent(charge string) string {
+	return rigtest.IntentWithCharge("succeeded", rigtest.Null, charge)
+}
 
 // refundServer returns the session of a Refunds whose requests are answered in order.
 // Each response has a Date.
-func refundServer(t *testing.T, responses ...response) refund.Session { //nolint:ireturn // as the port
+func refundServer(t *testing.T, responses ...rigtest.Response) refund.Session { //nolint:ireturn // as the port
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next := responses[0]
@@ -178,7 +183,7 @@ func clock() time.Time { return time.Unix(1_790_000_000, 0) }
 
 func theRefundOrder() refund.Order {
 	return refund.Order{
-		Intent: intentID, OrderID: "ORD-1", ID: "R1", Amount: 500, Reason: refund.Duplicate, Key: "test/order/ORD-1/refund/R1/1",
+		Intent: rigtest.IntentID, OrderID: "ORD-1", ID: "R1", Amount: 500, Reason: refund.Duplicate, Key: "test/order/ORD-1/refund/R1/1",
 	}
 }
 
@@ -194,12 +199,12 @@ func TestAStatusOfARefund(t *testing.T) {
 		"reversed":        theRefund(refund.Pending, "unknown_status"), // of a later API
 		"":                theRefund(refund.Pending, "unknown_status"), // null
 	} {
-		got, err := refundServer(t, ok(refundJSON(status, null))).ReadRefund(t.Context(), refundID)
+		got, err := refundServer(t, rigtest.OK(refundJSON(status, rigtest.Null))).ReadRefund(t.Context(), refundID)
 		if diff := cmp.Diff(got, want); err != nil || diff != "" {
 			t.Errorf("%s: error %v (-got +want):\n%s", status, err, diff)
 		}
 	}
-	got, err := refundServer(t, ok(refundJSON("failed", `"expired_or_canceled_card"`))).ReadRefund(t.Context(), refundID)
+	got, err := refundServer(t, rigtest.OK(refundJSON("failed", `"expired_or_canceled_card"`))).ReadRefund(t.Context(), refundID)
 	if err != nil || got != theRefund(refund.Failed, "expired_or_canceled_card") {
 		t.Errorf("got %+v, %v, want the failure's reason", got, err)
 	}
@@ -209,44 +214,44 @@ func TestAStatusOfARefund(t *testing.T) {
 func TestTheErrorOfARefund(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
-		response response
+		response rigtest.Response
 		want     order.ErrorKind
 		code     string
 	}{
 		"already refunded": {
-			failure(400, `"type":"invalid_request_error","code":"charge_already_refunded"`, ""), order.KindRefused, "charge_already_refunded",
+			rigtest.Failure(400, `"code":"charge_already_refunded"`, ""), order.KindRefused, "charge_already_refunded",
 		},
 		"disputed": {
-			failure(400, `"type":"invalid_request_error","code":"charge_disputed"`, ""), order.KindRefused, "charge_disputed",
+			rigtest.Failure(400, `"code":"charge_disputed"`, ""), order.KindRefused, "charge_disputed",
 		},
-		"more than is left": {failure(400, `"type":"invalid_request_error","param":"amount"`, ""), order.KindRefused, ""},
+		"more than is left": {rigtest.Failure(400, `"type":"invalid_request_error","param":"amount"`, ""), order.KindRefused, ""},
 		"a stored refusal": {
-			replay(400, errorJSON(`"type":"invalid_request_error","code":"charge_disputed"`)), order.KindRefused, "charge_disputed",
+			rigtest.Replay(400, rigtest.Error(`"code":"charge_disputed"`)), order.KindRefused, "charge_disputed",
 		},
-		"a stored server error":     {replay(500, errorJSON(apiError)), order.KindReplayed, ""},
-		"other parameters":          {failure(400, keyMismatch, ""), order.KindKeyReused, ""},
-		"the key in use":            {failure(409, keyInUse, ""), order.KindUnavailable, "idempotency_key_in_use"},
-		"the charge in use":         {failure(429, `"code":"lock_timeout"`, ""), order.KindUnavailable, "lock_timeout"},
-		"unavailable":               {failure(503, apiError, ""), order.KindUnavailable, ""},
-		"a server error":            {failure(500, apiError, ""), order.KindUnknown, ""},
-		"an upstream error":         {failure(424, apiError, ""), order.KindUnknown, ""},
-		"a proxy's page":            {response{502, false, "<html>"}, order.KindUnknown, ""},
-		"a redirect":                {response{307, false, ""}, order.KindUnknown, ""},
-		"half a body":               {ok(refundJSON("succeeded", null)[:40]), order.KindUnknown, ""},
-		"an empty object":           {ok("{}"), order.KindUnknown, ""},
-		"a refund of another type":  {ok(`{"id":5}`), order.KindUnknown, ""},
-		"an intent of another mode": {failure(404, resourceMissing+`,"param":"payment_intent"`, ""), order.KindMisconfigured, "resource_missing"},
-		"an expired key":            {failure(401, `"code":"api_key_expired"`, ""), order.KindMisconfigured, "api_key_expired"},
-		"a 402 with a paid intent":  {failure(402, cardDeclined, succeededIntent(charge)), order.KindRefused, "card_declined"},
+		"a stored server error":     {rigtest.Replay(500, rigtest.Error(rigtest.APIError)), order.KindReplayed, ""},
+		"other parameters":          {rigtest.Failure(400, rigtest.KeyMismatch, ""), order.KindKeyReused, ""},
+		"the key in use":            {rigtest.Failure(409, rigtest.KeyInUse, ""), order.KindUnavailable, "idempotency_key_in_use"},
+		"the charge in use":         {rigtest.Failure(429, `"code":"lock_timeout"`, ""), order.KindUnavailable, "lock_timeout"},
+		"unavailable":               {rigtest.Failure(503, rigtest.APIError, ""), order.KindUnavailable, ""},
+		"a server error":            {rigtest.Failure(500, rigtest.APIError, ""), order.KindUnknown, ""},
+		"an upstream error":         {rigtest.Failure(424, rigtest.APIError, ""), order.KindUnknown, ""},
+		"a proxy's page":            {rigtest.Raw(502, "<html>"), order.KindUnknown, ""},
+		"a redirect":                {rigtest.Raw(307, ""), order.KindUnknown, ""},
+		"half a body":               {rigtest.OK(refundJSON("succeeded", rigtest.Null)[:40]), order.KindUnknown, ""},
+		"an empty object":           {rigtest.OK("{}"), order.KindUnknown, ""},
+		"a refund of another type":  {rigtest.OK(`{"id":5}`), order.KindUnknown, ""},
+		"an intent of another mode": {rigtest.Failure(404, rigtest.ResourceMissing+`,"param":"payment_intent"`, ""), order.KindMisconfigured, "resource_missing"},
+		"an expired key":            {rigtest.Failure(401, `"code":"api_key_expired"`, ""), order.KindMisconfigured, "api_key_expired"},
+		"a 402 with a paid intent":  {rigtest.Failure(402, rigtest.CardDeclined, succeededIntent(rigtest.Charge)), order.KindRefused, "card_declined"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s := refundServer(t, ok(succeededIntent(refundedCharge(`{"data":[]}`))), tt.response)
-			if _, err := s.Read(t.Context(), intentID); err != nil {
+			s := refundServer(t, rigtest.OK(succeededIntent(refundedCharge(`{"data":[]}`))), tt.response)
+			if _, err := s.Read(t.Context(), rigtest.IntentID); err != nil {
 				t.Fatal(err)
 			}
 			got, err := s.Create(t.Context(), theRefundOrder())
-			if kind := kindOf(t, err); kind != tt.want || got != (refund.Refund{}) || paymentError(t, err).Code != tt.code {
+			if kind := rigtest.KindOf(t, err); kind != tt.want || got != (refund.Refund{}) || rigtest.PaymentError(t, err).Code != tt.code {
 				t.Errorf("got %+v, %v, want %s with code %q", got, err, tt.want, tt.code)
 			}
 		})
@@ -255,7 +260,7 @@ func TestTheErrorOfARefund(t *testing.T) {
 
 func TestALedgerIsWholeOrAnError(t *testing.T) {
 	t.Parallel()
-	one := refundJSON("succeeded", null)
+	one := refundJSON("succeeded", rigtest.Null)
 	for claim, tt := range map[string]struct {
 		body    string
 		charged int64
@@ -264,33 +269,33 @@ func TestALedgerIsWholeOrAnError(t *testing.T) {
 	}{
 		"a charge without refunds":   {succeededIntent(refundedCharge(`{"data":[]}`)), 2500, 0, ""},
 		"a charge with one":          {succeededIntent(refundedCharge(`{"data":[` + one + `]}`)), 2500, 1, ""},
-		"an intent without a charge": {intentJSON("requires_confirmation", null), 0, 0, ""},
+		"an intent without a charge": {rigtest.Intent("requires_confirmation", rigtest.Null), 0, 0, ""},
 		"a failed charge": {
-			intentWithCharge("requires_payment_method", declinedError,
+			rigtest.IntentWithCharge("requires_payment_method", rigtest.DeclinedError,
 				strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, "",
 		},
-		"paid without a charge": {succeededIntent(null), 0, 0, order.KindUnknown},
+		"paid without a charge": {succeededIntent(rigtest.Null), 0, 0, order.KindUnknown},
 		"paid with a failed charge": {
 			succeededIntent(strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, order.KindUnknown,
 		},
-		"a charge that is only its id": {succeededIntent(charge), 0, 0, order.KindMisconfigured},
-		"a charge without a list":      {succeededIntent(refundedCharge(null)), 0, 0, order.KindMisconfigured},
+		"a charge that is only its id": {succeededIntent(rigtest.Charge), 0, 0, order.KindMisconfigured},
+		"a charge without a list":      {succeededIntent(refundedCharge(rigtest.Null)), 0, 0, order.KindMisconfigured},
 		"a refund without an id":       {succeededIntent(refundedCharge(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
 		"a refund without a status among others": {
-			succeededIntent(refundedCharge(`{"data":[` + refundJSON("", null) + `,` + one + `]}`)), 2500, 2, "",
+			succeededIntent(refundedCharge(`{"data":[` + refundJSON("", rigtest.Null) + `,` + one + `]}`)), 2500, 2, "",
 		},
 		"a list without data":            {succeededIntent(refundedCharge(`{"object":"list"}`)), 0, 0, order.KindUnknown},
 		"an empty list and more":         {succeededIntent(refundedCharge(`{"data":[],"has_more":true}`)), 0, 0, order.KindUnknown},
 		"a list of something else":       {succeededIntent(refundedCharge(`{"data":"no"}`)), 0, 0, order.KindUnknown},
-		"an intent in an unknown status": {intentWithCharge("lost", null, refundedCharge(`{"data":[]}`)), 0, 0, order.KindUnknown},
+		"an intent in an unknown status": {rigtest.IntentWithCharge("lost", rigtest.Null, refundedCharge(`{"data":[]}`)), 0, 0, order.KindUnknown},
 		"another intent than was read": {
 			strings.Replace(succeededIntent(refundedCharge(`{"data":[]}`)), "pi_3", "pi_4", 1), 0, 0, order.KindUnknown,
 		},
 		"no intent":          {`{"object":"list","data":[]}`, 0, 0, order.KindUnknown},
 		"an unreadable body": {succeededIntent(refundedCharge(`{"data":[`)), 0, 0, order.KindUnknown},
 	} {
-		l, err := refundServer(t, ok(tt.body)).Read(t.Context(), intentID)
-		if kindOf(t, err) != tt.kind || l.Charged != tt.charged || len(l.Refunds) != tt.refunds {
+		l, err := refundServer(t, rigtest.OK(tt.body)).Read(t.Context(), rigtest.IntentID)
+		if rigtest.KindOf(t, err) != tt.kind || l.Charged != tt.charged || len(l.Refunds) != tt.refunds {
 			t.Errorf("%s: got %+v, %v, want %d charged, %d refunds, error %q", claim, l, err, tt.charged, tt.refunds, tt.kind)
 		}
 	}
@@ -298,8 +303,8 @@ func TestALedgerIsWholeOrAnError(t *testing.T) {
 
 func TestAnErrorThatShowsThePaidIntentIsNotALedger(t *testing.T) {
 	t.Parallel()
-	res := failure(402, cardDeclined, succeededIntent(refundedCharge(`{"data":[]}`)))
-	if l, err := refundServer(t, res).Read(t.Context(), intentID); kindOf(t, err) == "" {
+	res := rigtest.Failure(402, rigtest.CardDeclined, succeededIntent(refundedCharge(`{"data":[]}`)))
+	if l, err := refundServer(t, res).Read(t.Context(), rigtest.IntentID); rigtest.KindOf(t, err) == "" {
 		t.Errorf("got %+v, want an error", l)
 	}
 }
@@ -308,27 +313,27 @@ func TestAnErrorThatShowsThePaidIntentIsNotALedger(t *testing.T) {
 // not look like the end.
 func TestEveryPageOfRefundsIsRead(t *testing.T) {
 	t.Parallel()
-	page := func(more bool, all ...string) response {
-		return ok(fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%t}`, strings.Join(all, ","), more))
+	page := func(more bool, all ...string) rigtest.Response {
+		return rigtest.OK(fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%t}`, strings.Join(all, ","), more))
 	}
-	one := refundJSON("succeeded", null)
-	first := ok(succeededIntent(refundedCharge(`{"data":[` + one + `],"has_more":true}`)))
+	one := refundJSON("succeeded", rigtest.Null)
+	first := rigtest.OK(succeededIntent(refundedCharge(`{"data":[` + one + `],"has_more":true}`)))
 	for claim, tt := range map[string]struct {
-		pages []response
+		pages []rigtest.Response
 		want  int
 		kind  order.ErrorKind
 	}{
-		"the last page":          {[]response{page(false, one)}, 2, ""},
-		"two pages":              {[]response{page(true, one, one), page(false, one)}, 4, ""},
-		"an empty last page":     {[]response{page(false)}, 1, ""},
-		"an empty page and more": {[]response{page(true)}, 0, order.KindUnknown},
-		"no list":                {[]response{ok(one)}, 0, order.KindUnknown},
-		"half a page":            {[]response{ok(`{"data":[`)}, 0, order.KindUnknown},
-		"a rate limit":           {[]response{failure(429, `"code":"rate_limit"`, "")}, 0, order.KindUnavailable},
-		"a server error":         {[]response{page(true, one), failure(500, apiError, "")}, 0, order.KindUnknown},
+		"the last page":          {[]rigtest.Response{page(false, one)}, 2, ""},
+		"two pages":              {[]rigtest.Response{page(true, one, one), page(false, one)}, 4, ""},
+		"an empty last page":     {[]rigtest.Response{page(false)}, 1, ""},
+		"an empty page and more": {[]rigtest.Response{page(true)}, 0, order.KindUnknown},
+		"no list":                {[]rigtest.Response{rigtest.OK(one)}, 0, order.KindUnknown},
+		"half a page":            {[]rigtest.Response{rigtest.OK(`{"data":[`)}, 0, order.KindUnknown},
+		"a rate limit":           {[]rigtest.Response{rigtest.Failure(429, `"code":"rate_limit"`, "")}, 0, order.KindUnavailable},
+		"a server error":         {[]rigtest.Response{page(true, one), rigtest.Failure(500, rigtest.APIError, "")}, 0, order.KindUnknown},
 	} {
-		l, err := refundServer(t, append([]response{first}, tt.pages...)...).Read(t.Context(), intentID)
-		if kindOf(t, err) != tt.kind || len(l.Refunds) != tt.want {
+		l, err := refundServer(t, append([]rigtest.Response{first}, tt.pages...)...).Read(t.Context(), rigtest.IntentID)
+		if rigtest.KindOf(t, err) != tt.kind || len(l.Refunds) != tt.want {
 			t.Errorf("%s: got %d refunds, %v, want %d, error %q", claim, len(l.Refunds), err, tt.want, tt.kind)
 		}
 	}
@@ -342,15 +347,15 @@ func TestAReadWithoutAValidDateIsUnknown(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Date"] = []string{date}
-			ok(succeededIntent(refundedCharge(`{"data":[]}`))).ServeHTTP(w, r)
+			rigtest.OK(succeededIntent(refundedCharge(`{"data":[]}`))).ServeHTTP(w, r)
 		}))
 		t.Cleanup(s.Close)
-		l, err := newRefunds(t, s.URL, clock).Open(t.Context()).Read(t.Context(), intentID)
+		l, err := newRefunds(t, s.URL, clock).Open(t.Context()).Read(t.Context(), rigtest.IntentID)
 		got := ""
 		if err == nil {
 			got = l.Now.UTC().Format(time.RFC3339)
 		}
-		if got != want || want == "" && kindOf(t, err) != order.KindUnknown {
+		if got != want || want == "" && rigtest.KindOf(t, err) != order.KindUnknown {
 			t.Errorf("Date %q: got %q, %v, want %q", date, got, err, want)
 		}
 	}
@@ -360,12 +365,12 @@ func TestAReadWithoutAValidDateIsUnknown(t *testing.T) {
 // that no request was accepted.
 func TestAReplayedRefundThatCannotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
-	for _, second := range []response{failure(403, apiError, ""), failure(429, `"code":"rate_limit"`, "")} {
-		s := refundServer(t, ok(noRefunds()), replay(200, refundJSON("succeeded", null)), second)
-		_, err := s.Read(t.Context(), intentID)
-		must(t, err)
-		if _, err = s.Create(t.Context(), theRefundOrder()); kindOf(t, err) != order.KindUnknown {
-			t.Errorf("status %d: got %v, want it %s", second.status, err, order.KindUnknown)
+	for _, second := range []rigtest.Response{rigtest.Failure(403, rigtest.APIError, ""), rigtest.Failure(429, `"code":"rate_limit"`, "")} {
+		s := refundServer(t, rigtest.OK(noRefunds()), rigtest.Replay(200, refundJSON("succeeded", rigtest.Null)), second)
+		_, err := s.Read(t.Context(), rigtest.IntentID)
+		rigtest.Must(t, err)
+		if _, err = s.Create(t.Context(), theRefundOrder()); rigtest.KindOf(t, err) != order.KindUnknown {
+			t.Errorf("status %d: got %v, want it %s", second.Status, err, order.KindUnknown)
 		}
 	}
 }
@@ -379,20 +384,20 @@ func TestTheRequestsOfARefund(t *testing.T) {
 		got = append(got, strings.Join([]string{stripe.CallName(r), r.URL.Path, r.Form.Encode(), r.Header.Get("Idempotency-Key")}, " "))
 		switch {
 		case r.Method == http.MethodPost:
-			replay(200, refundJSON("succeeded", null)).ServeHTTP(w, r)
+			rigtest.Replay(200, refundJSON("succeeded", rigtest.Null)).ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/v1/payment_intents"):
-			ok(succeededIntent(refundedCharge(`{"data":[`+refundJSON("failed", null)+`],"has_more":true}`))).ServeHTTP(w, r)
+			rigtest.OK(succeededIntent(refundedCharge(`{"data":[`+refundJSON("failed", rigtest.Null)+`],"has_more":true}`))).ServeHTTP(w, r)
 		case r.URL.Path == "/v1/refunds":
-			ok(`{"data":[]}`).ServeHTTP(w, r)
+			rigtest.OK(`{"data":[]}`).ServeHTTP(w, r)
 		default:
-			ok(refundJSON("pending", null)).ServeHTTP(w, r)
+			rigtest.OK(refundJSON("pending", rigtest.Null)).ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(server.Close)
 	s := newRefunds(t, server.URL, clock).Open(t.Context())
 	t.Cleanup(s.Close)
-	_, err := s.Read(t.Context(), intentID)
-	must(t, err)
+	_, err := s.Read(t.Context(), rigtest.IntentID)
+	rigtest.Must(t, err)
 	r, err := s.Create(t.Context(), theRefundOrder())
 	if err != nil || r.Status != refund.Pending {
 		t.Errorf("got %+v, %v, want the refund's current status, not the replayed one", r, err)
@@ -402,7 +407,7 @@ func TestTheRequestsOfARefund(t *testing.T) {
 		"metadata[orderId]": {"ORD-1"}, "metadata[scope]": {"test"}, "metadata[refundId]": {"R1"},
 	}.Encode()
 	want := []string{
-		"GET /v1/payment_intents/{id} /v1/payment_intents/pi_3Pretend expand%5B%5D=latest_charge.refunds ",
+		"GET /v1/payment_intents/{id} /v1/payment_intents/pi_3Pretend expand%5B0%5D=latest_charge.refunds ",
 		"GET /v1/refunds /v1/refunds limit=100&payment_intent=pi_3Pretend&starting_after=re_3Pretend ",
 		"POST /v1/refunds /v1/refunds " + form + " test/order/ORD-1/refund/R1/1",
 		"GET /v1/refunds/{id} /v1/refunds/re_3Pretend  ",
@@ -414,20 +419,20 @@ func TestTheRequestsOfARefund(t *testing.T) {
 
 func TestARefundThatWasNotAskedForIsUnknown(t *testing.T) {
 	t.Parallel()
-	r, err := refundServer(t, ok(refundJSON("succeeded", null))).ReadRefund(t.Context(), "re_4Pretend")
-	if kindOf(t, err) != order.KindUnknown || r != (refund.Refund{}) {
+	r, err := refundServer(t, rigtest.OK(refundJSON("succeeded", rigtest.Null))).ReadRefund(t.Context(), "re_4Pretend")
+	if rigtest.KindOf(t, err) != order.KindUnknown || r != (refund.Refund{}) {
 		t.Errorf("got %+v, %v, want %s", r, err, order.KindUnknown)
 	}
 }
 
 func TestARefundWithoutAKeyIsNotSent(t *testing.T) {
 	t.Parallel()
-	s := refundServer(t, ok(succeededIntent(refundedCharge(`{"data":[]}`))))
-	_, err := s.Read(t.Context(), intentID)
-	must(t, err)
+	s := refundServer(t, rigtest.OK(succeededIntent(refundedCharge(`{"data":[]}`))))
+	_, err := s.Read(t.Context(), rigtest.IntentID)
+	rigtest.Must(t, err)
 	o := theRefundOrder()
 	o.Key = ""
-	if _, err := s.Create(t.Context(), o); kindOf(t, err) != order.KindRefused {
+	if _, err := s.Create(t.Context(), o); rigtest.KindOf(t, err) != order.KindRefused {
 		t.Errorf("got %v, want %s", err, order.KindRefused)
 	}
 }
@@ -449,7 +454,7 @@ func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 		}},
 		{stripetest.Rules{NoRefunds: true}, "Charges and Refunds: Write", func(ctx context.Context, s refund.Session, id order.IntentID) error {
 			_, err := s.Read(ctx, id)
-			must(t, err)
+			rigtest.Must(t, err)
 			o := theRefundOrder()
 			o.Intent = id
 			_, err = s.Create(ctx, o)
@@ -457,14 +462,14 @@ func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 		}},
 	} {
 		const key = "rk_test_pretend4242"
-		p := prepareWith(t, key, tt.rules, stripetest.Succeeds)
-		_, err := p.confirm(1)
-		must(t, err)
-		s := stripe.NewRefunds(stripe.Options{Key: key, BaseURL: p.URL, Scope: scope, Now: p.Now}).Open(t.Context())
+		p := rigtest.PrepareWith(t, key, tt.rules, stripetest.Succeeds)
+		_, err := p.Confirm(1)
+		rigtest.Must(t, err)
+		s := striperefund.New(stripe.Options{Key: key, BaseURL: p.URL, Scope: rigtest.Scope, Now: p.Now}).Open(t.Context())
 		t.Cleanup(s.Close)
-		err = tt.call(t.Context(), s, p.intent.ID)
+		err = tt.call(t.Context(), s, p.Intent.ID)
 		want := fmt.Sprintf("(a restricted key needs the permission %q)", tt.want)
-		if kindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {
+		if rigtest.KindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it misconfigured and %s", err, want)
 		}
 	}
@@ -472,62 +477,10 @@ func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 
 func TestALiveKeyIsNotSentToADouble(t *testing.T) {
 	t.Parallel()
-	s := stripe.NewRefunds(stripe.Options{Key: "sk_live_canary", BaseURL: "http://127.0.0.1:1", Scope: scope, Now: clock}).Open(t.Context())
-	_, err := s.Read(t.Context(), intentID)
-	if kindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "canary") {
+	options := stripe.Options{Key: "sk_live_canary", BaseURL: "http://127.0.0.1:1", Now: clock}
+	s := striperefund.New(options).Open(t.Context())
+	_, err := s.Read(t.Context(), rigtest.IntentID)
+	if rigtest.KindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "canary") {
 		t.Errorf("got %v, want it misconfigured, without the key", err)
-	}
-}
-
-func TestAnEventOfARefundIsAHint(t *testing.T) {
-	t.Parallel()
-	ours := order.Hint{OrderID: "ORD-1", Scope: scope, Intent: intentID, Status: order.Paid, Refunded: true}
-	others := order.Hint{Intent: intentID, Status: order.Paid, Refunded: true}
-	for claim, tt := range map[string]struct {
-		kind, object string
-		want         order.Hint
-	}{
-		"made":                    {"refund.created", refundJSON("pending", null), ours},
-		"changed":                 {"refund.updated", refundJSON("succeeded", null), ours},
-		"failed":                  {"refund.failed", refundJSON("failed", null), ours},
-		"of an older API version": {"charge.refund.updated", refundJSON("failed", null), ours},
-		"of the charge": {
-			"charge.refunded", `{"id":"ch_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"ORD-1","scope":"test"}}`, ours,
-		},
-		"in the Dashboard":       {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{}}`, others},
-		"of an invalid order":    {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"no order"}}`, others},
-		"of another API version": {"refund.updated", `{"id":5,"payment_intent":"pi_3Pretend","status":{}}`, others},
-		"without an intent":      {"refund.created", `{"id":"re_1","payment_intent":null}`, order.Hint{}},
-		"not a refund":           {"refund.created", `{"payment_intent":5}`, order.Hint{}},
-		"another event":          {"refund.reversed", refundJSON("failed", null), order.Hint{}},
-	} {
-		e, err := stripe.ParseEvent(snapshot(tt.kind, tt.object))
-		if err != nil || e.Hint != tt.want {
-			t.Errorf("%s: got %+v, %v, want %+v", claim, e.Hint, err, tt.want)
-		}
-	}
-}
-
-// What the double sends is what the webhook reads.
-func TestEventsOfTheDoubleAreHints(t *testing.T) {
-	t.Parallel()
-	p := prepare(t, stripetest.Succeeds)
-	_, err := p.confirm(1)
-	must(t, err)
-	var events []stripetest.Event
-	p.Machine(func(m *stripetest.Machine) {
-		r, err := m.RefundInDashboard(p.Now(), string(p.intent.ID), 500)
-		must(t, err)
-		must(t, m.ChangeRefund(r.ID, stripetest.RefundFailed))
-		events = m.Events()[1:]
-	})
-	for _, e := range events {
-		want := order.Hint{Intent: p.intent.ID, Status: order.Paid, Refunded: true}
-		if got, err := stripe.ParseEvent(e.Body(clock())); err != nil || got.Hint != want {
-			t.Errorf("%s: got %+v, %v, want %+v", e.Type, got.Hint, err, want)
-		}
-	}
-	if len(events) != 4 {
-		t.Errorf("got %d events, want 4", len(events))
 	}
 }

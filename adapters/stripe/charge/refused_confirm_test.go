@@ -1,4 +1,4 @@
-package stripe_test
+package charge_test
 
 import (
 	"cmp"
@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -33,20 +34,20 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 	for claim, refused := range refusals() {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			p := prepare(t, stripetest.Succeeds)
+			p := rigtest.Prepare(t, stripetest.Succeeds)
 			p.Machine(refused.cause)
-			got, err := p.confirm(1)
-			if kindOf(t, err) != order.KindRefused || got != (order.Intent{}) {
+			got, err := p.Confirm(1)
+			if rigtest.KindOf(t, err) != order.KindRefused || got != (order.Intent{}) {
 				t.Errorf("Confirm: got %+v, %v, want %s", got, err, order.KindRefused)
 			}
-			if got := paymentError(t, err).Code; got != refused.code {
+			if got := rigtest.PaymentError(t, err).Code; got != refused.code {
 				t.Errorf("Confirm: got code %q, want %q", got, refused.code)
 			}
-			got, err = p.payments.Prepare(t.Context(), p.order, order.PrepareAgainKey(scope, p.order.ID(), 1))
-			if kindOf(t, err) != order.KindRefused {
+			got, err = p.Payments.Prepare(t.Context(), p.Order, order.PrepareAgainKey(rigtest.Scope, p.Order.ID(), 1))
+			if rigtest.KindOf(t, err) != order.KindRefused {
 				t.Errorf("Prepare another: got %+v, %v, want %s", got, err, order.KindRefused)
 			}
-			if got, err := p.read(); err != nil || got.State != order.NeedsConfirmation {
+			if got, err := p.Read(); err != nil || got.State != order.NeedsConfirmation {
 				t.Errorf("Read: got %+v, %v, want %s", got, err, order.NeedsConfirmation)
 			}
 		})
@@ -105,9 +106,9 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 		} {
 			t.Run(claim+" after "+before, func(t *testing.T) {
 				t.Parallel()
-				s := newStripe(t)
+				s := rigtest.NewStripe(t)
 				s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", cmp.Or(tt.card, stripetest.Succeeds)) })
-				p, o, store := newPayments(t, s.URL, nil), newOrder(t, "pm_1"), new(ordertest.Memory)
+				p, o, store := charge.New(rigtest.Options(t, s.URL, nil)), rigtest.NewOrder(t, "pm_1"), new(ordertest.Memory)
 				result := process(t, s, store, o, beforeConfirm{p, func() {
 					if tt.card != "" {
 						confirmElsewhere(t, s, p, o)
@@ -125,7 +126,7 @@ func TestARefusedConfirmationSettlesAsTheIntentShows(t *testing.T) {
 				if err != nil || r.Intent != "pi_000001" || result.Verdict == order.Done && result.Status != r.Status {
 					t.Errorf("got record %+v, %v, want it bound to pi_000001, with the status of %+v", r, err, result)
 				}
-				charges := len(ledger(s, o.ID(), stripetest.Charged))
+				charges := len(rigtest.Ledger(s, o.ID(), stripetest.Charged))
 				got := settlement{result.Verdict, result.Reason, r.Status, r.Failure, charges}
 				if got != tt.want {
 					t.Errorf("got %+v (%v), want %+v", got, result.Err, tt.want)
@@ -140,17 +141,17 @@ func process(
 	t *testing.T, s *stripetest.Server, store *ordertest.Memory, o order.Order, p order.Payments,
 ) order.Result {
 	t.Helper()
-	processor := order.Processor{Claims: store, Payments: p, Scope: scope, Now: s.Now, ConfirmTime: time.Second}
+	processor := order.Processor{Claims: store, Payments: p, Scope: rigtest.Scope, Now: s.Now, ConfirmTime: time.Second}
 	lease := order.Lease{Owner: "A", From: s.Now(), Until: s.Now().Add(time.Minute)}
 	return processor.Process(t.Context(), o, s.Now(), lease)
 }
 
 // confirmElsewhere confirms the order's intent as another worker does.
-func confirmElsewhere(t *testing.T, s *stripetest.Server, p *stripe.Payments, o order.Order) {
+func confirmElsewhere(t *testing.T, s *stripetest.Server, p *charge.Payments, o order.Order) {
 	t.Helper()
 	var id string
 	s.Machine(func(m *stripetest.Machine) { id = m.Intents()[0].ID })
-	if _, err := p.Confirm(t.Context(), order.IntentID(id), order.ConfirmKey(scope, o.ID(), 99)); err != nil {
+	if _, err := p.Confirm(t.Context(), order.IntentID(id), order.ConfirmKey(rigtest.Scope, o.ID(), 99)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package stripe
+package webhook
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 )
 
@@ -92,11 +93,11 @@ func (e *event) intentHint() order.Hint {
 		return order.Hint{}
 	}
 	hint := order.Hint{Intent: id.ID}
-	var object paymentIntent
+	var object stripe.PaymentIntent
 	if json.Unmarshal(e.Data.Object, &object) != nil {
 		return hint
 	}
-	intent, err := object.toOrder(order.Failure{})
+	intent, err := object.Order()
 	switch {
 	case err != nil:
 		return hint
@@ -138,8 +139,8 @@ func (e *event) refundHint() order.Hint {
 		return order.Hint{}
 	}
 	hint := order.Hint{Intent: object.Intent, Status: order.Paid, Refunded: true}
-	if id := object.Metadata[metaOrder]; order.ValidID(id) {
-		hint.OrderID, hint.Scope = order.ID(id), order.Scope(object.Metadata[metaScope])
+	if id := object.Metadata[stripe.MetaOrder]; order.ValidID(id) {
+		hint.OrderID, hint.Scope = order.ID(id), order.Scope(object.Metadata[stripe.MetaScope])
 	}
 	return hint
 }

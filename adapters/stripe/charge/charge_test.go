@@ -1,0 +1,66 @@
+package charge_test
+
+import (
+	"testing"
+
+	"orderonce/adapters/stripe/charge"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/adapters/stripe/stripetest/rigtest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	ordertest.TestPayments(t, func(t *testing.T) ordertest.PaymentsUnderTest {
+		t.Helper()
+		s := rigtest.NewStripe(t)
+		return rigtest.UnderTest(t, s, charge.New(rigtest.Options(t, s.URL, nil)))
+	})
+}
+
+// TestFaultsOfStripe covers the faults that the contract does not name.
+func TestFaultsOfStripe(t *testing.T) {
+	t.Parallel()
+	for kind, tt := range map[stripetest.FaultKind]struct {
+		want  order.ErrorKind
+		state order.IntentState
+	}{
+		stripetest.LockTimeout: {order.KindUnavailable, order.NeedsConfirmation},
+		stripetest.KeyInUse:    {order.KindUnavailable, order.NeedsConfirmation},
+		stripetest.Unavailable: {order.KindUnavailable, order.NeedsConfirmation},
+		stripetest.Forbidden:   {order.KindMisconfigured, order.NeedsConfirmation},
+		stripetest.Garbage:     {order.KindUnknown, order.Succeeded},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			p := rigtest.Prepare(t, stripetest.Succeeds)
+			p.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
+			if _, err := p.Confirm(1); rigtest.KindOf(t, err) != tt.want {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+			if got, err := p.Read(); err != nil || got.State != tt.state {
+				t.Errorf("Read: got %v, %v, want it %s", got, err, tt.state)
+			}
+		})
+	}
+}
+
+// After a restore from backup an attempt may be counted twice. Its key then replays the
+// response from before the customer paid.
+func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
+	t.Parallel()
+	p := rigtest.Prepare(t, stripetest.Declines)
+	if got, err := p.Confirm(1); err != nil || got.State != order.NeedsMethod {
+		t.Fatalf("Confirm: got %v, %v, want it declined", got, err)
+	}
+	var err error
+	p.Machine(func(m *stripetest.Machine) { err = m.CustomerPays(p.Now(), string(p.Intent.ID)) })
+	rigtest.Must(t, err)
+	if got, err := p.Confirm(1); err != nil || got.State != order.Succeeded {
+		t.Errorf("Confirm again: got %v, %v, want it paid", got, err)
+	}
+	if got := p.Count(stripetest.Read); got != 1 {
+		t.Errorf("got %d reads, want 1", got)
+	}
+}

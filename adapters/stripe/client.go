@@ -1,0 +1,104 @@
+// Package stripe calls Stripe's API: it sends a request of stripe-go's, and decides what
+// the response means for an order. It has the client, the table of errors and the API
+// keys. Above it is one package for each effect: charge, refund, dispute, webhook, payer,
+// and audit. It knows nothing of queues and tables.
+//
+// parse decodes a response and Call.Intent interprets it; both are pure. Only an Exchange
+// does I/O. The package keeps no state, logs nothing and retries nothing: a redelivery of
+// the message is the retry, and it goes through the claim. Only net/http may resend a
+// request, under the same idempotency key, if a kept connection turns out to be closed.
+//
+// The API key may be a restricted one (docs.stripe.com/keys/restricted-api-keys). Each
+// package above names the permissions that it needs. If one is missing, the error is
+// Misconfigured and names it.
+package stripe
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// DefaultTimeout is the Timeout of Options that have none.
+const DefaultTimeout = 15 * time.Second
+
+// Options configure the calls to Stripe. Only Key and Scope are required.
+type Options struct {
+	Key   string      // a secret or restricted API key; no error contains it
+	Scope order.Scope // written to the metadata of every intent
+	// BaseURL is the address of a Stripe double, without /v1; "" is Stripe. A live key is
+	// sent to Stripe only.
+	BaseURL string
+	// Timeout bounds one call from dialing to the last byte of the response; 0 means
+	// DefaultTimeout. An order makes two or three calls, so Timeout must be well below a
+	// third of the function's own, and order.Processor.ConfirmTime must not be shorter.
+	Timeout time.Duration
+	// Transport sends the HTTP requests; nil means http.DefaultTransport, which keeps only
+	// two idle connections.
+	Transport http.RoundTripper
+	// Dedicated is the transport that each session of refunds clones, to have a connection
+	// of its own; nil means net/http's. Measure, if set, wraps the clone.
+	Dedicated *http.Transport
+	Measure   func(http.RoundTripper) http.RoundTripper
+	// Now is the clock of refunds.
+	Now func() time.Time
+	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport. It is for
+	// programs that run the adapter against a Stripe double in the same process.
+	Exchange Exchange
+}
+
+// Client makes calls to Stripe. It is safe for concurrent use.
+type Client struct {
+	misconfigured error // why no request is sent; nil if requests are sent
+	exchange      Exchange
+}
+
+// New makes a Client. It sends nothing: an invalid key or BaseURL fails the first call,
+// with a *order.PaymentError of kind Misconfigured.
+func New(o Options) *Client {
+	if o.Exchange != nil {
+		return &Client{exchange: o.Exchange}
+	}
+	return &Client{checkBaseURL(o.Key, o.BaseURL), NewExchange(o)}
+}
+
+// Over returns a client that sends its requests by another Exchange.
+func (c *Client) Over(e Exchange) *Client { return &Client{c.misconfigured, e} }
+
+// Call returns a call about no particular intent. The name starts each of its errors.
+func (c *Client) Call(name string) *Call { return &Call{client: c, name: name} }
+
+// IntentCall returns a call about an intent, whose id must be valid: it becomes part of a
+// path, where "" would list every intent, and "pi_1/cancel" would cancel one.
+func (c *Client) IntentCall(name string, id order.IntentID) *Call {
+	return &Call{client: c, name: name, intent: id, invalidID: !order.ValidReference(string(id))}
+}
+
+var errBaseURL = errors.New("invalid base URL") // which may contain a password
+
+func checkBaseURL(key, baseURL string) error {
+	if baseURL != "" && Live(key) {
+		return ErrLiveKey
+	}
+	if _, err := url.Parse(baseURL); err != nil {
+		return errBaseURL
+	}
+	return nil
+}
+
+// CallName is the method and path of an HTTP request, with "{id}" in place of the intent
+// or refund. It is the name of the call in metrics.
+func CallName(r *http.Request) string {
+	_, path, _ := strings.Cut(r.URL.Path, "/v1/")
+	if object, rest, found := strings.Cut(path, "/"); found && rest != "search" {
+		_, action, acts := strings.Cut(rest, "/")
+		if path = object + "/{id}"; acts {
+			path += "/" + action
+		}
+	}
+	return r.Method + " /v1/" + path
+}

@@ -1,0 +1,74 @@
+// Package dispute is order.Disputes over Stripe's API. A restricted key needs "Disputes:
+// Read".
+package dispute
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	stripego "github.com/stripe/stripe-go/v76"
+	"github.com/stripe/stripe-go/v76/dispute"
+
+	"orderonce/adapters/stripe"
+	"orderonce/domain/order"
+)
+
+// Disputes reads the disputes of a charge. It is safe for concurrent use.
+type Disputes struct{ client *stripe.Client }
+
+var _ order.Disputes = (*Disputes)(nil)
+
+// New makes a Disputes. Like stripe.New it sends nothing.
+func New(o stripe.Options) *Disputes { return &Disputes{stripe.New(o)} }
+
+// object is the part of a dispute that is read (docs.stripe.com/api/disputes/object).
+type object struct {
+	ID      order.DisputeID        `json:"id"`
+	Intent  order.IntentID         `json:"payment_intent"`
+	Status  stripego.DisputeStatus `json:"status"`
+	Created int64                  `json:"created"` // seconds since 1970
+}
+
+var errNotDisputes = errors.New("not a list of the intent's disputes")
+
+// Disputes lists the disputes of an intent's charge (docs.stripe.com/api/disputes/list).
+// It reads one page, the largest possible: no charge has a hundred disputes.
+func (d *Disputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
+	params := &stripego.DisputeListParams{PaymentIntent: stripego.String(string(id))}
+	params.Context = ctx
+	params.Limit = stripego.Int64(stripe.PageSize)
+	call := d.client.IntentCall("list disputes of intent "+string(id), id)
+	call.Permission = "Disputes: Read"
+	err := dispute.Client{B: call}.List(params).Err()
+	page, err := stripe.Page[object](call, err, errNotDisputes)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]order.Dispute, 0, len(page.Data))
+	for _, o := range page.Data {
+		if o.ID == "" || o.Intent != id {
+			return nil, call.Fail(order.KindUnknown, errNotDisputes)
+		}
+		all = append(all, order.Dispute{ID: o.ID, Status: statusOf(o.Status), CreatedAt: time.Unix(o.Created, 0)})
+	}
+	return all, nil
+}
+
+// prevented is the status of a dispute that ended before it began. It is newer than
+// stripe-go v76.
+const prevented stripego.DisputeStatus = "prevented"
+
+// statusOf returns what came of a dispute. An inquiry ("warning") that was closed became
+// no dispute. An unknown status is open, so that a person looks at the dispute.
+func statusOf(s stripego.DisputeStatus) order.DisputeStatus {
+	switch s {
+	case stripego.DisputeStatusWon, stripego.DisputeStatusWarningClosed, prevented:
+		return order.DisputeWon
+	case stripego.DisputeStatusLost:
+		return order.DisputeLost
+	case stripego.DisputeStatusNeedsResponse, stripego.DisputeStatusUnderReview,
+		stripego.DisputeStatusWarningNeedsResponse, stripego.DisputeStatusWarningUnderReview:
+	}
+	return order.DisputeOpen
+}
