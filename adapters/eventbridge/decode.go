@@ -1,12 +1,13 @@
 package eventbridge
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/order"
 )
 
@@ -15,25 +16,21 @@ var errNotEvent = errors.New("not an event of an order: want an object with sour
 // Source returns the source of an event that EventBridge put into a queue, or "" if the
 // body is not an event.
 func Source(body string) string {
-	var e struct {
-		Source string `json:"source"`
-	}
-	if json.Unmarshal([]byte(body), &e) != nil {
-		return ""
-	}
-	return e.Source
+	return strictjson.Member([]byte(body), "source")
+}
+
+type event struct {
+	Source string  `json:"source"`
+	Detail *detail `json:"detail"`
 }
 
 // Decode returns the event of an order that EventBridge put into a queue: what Put was
 // given, with the time in milliseconds and without a dispute's. The source must be that
 // of the scope. The error names what is wrong and repeats no value but a valid source.
 func Decode(body string, scope order.Scope) (order.OutboxEvent, error) {
-	var e struct {
-		Source string  `json:"source"`
-		Detail *detail `json:"detail"`
-	}
-	if json.Unmarshal([]byte(body), &e) != nil || e.Detail == nil {
-		return order.OutboxEvent{}, errNotEvent
+	e, err := strictjson.NewLenient[event]().Decode([]byte(body))
+	if err != nil || e.Detail == nil {
+		return order.OutboxEvent{}, cmp.Or(err, errNotEvent)
 	}
 	if want := sourceOf(scope); e.Source != want {
 		return order.OutboxEvent{}, fmt.Errorf("event source %s: want %q", order.Quote(e.Source), want)

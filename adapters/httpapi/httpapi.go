@@ -10,7 +10,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -19,12 +18,13 @@ import (
 	"path"
 	"time"
 
+	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/intake"
 	"orderonce/domain/order"
 )
 
 // MaxBody is the largest body of a request, in bytes.
-const MaxBody = 256 << 10
+const MaxBody = strictjson.MaxBody
 
 // The errors of Options.Caller, and the last one of Accept.
 var (
@@ -42,8 +42,8 @@ type Options struct {
 	Post Accept // of an id that is intake.IDFor of the caller
 	Get  func(context.Context, order.ID, intake.Caller) (intake.View, error)
 	// Decode returns the order in a body. id is what its id must be. An
-	// *order.InvalidError lists problems of fields; any other error is one of the whole
-	// body. Both are shown to the client.
+	// *order.InvalidError lists problems of fields, strictjson.ErrSyntax is a body that is
+	// not JSON; any other error is one of the whole body. They are shown to the client.
 	Decode func(body, id string) (order.Order, error)
 	// Caller returns who sent the request of a context, ErrUnauthenticated or
 	// ErrForbidden.
@@ -143,6 +143,9 @@ func (h *Handler) put(r *http.Request, c intake.Caller, id string, accept Accept
 		return bad
 	}
 	o, err := h.options.Decode(string(body), id)
+	if errors.Is(err, strictjson.ErrSyntax) {
+		return problem(http.StatusBadRequest, resultMalformed, errMalformed)
+	}
 	if err != nil {
 		return invalid(err)
 	}
@@ -150,7 +153,8 @@ func (h *Handler) put(r *http.Request, c intake.Caller, id string, accept Accept
 	return viewed(v, o.ID(), err)
 }
 
-// read reads the body of a request, which must be JSON. The answer is zero if it is.
+// read reads the body of a request, which must say that it is JSON. The answer is zero if
+// it does.
 func read(r *http.Request) ([]byte, answer) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // one that is not valid is not JSON
 	if kind != "application/json" {
@@ -160,7 +164,7 @@ func read(r *http.Request) ([]byte, answer) {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, problem(http.StatusRequestEntityTooLarge, resultTooLarge, errTooLarge)
 	}
-	if err != nil || !json.Valid(body) {
+	if err != nil {
 		return nil, problem(http.StatusBadRequest, resultMalformed, errMalformed)
 	}
 	return body, answer{}

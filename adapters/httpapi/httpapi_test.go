@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/httpapi"
+	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
 	"orderonce/domain/order"
@@ -64,6 +65,9 @@ func (w *world) Send(_ context.Context, o order.Order, _ time.Time, t order.Trac
 // an error.
 func decode(body, id string) (order.Order, error) {
 	d := ordertest.Draft(order.ID(id))
+	if !json.Valid([]byte(body)) {
+		return order.Order{}, fmt.Errorf("decode: %w", strictjson.ErrSyntax)
+	}
 	if err := json.Unmarshal([]byte(body), &d.Lines[0].Quantity); err != nil {
 		return order.Order{}, errors.New("not a quantity")
 	}

@@ -1,11 +1,12 @@
 package ses
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 
+	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 )
@@ -48,11 +49,11 @@ var (
 
 // DecodeEvent decodes an event that EventBridge put into a queue. wanted is false for an
 // e-mail that is not a receipt of the scope, and for a kind of event that changes
-// nothing, such as Open. The error contains nothing of the body.
+// nothing, such as Open. The error contains no value of the body.
 func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err error) {
-	var in event
-	if json.Unmarshal([]byte(body), &in) != nil || in.Source != Source || in.Detail.Type == "" {
-		return Event{}, false, errNotEvent
+	in, err := strictjson.NewLenient[event]().Decode([]byte(body))
+	if err != nil || in.Source != Source || in.Detail.Type == "" {
+		return Event{}, false, cmp.Or(err, errNotEvent)
 	}
 	status, known := statusOf(in.Detail.Type)
 	if tag := in.tag(tagScope); !known || tag != string(scope) {

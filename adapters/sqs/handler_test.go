@@ -212,7 +212,14 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		wantLog string // of the second message
 		wantErr string
 	}{
-		{"decoding", poison, func(w *world) { w.Orders.Decode = new(sqs.Decoder).DecodeJob }, []int{1}, "WARN panic", panics},
+		{"decoding", poison, func(w *world) {
+			w.Decode = func(body string) (sqs.Task, error) {
+				if strings.Contains(body, "BAD") {
+					boom()
+				}
+				return w.Task(body)
+			}
+		}, []int{1}, "WARN panic", panics},
 		{"creating an owner", poison, func(w *world) {
 			w.NewOwner = func() string { boom(); return "" }
 		}, []int{1}, "WARN panic", panics},

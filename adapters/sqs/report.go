@@ -10,8 +10,6 @@ import (
 // The metrics of the order function; docs/reference/metrics.md explains them.
 const (
 	MetricReceived           = "Received"
-	MetricSettled            = "Settled" // by Status; orders alone
-	MetricRefunds            = "Refunds" // by Reason; refunds that this delivery settled
 	MetricDuplicates         = "Duplicates"
 	MetricInProgress         = "InProgress"
 	MetricTakeovers          = "Takeovers"
@@ -19,7 +17,6 @@ const (
 	MetricUnknown            = "Unknown"
 	MetricRedelivered        = "Redelivered"        // by Reason
 	MetricParked             = "Parked"             // by Reason
-	MetricOrderAge           = "OrderAge"           // from sent to settled
 	MetricWaitingAge         = "WaitingAge"         // of a redelivered message, since it was first sent
 	MetricQueueMisconfigured = "QueueMisconfigured" // by Setting
 )

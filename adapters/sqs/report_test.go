@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/internal/bodytest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 )
@@ -254,22 +255,22 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 		customer, payer, method = "CANARY-JANE", "cus_CANARY", "pm_CANARY"
 		sku, trace, panicked    = "CANARY-SKU", "CANARY-TRACE", "canary panic"
 	)
-	personal := []string{cardNumber, "jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456"}
+	personal := []string{bodytest.CardNumber, "jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456"}
 	body := func(id string) string {
 		return strings.NewReplacer("ORD12345", id, "CUST987", customer, "cus_NffrFeUfNV2Hib", payer,
 			"pm_1MqLiJLkdIwHu7ix", method, "TSHIRT-M", sku).Replace(good)
 	}
 	bodies := []string{
 		body("PAID"), body("WAITS"), body("CLASHES"), body("PANICS"), body("PANICS-AGAIN"),
-		cardNumber, `"` + cardNumber + `"`, `{"payment":` + cardNumber + `}`,
-		strings.Replace(body("A"), method, cardNumber, 1),
-		strings.Replace(body("B"), payer, cardNumber, 1),
-		strings.Replace(body("C"), `"`+method+`"`, cardNumber, 1),
+		bodytest.CardNumber, `"` + bodytest.CardNumber + `"`, `{"payment":` + bodytest.CardNumber + `}`,
+		strings.Replace(body("A"), method, bodytest.CardNumber, 1),
+		strings.Replace(body("B"), payer, bodytest.CardNumber, 1),
+		strings.Replace(body("C"), `"`+method+`"`, bodytest.CardNumber, 1),
 		strings.Replace(body("D"), `"`+customer+`"`, `["`+customer+`"]`, 1),
 		strings.Replace(body("E"), customer, customer+" Doe", 1),
 		body("F")[:150], body("G") + body("G"), body("H") + customer,
 		strings.Replace(body("I"), `"usd"`, `"USD"`, 1), strings.Replace(body("J"), "1999", "19.99", 1),
-		fromSNS(body("K") + "x"),
+		bodytest.FromSNS(body("K") + "x"),
 	}
 	for _, misplaced := range personal {
 		for old, replacement := range map[string]string{
@@ -281,8 +282,8 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 			`"method"`:            `"` + misplaced + `":1,"method"`,
 		} {
 			bad := strings.Replace(body("L"), old, replacement, 1)
-			twice := strings.Replace(fromEventBridge(good), `"account"`, `"`+misplaced+`":{"a":1,"A":2},"account"`, 1)
-			bodies = append(bodies, bad, fromEventBridge(bad), fromSNS(bad), fromSNS(fromEventBridge(bad)), twice)
+			twice := strings.Replace(bodytest.FromEventBridge(good), `"account"`, `"`+misplaced+`":{"a":1,"a":2},"account"`, 1)
+			bodies = append(bodies, bad, bodytest.FromEventBridge(bad), bodytest.FromSNS(bad), bodytest.FromSNS(bodytest.FromEventBridge(bad)), twice)
 		}
 	}
 	w := newWorld(t)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,21 +13,6 @@ import (
 
 	"orderonce/domain/order"
 )
-
-// EncodeOrder returns the message of an order: the same bytes for the same order.
-func EncodeOrder(o order.Order) (string, error) {
-	lines := o.Lines()
-	m := message{
-		OrderID: string(o.ID()), CustomerID: o.CustomerID(), Currency: string(o.Total().Currency),
-		Lines:   make([]line, len(lines)),
-		Payment: payment{Customer: o.Payment().Customer, Method: o.Payment().Method},
-	}
-	for i, l := range lines {
-		m.Lines[i] = line{SKU: l.SKU, Quantity: &l.Quantity, UnitAmount: &l.UnitAmount}
-	}
-	body, err := json.Marshal(m)
-	return string(body), err
-}
 
 // DeduplicationID returns the deduplication id of a message on a FIFO queue: a hash of
 // its body, so that SQS drops what was sent twice within five minutes.
@@ -42,7 +25,7 @@ func DeduplicationID(body string) string {
 // queue and message identifiers").
 const fifoSuffix = ".fifo"
 
-// Sender sends orders to the order queue. It is safe for concurrent use.
+// Sender sends messages to a queue. It is safe for concurrent use.
 type Sender struct {
 	client *sqs.Client
 	url    string
@@ -54,14 +37,10 @@ func NewSender(cfg aws.Config, url string) *Sender {
 	return &Sender{client: sqs.NewFromConfig(cfg), url: url}
 }
 
-// Send sends an order with the time when it was first put, and with its trace unless that
-// is "". On a FIFO queue, each order has a message group of its own. After an error the
-// queue may have the message.
-func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
-	body, err := EncodeOrder(o)
-	if err != nil {
-		return fmt.Errorf("encode order %q: %w", o.ID(), err)
-	}
+// Send sends a message with the time when it was first put, and with its trace unless
+// that is "". group is its message group, if the queue is FIFO. After an error the queue
+// may have the message.
+func (s *Sender) Send(ctx context.Context, body, group string, first time.Time, t order.Trace) error {
 	in := &sqs.SendMessageInput{
 		QueueUrl: &s.url, MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
 			AttrFirstSent: stringValue(first.UTC().Format(time.RFC3339)),
@@ -71,11 +50,8 @@ func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t ord
 		in.MessageAttributes[AttrTrace] = stringValue(string(t))
 	}
 	if strings.HasSuffix(s.url, fifoSuffix) { // a standard queue rejects the second parameter
-		in.MessageGroupId = aws.String(string(o.ID()))
-		in.MessageDeduplicationId = aws.String(DeduplicationID(body))
+		in.MessageGroupId, in.MessageDeduplicationId = &group, aws.String(DeduplicationID(body))
 	}
-	if _, err := s.client.SendMessage(ctx, in); err != nil {
-		return fmt.Errorf("send order %q: %w", o.ID(), err)
-	}
-	return nil
+	_, err := s.client.SendMessage(ctx, in)
+	return err
 }

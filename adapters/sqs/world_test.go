@@ -17,6 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/internal/bodytest"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 )
@@ -38,7 +40,7 @@ type tester interface {
 // the results of orders.
 type world struct {
 	*sqs.Handler
-	*sqs.Orders
+	*orders.Tasks
 
 	orders, dead string // the names of the queues
 
@@ -50,8 +52,7 @@ type world struct {
 	now        time.Time
 	calls      []sqstest.Call // of the JSON face, in their order
 	calledWith []work
-	refunds    []refunding // the calls of Refund
-	notes      []string    // "order reason" of each call to NoteParked
+	notes      []string // "order reason" of each call to NoteParked
 	log        bytes.Buffer
 	meter      map[string]int // by "metric" and by "metric value"
 	data       []datapoint
@@ -98,16 +99,14 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 		dead := sqstest.DefaultSettings()
 		dead.Retention, dead.FIFO = 14*day, fifo
 		w.must(m.Create(now, w.dead, dead))
-		orders := sqstest.DefaultSettings()
-		orders.Visibility, orders.Retention = 3*time.Minute, 7*day
-		orders.DeadLetters, orders.MaxReceives, orders.FIFO = w.dead, sqs.DefaultPolicy().MaxReceives, fifo
-		w.must(m.Create(now, w.orders, orders))
+		settings := sqstest.DefaultSettings()
+		settings.Visibility, settings.Retention = 3*time.Minute, 7*day
+		settings.DeadLetters, settings.MaxReceives, settings.FIFO = w.dead, sqs.DefaultPolicy().MaxReceives, fifo
+		w.must(m.Create(now, w.orders, settings))
 	})
-	w.Orders = &sqs.Orders{
-		Decode: sqs.NewDecoder().DecodeJob, Process: w.process, Refund: w.refund, NoteParked: w.noteParked,
-	}
+	w.Tasks = &orders.Tasks{Decoder: orders.NewDecoder(), Process: w.process, NoteParked: w.noteParked}
 	w.Handler = &sqs.Handler{
-		Decode: w.Task,
+		Decode: func(body string) (sqs.Task, error) { return w.Task(body) },
 		Queue:  w.queueThrough(nil), Policy: sqs.DefaultPolicy(), Meter: counter{w},
 		Name: "order", Log: slog.New(slog.NewJSONHandler(&lockedWriter{w: w}, nil)),
 		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
@@ -121,11 +120,6 @@ func newWorldWith(t tester, orderQueue, deadQueue string, fifo bool) *world {
 // own.
 func (w *world) queueThrough(client aws.HTTPClient) *sqs.Queue {
 	return sqs.NewQueue(w.config(client), w.server.QueueURL(w.orders), w.server.QueueURL(w.dead))
-}
-
-// sender returns what sends to the order queue.
-func (w *world) sender() *sqs.Sender {
-	return sqs.NewSender(w.config(nil), w.server.QueueURL(w.orders))
 }
 
 func (w *world) config(client aws.HTTPClient) aws.Config {
@@ -331,8 +325,13 @@ func conflict() order.Result {
 	return order.Result{Verdict: order.Park, Reason: order.ReasonConflict, Err: order.ErrConflict}
 }
 
+// canary must appear in no log line and in no attribute.
+const canary = "4242 4242 canary"
+
+const good = bodytest.Order
+
 // orderWithID is the good order with another id.
-func orderWithID(id string) string { return with("ORD12345", id) }
+func orderWithID(id string) string { return bodytest.OrderWith("ORD12345", id) }
 
 // send sends bodies to the order queue and returns their message ids.
 func (w *world) send(bodies ...string) (ids []string) {

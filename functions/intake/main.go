@@ -16,7 +16,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/httpapi"
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/intake"
 )
 
@@ -37,14 +37,14 @@ func wire(environ []string, out io.Writer) (http.Handler, error) {
 	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
 	clients := config.Clients{MaxCalls: 1, Observe: meter.Observe, Now: time.Now}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table)
-	orders := &intake.Intake{
+	entrance := &intake.Intake{
 		Book:  &dynamodb.Registrations{Store: store},
-		Queue: sqs.NewSender(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue)),
+		Queue: orders.NewSender(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue)),
 		Owned: c.Owner != "", Now: time.Now,
 	}
 	return httpapi.New(httpapi.Options{
-		Put: paidBy(c.Payer, orders.Put), Post: paidBy(c.Payer, orders.Post), Get: orders.Get,
-		Decode: sqs.NewDecoder().DecodeNamed, Caller: identify(c.Owner),
+		Put: paidBy(c.Payer, entrance.Put), Post: paidBy(c.Payer, entrance.Post), Get: entrance.Get,
+		Decode: orders.NewDecoder().DecodeNamed, Caller: identify(c.Owner),
 		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
 			meter.Count("Intake", "Result", result)
 			meter.Flush() // one request is one invocation

@@ -15,6 +15,9 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
+	"orderonce/adapters/sqs/orders"
+	"orderonce/adapters/sqs/refunds"
 	"orderonce/adapters/stripe/charge"
 	striperefund "orderonce/adapters/stripe/refund"
 )
@@ -43,13 +46,15 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}
 	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
 	options := c.Stripe.Options(key, c.Scope, clients)
-	orders := sqs.Orders{
-		Decode:  sqs.NewDecoder().DecodeJob,
-		Process: newProcess(c, store, store, charge.New(options)), NoteParked: store.Park,
-		Refund: newRefunds(c, dynamodb.NewRefunds(store), striperefund.New(options)).Process,
+	tasks := jobs.Tasks{
+		Decoder: jobs.NewDecoder(),
+		Orders:  orders.Tasks{Process: newProcess(c, store, store, charge.New(options)), NoteParked: store.Park},
+		Refunds: refunds.Tasks{
+			Process: newRefunds(c, dynamodb.NewRefunds(store), striperefund.New(options)).Process,
+		},
 	}
 	return &sqs.Handler{
-		Decode: orders.Task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
+		Decode: tasks.Task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
 		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
 		Name:  "order", Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
 		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,

@@ -23,6 +23,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund/refundtest"
@@ -158,7 +159,7 @@ func (c *cloud) settings(queue string) string {
 
 // claimed returns the row of docs/reference/row.md after the owner's claim.
 func claimed() string {
-	o, _ := sqs.NewDecoder().Decode(message)
+	o, _ := orders.NewDecoder().Decode(message)
 	return `{"Attributes":{"orderId":{"S":"ORD-1"},"sk":{"S":"order"},"status":{"S":"open"},` +
 		`"fingerprint":{"S":"` + string(o.Fingerprint()) + `"},"customerId":{"S":"CUST-1"},` +
 		`"amount":{"N":"1250"},"currency":{"S":"usd"},"attempt":{"N":"1"},"owner":{"S":"` + owner + `"},` +

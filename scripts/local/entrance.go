@@ -12,7 +12,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 )
@@ -69,7 +69,7 @@ func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
 
 // put puts an order and waits until it is processed and its receipt is sent.
 func (l *local) put(ctx context.Context, body string) (put, error) {
-	p := put{Posted: system.NewPosted(sqs.NewDecoder(), body, "")}
+	p := put{Posted: system.NewPosted(jobs.NewDecoder(), body, "")}
 	if p.Invalid != nil {
 		return p, fmt.Errorf("%s: %w", httpFile, p.Invalid)
 	}
@@ -137,10 +137,10 @@ func (all stages) stock() (map[string]int64, error) {
 	if err := json.Unmarshal(text, &pieces); err != nil {
 		return nil, fmt.Errorf("%s: %w", stockFile, err)
 	}
-	decoder := sqs.NewDecoder()
+	decoder := jobs.NewDecoder()
 	for _, s := range all {
 		for _, body := range slices.Concat(s.waves...) {
-			j, _ := decoder.DecodeJob(body) // what is not an order has no articles
+			j, _ := decoder.Decode(body) // what is not an order has no articles
 			for sku := range j.Order.Goods() {
 				if _, known := pieces[sku]; !known {
 					pieces[sku] = 1_000_000

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -21,8 +21,8 @@ type victim struct {
 }
 
 // in reports whether a message asks for what the victim is killed at.
-func (v victim) in(d *sqs.Decoder, body string) bool {
-	j, err := d.DecodeJob(body)
+func (v victim) in(d *jobs.Decoder, body string) bool {
+	j, err := d.Decode(body)
 	return err == nil && j.OrderID() == v.id && j.IsRefund() == (v.at == stripetest.CreateRefund)
 }
 
@@ -44,7 +44,7 @@ const killWait = system.StripeWaits / 2
 
 // newKiller returns a killer of those victims that are in the waves.
 func newKiller(waves [][]string, victims ...victim) *killer {
-	decoder, k := sqs.NewDecoder(), &killer{killed: make(chan struct{})}
+	decoder, k := jobs.NewDecoder(), &killer{killed: make(chan struct{})}
 	for _, v := range victims {
 		if slices.ContainsFunc(slices.Concat(waves...), func(body string) bool { return v.in(decoder, body) }) {
 			k.victims = append(k.victims, v)
@@ -93,7 +93,7 @@ func (k *killer) kill() {
 		return
 	default:
 	}
-	s, decoder := k.system.Load(), sqs.NewDecoder()
+	s, decoder := k.system.Load(), jobs.NewDecoder()
 	s.Function.Kill(nil)
 	k.dead = slices.Clone(k.reached)
 	s.Purge(func(m sqstest.Message) bool {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -198,7 +198,7 @@ func readWaves(path string) ([][]string, error) {
 func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]system.Posted, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	decoder := sqs.NewDecoder()
+	decoder := jobs.NewDecoder()
 	var posted []system.Posted
 	total, c := len(slices.Concat(s.waves...)), newCounter(os.Stderr)
 	defer c.clear()

@@ -20,7 +20,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -82,7 +82,7 @@ func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
 	for _, id := range []string{"B", "A", "not an id", "B"} {
 		body := `{"orderId":"` + id + `","customerId":"C","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],` +
 			`"payment":{"customer":"cus_1","method":"pm_1"}}`
-		posted = append(posted, system.NewPosted(sqs.NewDecoder(), body, "1"))
+		posted = append(posted, system.NewPosted(jobs.NewDecoder(), body, "1"))
 	}
 	if diff := cmp.Diff(orderIDs(posted), []order.ID{"B", "A"}); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)

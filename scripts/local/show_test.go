@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -56,7 +57,7 @@ func newExample(t *testing.T) *example {
 func (a *example) post(s stage) []system.Posted {
 	before := len(a.Posted)
 	for _, body := range slices.Concat(s.waves...) {
-		p := system.NewPosted(sqs.NewDecoder(), body, strconv.Itoa(len(a.Posted)+1))
+		p := system.NewPosted(jobs.NewDecoder(), body, strconv.Itoa(len(a.Posted)+1))
 		if p.IsRefund() {
 			a.refund(p)
 		} else {
@@ -289,7 +290,7 @@ func TestHistory(t *testing.T) {
 
 func TestRefundHistory(t *testing.T) {
 	t.Parallel()
-	p := system.NewPosted(sqs.NewDecoder(), refundBody("A", 100), "1")
+	p := system.NewPosted(jobs.NewDecoder(), refundBody("A", 100), "1")
 	line := func(attempt int, v order.Verdict, r order.Reason) system.Line {
 		return system.Line{OrderID: "A", RefundID: "R", Verdict: string(v), Reason: string(r), Attempt: attempt}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -97,7 +98,7 @@ func (p *pile) orders(queue string) (all []string) {
 	p.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		messages, _ := m.Messages(now, queue)
 		for _, one := range messages {
-			o, err := sqs.NewDecoder().Decode(one.Body)
+			o, err := orders.NewDecoder().Decode(one.Body)
 			if err != nil {
 				all = append(all, "?")
 				continue

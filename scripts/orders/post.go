@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 )
 
 type post struct {
@@ -144,10 +145,10 @@ const maxShown = 20
 
 // validate returns an error that names every line that the function would park.
 func validate(file string, messages []message) error {
-	decoder := sqs.NewDecoder()
+	decoder := jobs.NewDecoder()
 	var invalid []string
 	for _, m := range messages {
-		if _, err := decoder.DecodeJob(m.body); err != nil {
+		if _, err := decoder.Decode(m.body); err != nil {
 			invalid = append(invalid, fmt.Sprintf("\n  %s:%d: %v", file, m.line, err))
 		}
 	}
@@ -264,7 +265,7 @@ func (q sending) sendOnce(ctx context.Context, messages []message) (failed []err
 // minutes. An invalid message has a group of its own.
 func group(m message) (group, deduplication *string) {
 	id := sqs.DeduplicationID(m.body)
-	job, err := sqs.NewDecoder().DecodeJob(m.body)
+	job, err := jobs.NewDecoder().Decode(m.body)
 	if err != nil {
 		return &id, &id
 	}

@@ -16,7 +16,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -59,7 +59,7 @@ func (w *till) deliver(ctx context.Context, r refund.Request) {
 // send posts a message, which the function handles at once.
 func (w *till) send(ctx context.Context, _ order.ID, body string) error {
 	w.posted = append(w.posted, body)
-	job, err := sqs.NewDecoder().DecodeJob(body)
+	job, err := jobs.NewDecoder().Decode(body)
 	must(w.T, err)
 	w.deliver(ctx, job.Refund)
 	return nil

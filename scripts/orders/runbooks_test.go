@@ -22,6 +22,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -223,7 +224,7 @@ func elided(text string) string {
 // post sends messages and waits until each is settled or parked.
 func (i *incident) post(bodies ...string) {
 	i.t.Helper()
-	decoder := sqs.NewDecoder()
+	decoder := jobs.NewDecoder()
 	for n, id := range i.send(bodies...) {
 		i.posted = append(i.posted, system.NewPosted(decoder, bodies[n], id))
 	}
@@ -513,7 +514,7 @@ func restoredTable() runbook {
 // begin claims an order as a worker does that dies before it prepares a payment.
 func (i *incident) begin(body string) {
 	i.t.Helper()
-	job, err := sqs.NewDecoder().DecodeJob(body)
+	job, err := jobs.NewDecoder().Decode(body)
 	must(i.t, err)
 	now := i.Stripe.Now()
 	_, err = i.Store.Begin(i.t.Context(), job.Order, order.Lease{Owner: "died", From: now, Until: now})

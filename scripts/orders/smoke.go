@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -87,6 +87,6 @@ func compose(id string, who payer) (string, order.Order, error) {
 	if err != nil {
 		return "", order.Order{}, err
 	}
-	o, err := sqs.NewDecoder().Decode(string(body))
+	o, err := orders.NewDecoder().Decode(string(body))
 	return string(body), o, err
 }

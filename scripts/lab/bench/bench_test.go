@@ -18,7 +18,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
@@ -181,7 +181,7 @@ func TestSpeed(t *testing.T) {
 func TestOrderAndMessageIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	b := &bench{}
-	decoder := sqs.NewDecoder()
+	decoder := orders.NewDecoder()
 	seen := map[string]bool{}
 	for _, prefix := range []string{freshPrefix, settledPrefix, freshPrefix} {
 		var e events.SQSEvent

@@ -49,8 +49,9 @@ type arguments struct {
 // packages returns the packages of the product.
 func packages() []string {
 	return []string{
-		"./domain/order", "./adapters/sqs", "./adapters/stripe", "./adapters/stripe/charge",
-		"./adapters/stripe/refund", "./adapters/stripe/webhook", "./adapters/dynamodb", "./functions/order",
+		"./domain/order", "./adapters/internal/strictjson", "./adapters/sqs", "./adapters/sqs/orders",
+		"./adapters/sqs/refunds", "./adapters/stripe", "./adapters/stripe/charge", "./adapters/stripe/refund",
+		"./adapters/stripe/webhook", "./adapters/dynamodb", "./functions/order",
 	}
 }
 

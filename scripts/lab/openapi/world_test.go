@@ -16,7 +16,7 @@ import (
 	"orderonce/adapters/apigateway"
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/httpapi"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
 	"orderonce/domain/order"
@@ -37,11 +37,11 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{orders: new(ordertest.Memory), now: time.UnixMilli(1_790_000_000_000)}
-	orders := &intake.Intake{
+	entrance := &intake.Intake{
 		Book: &intaketest.Memory{Orders: w.orders}, Queue: w, Now: func() time.Time { return w.now },
 	}
 	handle := apigateway.Handle(httpapi.New(httpapi.Options{
-		Put: orders.Put, Post: orders.Post, Get: orders.Get, Decode: sqs.NewDecoder().DecodeNamed, Caller: caller,
+		Put: entrance.Put, Post: entrance.Post, Get: entrance.Get, Decode: orders.NewDecoder().DecodeNamed, Caller: caller,
 		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
 	}))
 	invoke := func(ctx context.Context, payload []byte) ([]byte, error) {

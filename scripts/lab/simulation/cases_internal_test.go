@@ -4,14 +4,14 @@ import (
 	"slices"
 	"testing"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 )
 
-func decoded(t *testing.T, d *sqs.Decoder, m world.Message) order.Order {
+func decoded(t *testing.T, d *orders.Decoder, m world.Message) order.Order {
 	t.Helper()
 	o, err := d.Decode(m.Body())
 	if err != nil {
@@ -22,7 +22,7 @@ func decoded(t *testing.T, d *sqs.Decoder, m world.Message) order.Order {
 
 func TestEveryFieldIsPartOfTheFingerprint(t *testing.T) {
 	t.Parallel()
-	d := sqs.NewDecoder()
+	d := orders.NewDecoder()
 	for n := range baskets {
 		m := contentOf(n, "ORD-1", world.Visa)
 		mine := decoded(t, d, m).Fingerprint()
@@ -40,7 +40,7 @@ func TestEveryFieldIsPartOfTheFingerprint(t *testing.T) {
 
 func TestTheAmountOfAMessageIsWhatTheProductCharges(t *testing.T) {
 	t.Parallel()
-	d := sqs.NewDecoder()
+	d := orders.NewDecoder()
 	for n := range baskets {
 		m := contentOf(n, "ORD-1", world.Visa)
 		got, want := decoded(t, d, m), order.Money{Amount: m.Amount(), Currency: order.Currency(m.Currency)}

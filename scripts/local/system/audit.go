@@ -11,6 +11,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -21,7 +22,7 @@ import (
 // Posted is a message that was sent, and its order or refund. Invalid is why it is
 // neither, and Job is zero then.
 type Posted struct {
-	sqs.Job
+	jobs.Job
 
 	Body      string
 	MessageID string
@@ -29,8 +30,8 @@ type Posted struct {
 }
 
 // NewPosted decodes a body as the function does.
-func NewPosted(d *sqs.Decoder, body, messageID string) Posted {
-	j, err := d.DecodeJob(body)
+func NewPosted(d *jobs.Decoder, body, messageID string) Posted {
+	j, err := d.Decode(body)
 	return Posted{Job: j, Body: body, MessageID: messageID, Invalid: err}
 }
 

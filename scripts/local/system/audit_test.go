@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -59,7 +60,7 @@ func (a *accounts) publish() {
 func otherContent(body string) string { return strings.Replace(body, "1999", "2999", 1) }
 
 func (a *accounts) post(messageID, body string) {
-	a.Posted = append(a.Posted, system.NewPosted(sqs.NewDecoder(), body, messageID))
+	a.Posted = append(a.Posted, system.NewPosted(jobs.NewDecoder(), body, messageID))
 }
 
 // paidBy adds a paid order of a customer.

@@ -16,6 +16,7 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
@@ -69,7 +70,7 @@ func (o *running) put(id, body string) system.Answer {
 func (o *running) settlePut(bodies ...string) system.Books {
 	o.t.Helper()
 	for _, b := range bodies {
-		o.posted = append(o.posted, system.NewPosted(sqs.NewDecoder(), b, ""))
+		o.posted = append(o.posted, system.NewPosted(jobs.NewDecoder(), b, ""))
 	}
 	return o.settle()
 }

@@ -16,6 +16,7 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -80,7 +81,7 @@ func (o *running) postDrafts(drafts ...sqstest.Draft) (ids []string) {
 	o.t.Helper()
 	ids, err := o.Post(drafts)
 	must(o.t, err)
-	decoder := sqs.NewDecoder()
+	decoder := jobs.NewDecoder()
 	for i, d := range drafts {
 		o.posted = append(o.posted, system.NewPosted(decoder, d.Body, ids[i]))
 	}

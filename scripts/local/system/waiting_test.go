@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
@@ -181,7 +181,7 @@ func (o *running) fill(orders, cleared int) {
 func (o *running) pending(id string, from time.Time) {
 	o.t.Helper()
 	ctx := o.t.Context()
-	draft, err := sqs.NewDecoder().Decode(bodyWith(id, "pm_usBankAccount_processing"))
+	draft, err := orders.NewDecoder().Decode(bodyWith(id, "pm_usBankAccount_processing"))
 	must(o.t, err)
 	claim, err := o.Store.Begin(ctx, draft, order.Lease{Owner: id, From: from, Until: from.Add(time.Minute)})
 	must(o.t, err)

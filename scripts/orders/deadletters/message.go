@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 )
 
@@ -29,7 +30,7 @@ type Message struct {
 	Receives    int // from this queue, our own included; SQS counts on if it moved the message
 	TimesParked int // by the function; 0 if SQS moved the message
 
-	Job     sqs.Job // zero if Invalid is set
+	Job     jobs.Job // zero if Invalid is set
 	Invalid error   // why the body is neither an order nor a refund
 }
 
@@ -46,7 +47,7 @@ func (m Message) OrderID() order.ID {
 
 // newMessage decodes a message as it was received. A time or a count that cannot be read
 // is zero.
-func newMessage(raw types.Message, d *sqs.Decoder) Message {
+func newMessage(raw types.Message, d *jobs.Decoder) Message {
 	m := Message{
 		ID: aws.ToString(raw.MessageId), Handle: aws.ToString(raw.ReceiptHandle), Body: aws.ToString(raw.Body),
 		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"],
@@ -64,7 +65,7 @@ func newMessage(raw types.Message, d *sqs.Decoder) Message {
 	if m.FirstSent, err = time.Parse(time.RFC3339, m.text(sqs.AttrFirstSent)); err != nil {
 		m.FirstSent = time.UnixMilli(sent).UTC()
 	}
-	m.Job, m.Invalid = d.DecodeJob(m.Body)
+	m.Job, m.Invalid = d.Decode(m.Body)
 	return m
 }
 

@@ -13,13 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 )
 
 // Queue is the dead-letter queue, and the order queue to which its messages go back.
 type Queue struct {
 	client      *sdk.Client
 	visibility  *sqs.Queue
-	decoder     *sqs.Decoder
+	decoder     *jobs.Decoder
 	url, orders string
 	now         func() time.Time
 	wait        time.Duration
@@ -30,7 +31,7 @@ type Queue struct {
 // no message is overlooked.
 func NewQueue(cfg aws.Config, url, orders string, now func() time.Time, wait time.Duration) *Queue {
 	return &Queue{
-		client: sdk.NewFromConfig(cfg), visibility: sqs.NewQueue(cfg, url, ""), decoder: sqs.NewDecoder(),
+		client: sdk.NewFromConfig(cfg), visibility: sqs.NewQueue(cfg, url, ""), decoder: jobs.NewDecoder(),
 		url: url, orders: orders, now: now, wait: wait,
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -417,7 +418,7 @@ func (q *queues) process(w *world) {
 			return
 		}
 		for _, m := range received {
-			job, err := sqs.NewDecoder().DecodeJob(m.Body)
+			job, err := jobs.NewDecoder().Decode(m.Body)
 			must(q.T, err)
 			if r := w.deliver(job); r.Verdict != order.Done {
 				q.Errorf("order %s: %s (%s): %v, want it done", job.OrderID(), r.Verdict, r.Reason, r.Err)
@@ -565,7 +566,7 @@ func TestFilter(t *testing.T) {
 	t.Parallel()
 	m := deadletters.Message{
 		ID: "m-2", FirstID: "m-1", Reason: "refused", FirstSent: start(),
-		Job: sqs.Job{Order: ordertest.Order("ORD-1")},
+		Job: jobs.Job{Order: ordertest.Order("ORD-1")},
 	}
 	for claim, tt := range map[string]struct {
 		filter deadletters.Filter

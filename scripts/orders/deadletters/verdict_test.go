@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -106,12 +107,12 @@ func refundStates() map[string]func(*world) {
 		}
 	}
 	refunded := func(of string, amount int64) func(*world) {
-		return paid(func(w *world) { w.deliver(sqs.Job{Refund: refundOf(w.T, of, amount)}) })
+		return paid(func(w *world) { w.deliver(jobs.Job{Refund: refundOf(w.T, of, amount)}) })
 	}
 	later := func(w *world) { // a lost request, and a try a day later
 		w.refundFailing(ordertest.LosesRequest)
 		w.now = w.now.Add(day)
-		w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+		w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
 	}
 	return map[string]func(*world){
 		"no order":         func(*world) {},
@@ -132,7 +133,7 @@ func refundStates() map[string]func(*world) {
 		"another amount":     refunded("R-1", 500),
 		"open, never sent": paid(func(w *world) {
 			w.refunds.Fail(refundtest.Read, ordertest.LosesRequest)
-			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
 		}),
 		"open, not made":      paid(func(w *world) { w.refundFailing(ordertest.ReturnsUnavailable) }),
 		"open, made":          paid(func(w *world) { w.refundFailing(ordertest.LosesResponse) }),
@@ -141,11 +142,11 @@ func refundStates() map[string]func(*world) {
 		"unknown, made since": paid(func(w *world) { later(w); w.refunds.Complete() }),
 		"refund refused": paid(func(w *world) {
 			w.refunds.Dispute(w.record().Intent)
-			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
 		}),
 		"failed": paid(func(w *world) {
 			w.refunds.Takes = true
-			w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
 			w.refunds.Settle(refund.Failed)
 			f := refund.Refresher{Records: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock}
 			_, err := f.Refresh(w.Context(), id)
@@ -163,14 +164,14 @@ func allReasons() []order.Reason {
 // what happens to the money and to the row when the function processes the message.
 func TestAVerdictIsTrueInEveryState(t *testing.T) {
 	t.Parallel()
-	states := map[string]func(*world) sqs.Job{}
+	states := map[string]func(*world) jobs.Job{}
 	for name, arrange := range orderStates() {
-		states["order: "+name] = func(w *world) sqs.Job { return sqs.Job{Order: orderWith(w.T, arrange(w))} }
+		states["order: "+name] = func(w *world) jobs.Job { return jobs.Job{Order: orderWith(w.T, arrange(w))} }
 	}
 	for name, arrange := range refundStates() {
-		states["refund: "+name] = func(w *world) sqs.Job {
+		states["refund: "+name] = func(w *world) jobs.Job {
 			arrange(w)
-			return sqs.Job{Refund: refundOf(w.T, "R-1", 1000)}
+			return jobs.Job{Refund: refundOf(w.T, "R-1", 1000)}
 		}
 	}
 	actions := map[deadletters.Action]int{}
@@ -369,7 +370,7 @@ func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
 	}
 	for state, arrange := range states {
 		w := newWorld(t)
-		m := deadletters.Message{Job: sqs.Job{Order: orderWith(t, arrange(w))}}
+		m := deadletters.Message{Job: jobs.Job{Order: orderWith(t, arrange(w))}}
 		l := deadletters.Letter{Message: m, Facts: w.sources().Facts(t.Context(), m)}
 		if got := l.MayBeCharged(); got != want[state] {
 			t.Errorf("%s: got %t, want %t", state, got, want[state])
@@ -389,7 +390,7 @@ func TestABodyThatIsNotAJobNeedsAFix(t *testing.T) {
 func TestARowThatCannotBeReadNeedsALook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	sources, m := w.sources(), deadletters.Message{Job: sqs.Job{Order: ordertest.Order(id)}}
+	sources, m := w.sources(), deadletters.Message{Job: jobs.Job{Order: ordertest.Order(id)}}
 	sources.Orders = silent{w.store}
 	if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
 		t.Errorf("got %+v, want a look", got)
@@ -404,7 +405,7 @@ func TestARefundInAnotherCurrencyNeedsAFix(t *testing.T) {
 		d := refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Currency: "eur", Reason: "duplicate"}
 		r, err := refund.New(d)
 		must(t, err)
-		m := deadletters.Message{Reason: w.deliver(sqs.Job{Refund: r}).Reason, Job: sqs.Job{Refund: r}}
+		m := deadletters.Message{Reason: w.deliver(jobs.Job{Refund: r}).Reason, Job: jobs.Job{Refund: r}}
 		got := w.judge(m)
 		if m.Reason != order.ReasonInvalid || got.Action != deadletters.Fix || got.Money != want ||
 			!strings.Contains(got.Advice, "names eur, and the order is in usd") {
@@ -418,9 +419,9 @@ func TestARefundBeyondTheLimitNeedsAFix(t *testing.T) {
 	w := newWorld(t)
 	w.charge(ordertest.Pays)
 	for n := range refund.MaxRefunds {
-		w.deliver(sqs.Job{Refund: refundOf(t, fmt.Sprint("R-1", n), 1)})
+		w.deliver(jobs.Job{Refund: refundOf(t, fmt.Sprint("R-1", n), 1)})
 	}
-	job := sqs.Job{Refund: refundOf(t, "R-1", 1)}
+	job := jobs.Job{Refund: refundOf(t, "R-1", 1)}
 	m := deadletters.Message{Reason: w.deliver(job).Reason, Job: job}
 	got := w.judge(m)
 	if m.Reason != refund.ReasonTooMany || got.Action != deadletters.Fix || got.Money != deadletters.NotRefunded {
@@ -468,7 +469,7 @@ func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
 	} {
 		w := newWorld(t)
 		refundStates()["open, made"](w)
-		m := deadletters.Message{Reason: order.ReasonUnknown, Job: sqs.Job{Refund: refundOf(t, "R-1", 1000)}}
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: jobs.Job{Refund: refundOf(t, "R-1", 1000)}}
 		sources := w.sources()
 		sources.Refunds = edited{w.refunds, tt.edit}
 		if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != tt.want {
@@ -486,7 +487,7 @@ func TestStripeIsAskedOnlyWhereTheRowDoesNotAnswer(t *testing.T) {
 		card := orderStates()[state](w)
 		w.bank.Fail(ordertest.Read, ordertest.LosesRequest)
 		w.bank.Fail(ordertest.Find, ordertest.LosesRequest)
-		m := deadletters.Message{Reason: order.ReasonUnknown, Job: sqs.Job{Order: orderWith(t, card)}}
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: jobs.Job{Order: orderWith(t, card)}}
 		if f := w.sources().Facts(t.Context(), m); f.StripeErr != nil || f.Intents != nil {
 			t.Errorf("%s: Stripe was asked: %v", state, f.StripeErr)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -50,7 +50,7 @@ func (w *world) sources() deadletters.Sources {
 func (w *world) clock() time.Time { return w.now }
 
 // deliver processes a job as the function does.
-func (w *world) deliver(job sqs.Job) order.Result {
+func (w *world) deliver(job jobs.Job) order.Result {
 	w.workers++
 	lease := order.Lease{Owner: fmt.Sprint("worker ", w.workers), From: w.now, Until: w.now.Add(time.Minute)}
 	if job.IsRefund() {
@@ -63,7 +63,7 @@ func (w *world) deliver(job sqs.Job) order.Result {
 
 // charge processes the order with a card.
 func (w *world) charge(card ordertest.Card) {
-	w.deliver(sqs.Job{Order: orderWith(w.T, card)})
+	w.deliver(jobs.Job{Order: orderWith(w.T, card)})
 }
 
 // chargeFailing processes the order with a card that pays, and with a fault.
@@ -75,7 +75,7 @@ func (w *world) chargeFailing(c ordertest.Call, f ordertest.Fault) {
 // refundFailing makes refund R-1 of 10.00 USD with a fault.
 func (w *world) refundFailing(f ordertest.Fault) {
 	w.refunds.Fail(refundtest.Create, f)
-	w.deliver(sqs.Job{Refund: refundOf(w.T, "R-1", 1000)})
+	w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", 1000)})
 }
 
 func (w *world) record() order.Record {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/lab/guards"
@@ -73,7 +73,7 @@ func (k kit) start(t *testing.T) *scene {
 func (s *scene) note(m sqstest.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.posted[m.ID] = system.NewPosted(sqs.NewDecoder(), m.Body, m.ID)
+	s.posted[m.ID] = system.NewPosted(jobs.NewDecoder(), m.Body, m.ID)
 }
 
 // brokenBy does what the page's button does, waits until every message has ended or an

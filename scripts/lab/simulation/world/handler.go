@@ -19,6 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
+	"orderonce/adapters/sqs/refunds"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
@@ -80,8 +82,8 @@ func (v *invocation) run() {
 // remove deletes the messages that the function has handled.
 func (v *invocation) remove(deleted []string) {
 	n, w := v.counts, v.worker.world
-	answered := n[sqs.MetricSettled] + n[sqs.MetricDuplicates] + n[sqs.MetricRedelivered] + n[sqs.MetricParked] +
-		n[sqs.MetricRefunds]
+	answered := n[orders.MetricSettled] + n[sqs.MetricDuplicates] + n[sqs.MetricRedelivered] + n[sqs.MetricParked] +
+		n[refunds.MetricRefunds]
 	v.batch.Ended(deleted, n[sqs.MetricReceived], answered)
 	for _, m := range v.worker.messages {
 		if slices.Contains(deleted, m.ID) {
@@ -101,11 +103,11 @@ func (v *invocation) handler() *sqs.Handler {
 		}),
 	}
 	owners := 0
-	orders := sqs.Orders{
-		Decode: w.lab.decoder.DecodeJob, Process: k.processor().Process, NoteParked: records{k}.Park,
+	tasks := orders.Tasks{
+		Decoder: w.lab.decoder, Process: k.processor().Process, NoteParked: records{k}.Park,
 	}
 	return &sqs.Handler{
-		Decode: orders.Task,
+		Decode: tasks.Task,
 		Queue:  sqs.NewQueue(cfg, url+w.queue.orders, url+w.queue.dead), Policy: w.services.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: k.Now, Jitter: func() float64 { return 0.5 },
 		NewOwner:  func() string { owners++; return "owner-" + k.seen.Name + "-" + strconv.Itoa(owners) },

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
@@ -231,7 +232,7 @@ func (v view) Expired() int {
 // Lab has what the worlds of one goroutine share, to save time. It is not safe for
 // concurrent use.
 type Lab struct {
-	decoder *sqs.Decoder
+	decoder *orders.Decoder
 	pool    *stage.Pool
 	rules   oracle.Rules
 	numbers []map[string]sqstest.Attribute // shared by all messages at a place
@@ -243,7 +244,7 @@ type Lab struct {
 // NewLab returns a lab.
 func NewLab() *Lab {
 	return &Lab{
-		decoder: sqs.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{},
+		decoder: orders.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{},
 		rules: oracle.NewRules(),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -40,7 +41,7 @@ func (c Count) Wrong() int {
 // storm.
 type audit struct {
 	workload Workload
-	decoder  *sqs.Decoder
+	decoder  *jobs.Decoder
 	ledger   map[string][]stripetest.Charge  // by order id, with declines
 	refunds  map[string][]*stripetest.Refund // of Stripe, by order id
 	intent   func(id string) stripetest.Intent
@@ -119,7 +120,7 @@ func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 // newAudit returns an audit with the dead letters.
 func newAudit(workload Workload, dead []sqstest.Message) *audit {
 	b := &audit{
-		workload: workload, decoder: sqs.NewDecoder(),
+		workload: workload, decoder: jobs.NewDecoder(),
 		ledger: map[string][]stripetest.Charge{}, refunds: map[string][]*stripetest.Refund{},
 		dead: map[string]sqstest.Message{},
 		seen: make([]bool, workload.Orders),

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -62,7 +63,7 @@ func (e *end) park(m run.Message, reason order.Reason) {
 // asks for.
 func (e *end) settle(m run.Message) {
 	e.t.Helper()
-	o, err := sqs.NewDecoder().Decode(m.Body)
+	o, err := orders.NewDecoder().Decode(m.Body)
 	must(e.t, err)
 	intent := "pi_" + m.OrderID
 	record := order.Record{

@@ -6,7 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/lab/storm/run"
 )
@@ -14,7 +15,7 @@ import (
 func TestWorkloadIsReproducible(t *testing.T) {
 	t.Parallel()
 	workload := run.Workload{Seed: 7, Orders: 3000, Duplicates: 0.3}
-	decoder := sqs.NewDecoder()
+	decoder := orders.NewDecoder()
 	invalid, conflicting, resent := 0, 0, 0
 	for n := range workload.Orders {
 		messages := workload.Messages(n)
@@ -61,7 +62,7 @@ func TestRefundsLeaveTheMessagesAsTheyAre(t *testing.T) {
 	plain := run.Workload{Seed: 7, Orders: 3000, Duplicates: 0.3, Later: true}
 	workload := plain
 	workload.Refunded, workload.Resent = 0.5, 0.5
-	decoder := sqs.NewDecoder()
+	decoder := jobs.NewDecoder()
 	refunds, resent, conflicting, early, orders := map[string]bool{}, 0, 0, 0, 0
 	for n := range workload.Orders {
 		messages, all := workload.Messages(n), workload.RefundMessages(n)
@@ -73,7 +74,7 @@ func TestRefundsLeaveTheMessagesAsTheyAre(t *testing.T) {
 		}
 		orders += min(len(all), 1)
 		for _, m := range all {
-			job, err := decoder.DecodeJob(m.Body)
+			job, err := decoder.Decode(m.Body)
 			if r := job.Refund; err != nil || string(r.OrderID()) != m.OrderID || r.ID() != m.ID || r.Amount() != m.Amount {
 				t.Fatalf("message %s: got %+v, %v\n%s", m.Name, r, err, m.Body)
 			}

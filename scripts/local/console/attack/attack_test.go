@@ -17,7 +17,7 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/console"
@@ -143,7 +143,7 @@ func TestPostingPostsOrdersOfTheVisitor(t *testing.T) {
 			did, err := d.Attack(t.Context(), name)
 			must(t, err)
 			ids, invalid := map[string]bool{}, 0
-			decoder := sqs.NewDecoder()
+			decoder := orders.NewDecoder()
 			for _, body := range bodies(t, s) {
 				o, err := decoder.Decode(body)
 				if err != nil {
@@ -283,24 +283,24 @@ func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
 
 func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
 	t.Parallel()
-	const orders = 2000
-	first, other := attack.StormBodies(7, orders, 0), attack.StormBodies(8, orders, 0)
-	again := attack.StormBodies(7, orders, 3) // another machine delivers more in the same time
+	const n = 2000
+	first, other := attack.StormBodies(7, n, 0), attack.StormBodies(8, n, 0)
+	again := attack.StormBodies(7, n, 3) // another machine delivers more in the same time
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("the same seed: - first, + again\n%s", diff)
 	}
 	if cmp.Equal(first, other) {
 		t.Error("another seed posts the same orders")
 	}
-	decoder := sqs.NewDecoder()
+	decoder := orders.NewDecoder()
 	invalid := 0
 	for _, body := range first {
 		if _, err := decoder.Decode(body); err != nil {
 			invalid++
 		}
 	}
-	if extra := len(first) - orders; extra < orders/20 || extra > orders/5 || invalid < 5 || invalid > orders/20 {
-		t.Errorf("of %d orders, got %d messages more and %d invalid ones", orders, extra, invalid)
+	if extra := len(first) - n; extra < n/20 || extra > n/5 || invalid < 5 || invalid > n/20 {
+		t.Errorf("of %d orders, got %d messages more and %d invalid ones", n, extra, invalid)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/console/watch"
 )
@@ -49,7 +49,7 @@ const body = `{"orderId":"ORD-1","customerId":"canary-customer","currency":"usd"
 
 func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 	t.Parallel()
-	o, err := sqs.NewDecoder().Decode(body)
+	o, err := orders.NewDecoder().Decode(body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 
 func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
 	t.Parallel()
-	o, err := sqs.NewDecoder().Decode(body)
+	o, err := orders.NewDecoder().Decode(body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/system"
 )
@@ -29,7 +29,7 @@ const Tick = 100 * time.Millisecond
 type Watch struct {
 	feed    *Feed
 	now     func() time.Time
-	decoder *sqs.Decoder
+	decoder *jobs.Decoder
 
 	mu        sync.Mutex
 	lines     map[string]*line // by order id
@@ -56,7 +56,7 @@ type Watch struct {
 // time.
 func New(now func() time.Time) *Watch {
 	w := &Watch{
-		now: now, decoder: sqs.NewDecoder(), nameless: newLine("", 0), lines: map[string]*line{},
+		now: now, decoder: jobs.NewDecoder(), nameless: newLine("", 0), lines: map[string]*line{},
 		messages: map[string]*message{}, changed: map[*line]bool{}, dirty: map[*line]bool{},
 		instances: map[int]*instance{}, lights: newLights(),
 	}

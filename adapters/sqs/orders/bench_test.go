@@ -1,11 +1,11 @@
-package sqs_test
+package orders_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 )
 
 // bodyOf returns a good order of n lines.
@@ -21,7 +21,7 @@ func bodyOf(n int) string {
 func BenchmarkDecode(b *testing.B) {
 	for _, lines := range []int{2, 100} {
 		b.Run(fmt.Sprintf("lines=%d", lines), func(b *testing.B) {
-			d, body := sqs.NewDecoder(), bodyOf(lines)
+			d, body := orders.NewDecoder(), bodyOf(lines)
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {

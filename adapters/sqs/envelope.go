@@ -1,0 +1,52 @@
+package sqs
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"orderonce/adapters/internal/strictjson"
+	"orderonce/domain/order"
+)
+
+// MaxBody is the largest message body that is read, in bytes.
+const MaxBody = strictjson.MaxBody
+
+// Unwrap returns the message in an SNS notification, in an EventBridge event, or in an
+// event in a notification. It returns any other body unchanged, also one with a field of
+// a message or of both wrappers, because unwrapping would drop some of them silently.
+// fields are the names of a message's fields.
+func Unwrap(body string, fields []string) ([]byte, error) {
+	raw := []byte(body)
+	wrapper, err := wrapperOf(raw, fields)
+	if string(wrapper["Type"]) == `"Notification"` && strings.HasPrefix(string(wrapper["Message"]), `"`) {
+		raw = []byte(strictjson.Text(wrapper["Message"]))
+		wrapper, err = wrapperOf(raw, fields)
+	}
+	if wrapper["detail-type"] != nil && wrapper["detail"] != nil {
+		raw = wrapper["detail"]
+	}
+	return raw, err
+}
+
+// wrapperOf returns the fields of a notification or of an event, or none. A body without
+// the marker of either is neither, and is not read.
+func wrapperOf(raw []byte, fields []string) (map[string][]byte, error) {
+	if !bytes.Contains(raw, []byte(`"Notification"`)) && !bytes.Contains(raw, []byte(`"detail-type"`)) {
+		return nil, nil
+	}
+	wrapper, err := strictjson.Members(raw)
+	ofMessage := slices.ContainsFunc(fields, func(name string) bool { return wrapper[name] != nil })
+	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; err != nil || ofMessage || ofBoth {
+		return nil, err
+	}
+	for name := range wrapper {
+		for _, want := range []string{"Type", "Message", "detail-type", "detail"} {
+			if name != want && strings.EqualFold(name, want) {
+				return nil, &strictjson.Error{Problem: fmt.Sprintf("unknown field %s: want %q", order.Quote(name), want)}
+			}
+		}
+	}
+	return wrapper, nil
+}

@@ -1,0 +1,131 @@
+package orders_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/internal/bodytest"
+	"orderonce/adapters/sqs/orders"
+	"orderonce/domain/order"
+)
+
+const missing = "want a number: missing field"
+
+func orderOf(t *testing.T) order.Order {
+	t.Helper()
+	o, err := order.New(order.Draft{
+		ID: "ORD12345", CustomerID: "CUST987", Currency: "usd",
+		Lines:   []order.Line{{SKU: "TSHIRT-M", Quantity: 2, UnitAmount: 1999}},
+		Payment: order.Payment{Customer: "cus_NffrFeUfNV2Hib", Method: "pm_1MqLiJLkdIwHu7ix"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	const good = bodytest.Order
+	decoder, want := orders.NewDecoder(), orderOf(t)
+	for name, body := range map[string]string{
+		"alone":         good,
+		"with its type": bodytest.OrderWith(`{"orderId"`, `{"type":"order","orderId"`),
+		"with null":     bodytest.OrderWith(`{"orderId"`, `{"type":null,"orderId"`),
+		"in an event":   bodytest.FromEventBridge(good),
+		"notified":      bodytest.FromSNS(good),
+	} {
+		got, err := decoder.Decode(body)
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(order.Order{})); err != nil || diff != "" {
+			t.Errorf("%s: %v (-got +want):\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestDecodeRejects(t *testing.T) {
+	t.Parallel()
+	with := bodytest.OrderWith
+	const wantType = `message body: type: want "order"`
+	decoder := orders.NewDecoder()
+	for name, bad := range map[string][2]string{
+		"an unknown field":      {with(`"currency"`, `"discount":500,"currency"`), `message body: unknown field "discount"`},
+		"an unknown line field": {with(`"quantity"`, `"tax":5,"quantity"`), `message body: unknown field "lines[0].tax"`},
+		"a field twice":         {with(`"currency"`, `"orderId":"X","currency"`), `message body: duplicate field "orderId"`},
+		"a card number as a number": {
+			with(`"pm_1MqLiJLkdIwHu7ix"`, bodytest.CardNumber), "message body: payment.method: want a string",
+		},
+		"a fraction of a cent": {
+			with("1999", "1999.5"),
+			"message body: lines[0].unitAmount: want an integer of at most 64 bits, without a fraction, an exponent or quotes",
+		},
+		"an event's unknown field": {bodytest.FromEventBridge(with(`"currency"`, `"tip":1,"currency"`)), `message body: unknown field "tip"`},
+		"an order's field beside the event": {
+			strings.Replace(bodytest.FromEventBridge(bodytest.Order), `"account"`, `"currency":"eur","account"`, 1),
+			`message body: unknown field "version"`,
+		},
+		"a refund":             {bodytest.Refund, wantType},
+		"a refund without end": {strings.Replace(bodytest.Refund, "}", "", 1), wantType},
+		"another type":         {with(`{"orderId"`, `{"type":"sale","orderId"`), wantType},
+		"an empty type":        {with(`{"orderId"`, `{"type":"","orderId"`), wantType},
+		"a number as type":     {with(`{"orderId"`, `{"type":`+bodytest.CardNumber+`,"orderId"`), wantType},
+
+		"no quantity":    {with(`"quantity":2,`, ""), "invalid order: lines[0].quantity: " + missing},
+		"null quantity":  {with(`"quantity":2`, `"quantity":null`), "invalid order: lines[0].quantity: " + missing},
+		"no unit amount": {with(`,"unitAmount":1999`, ""), "invalid order: lines[0].unitAmount: " + missing},
+		"no number, and other problems": {
+			`{"orderId":"a b","currency":"usd","customerId":"x","lines":[{"sku":"a"},null],"payment":{"customer":"cus_1","method":"pm_1"}}`,
+			"invalid order: lines[0].quantity: " + missing + "; lines[0].unitAmount: " + missing +
+				"; lines[1].quantity: " + missing + "; lines[1].unitAmount: " + missing +
+				"; orderId [withheld: length 3, with ' ']: want " + order.NewIDRule + `; lines[1].sku "": want ` + order.SKURule,
+		},
+		"no fields": {`{}`, `invalid order: orderId "": want ` + order.NewIDRule + "; customerId: want " + order.CustomerIDRule +
+			`; currency "": want ` + order.CurrencyRule + "; payment.customer: want " + order.ReferenceRule +
+			"; payment.method: want " + order.ReferenceRule + "; lines 0: want 1 to 100 lines"},
+		"a value that is not valid": {with(`"quantity":2`, `"quantity":0`), "invalid order: lines[0].quantity 0: want 1 to 1000000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := decoder.Decode(bad[0])
+			if err == nil || err.Error() != bad[1] || got.ID() != "" {
+				t.Errorf("got order %q, %v, want %s", got.ID(), err, bad[1])
+			}
+		})
+	}
+}
+
+func TestDecodeNamed(t *testing.T) {
+	t.Parallel()
+	const id = "ORD12345"
+	with := bodytest.OrderWith
+	withoutID := with(`"orderId":"ORD12345",`, "")
+	const otherID = "want the id of the request, or none"
+	decoder, want := orders.NewDecoder(), orderOf(t)
+	for claim, tt := range map[string]struct{ body, id, err string }{
+		"without an id":    {withoutID, id, ""},
+		"with null for it": {with(`"ORD12345"`, "null"), id, ""},
+		"with the same id": {bodytest.Order, id, ""},
+		"with its type":    {with(`{"orderId"`, `{"type":"order","orderId"`), id, ""},
+		"with an empty id": {with(id, ""), id, `invalid order: orderId "": ` + otherID},
+		"with another id, and other problems": {
+			strings.Replace(with(id, "ORD-2"), "usd", "USD", 1), id,
+			`invalid order: orderId "ORD-2": ` + otherID + `; currency "USD": want ` + order.CurrencyRule,
+		},
+		"another id than an invalid one": {bodytest.Order, "a b", `invalid order: orderId "ORD12345": ` + otherID},
+		"an invalid id of a request":     {withoutID, "a b", "invalid order: orderId [withheld: length 3, with ' ']: want " + order.NewIDRule},
+		"a refund":                       {bodytest.Refund, id, `message body: type: want "order"`},
+		"an event":                       {bodytest.FromEventBridge(bodytest.Order), id, `message body: unknown field "version"`},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			got, err := decoder.DecodeNamed(tt.body, tt.id)
+			switch {
+			case tt.err != "" && (err == nil || err.Error() != tt.err || got.ID() != ""):
+				t.Errorf("got order %q, %v, want %s", got.ID(), err, tt.err)
+			case tt.err == "" && (err != nil || got.Fingerprint() != want.Fingerprint()):
+				t.Errorf("got %+v, %v, want the order of the message", got, err)
+			}
+		})
+	}
+}

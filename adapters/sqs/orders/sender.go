@@ -1,0 +1,49 @@
+package orders
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/sqs"
+	"orderonce/domain/order"
+)
+
+// Encode returns the message of an order: the same bytes for the same order.
+func Encode(o order.Order) (string, error) {
+	lines, id := o.Lines(), string(o.ID())
+	m := message{
+		OrderID: &id, CustomerID: o.CustomerID(), Currency: string(o.Total().Currency),
+		Lines:   make([]line, len(lines)),
+		Payment: payment{Customer: o.Payment().Customer, Method: o.Payment().Method},
+	}
+	for i, l := range lines {
+		m.Lines[i] = line{SKU: l.SKU, Quantity: &l.Quantity, UnitAmount: &l.UnitAmount}
+	}
+	body, err := json.Marshal(m)
+	return string(body), err
+}
+
+// Sender sends orders to the order queue. It is safe for concurrent use.
+type Sender struct{ queue *sqs.Sender }
+
+// NewSender returns the sender to the queue at a URL. It needs the permission
+// sqs:SendMessage.
+func NewSender(cfg aws.Config, url string) *Sender { return &Sender{sqs.NewSender(cfg, url)} }
+
+// Send sends an order with the time when it was first put, and with its trace unless
+// that is "". On a FIFO queue, each order has a message group of its own. After an error
+// the queue may have the message.
+func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
+	body, err := Encode(o)
+	if err == nil {
+		err = s.queue.Send(ctx, body, string(o.ID()), first, t)
+	}
+	if err != nil {
+		return fmt.Errorf("send order %q: %w", o.ID(), err)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package orders_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/domain/intake"
+	"orderonce/domain/order"
+)
+
+var _ intake.Queue = (*orders.Sender)(nil)
+
+// open returns a queue and a sender to it.
+func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
+	t.Helper()
+	now := time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)
+	server, err := sqstest.Serve(sqstest.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	server.Machine(func(m *sqstest.Machine, now time.Time) {
+		settings := sqstest.DefaultSettings()
+		settings.FIFO = name == "orders.fifo"
+		err = m.Create(now, name, settings)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, orders.NewSender(aws.Config{
+		Region: sqstest.Region, BaseEndpoint: &server.URL, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
+		}),
+	}, server.QueueURL(name))
+}
+
+func messages(t *testing.T, server *sqstest.Server, queue string) (all []sqstest.Message) {
+	t.Helper()
+	server.Machine(func(m *sqstest.Machine, now time.Time) {
+		var err error
+		if all, err = m.Messages(now, queue); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return all
+}
+
+// Sending twice makes two messages of a standard queue, and one of a FIFO queue.
+func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
+	t.Parallel()
+	const trace order.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	sent, err := order.New(order.Draft{
+		ID: "ORD12345", CustomerID: `<&\">`, Currency: "usd",
+		Lines:   []order.Line{{SKU: "TSHIRT-M", Quantity: 2, UnitAmount: 1999}, {SKU: "BAG", Quantity: 1}},
+		Payment: order.Payment{Customer: "cus_NffrFeUfNV2Hib", Method: "pm_1MqLiJLkdIwHu7ix"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	for queue, tt := range map[string]struct {
+		trace order.Trace
+		want  map[string]string
+		group string
+		count int
+	}{
+		"orders":      {trace, map[string]string{sqs.AttrTrace: string(trace)}, "", 2},
+		"orders.fifo": {"", map[string]string{}, "ORD12345", 1},
+	} {
+		t.Run(queue, func(t *testing.T) {
+			t.Parallel()
+			server, sender := open(t, queue)
+			if err := errors.Join(
+				sender.Send(t.Context(), sent, first, tt.trace), sender.Send(t.Context(), sent, first, tt.trace),
+			); err != nil {
+				t.Fatal(err)
+			}
+			all := messages(t, server, queue)
+			if len(all) != tt.count {
+				t.Fatalf("got %d messages, want %d", len(all), tt.count)
+			}
+			got, err := orders.NewDecoder().Decode(all[0].Body)
+			if diff := cmp.Diff(got, sent, cmp.AllowUnexported(order.Order{})); err != nil || diff != "" {
+				t.Errorf("%v (-got +want):\n%s", err, diff)
+			}
+			texts := map[string]string{}
+			for name, a := range all[0].Attributes {
+				texts[name] = a.Text
+			}
+			tt.want[sqs.AttrFirstSent] = "2100-01-01T00:00:00Z"
+			if diff := cmp.Diff(texts, tt.want); diff != "" || all[0].Group != tt.group {
+				t.Errorf("got group %q, want %q; attributes (-got +want):\n%s", all[0].Group, tt.group, diff)
+			}
+		})
+	}
+}
+
+func TestSendReturnsTheErrorOfTheQueue(t *testing.T) {
+	t.Parallel()
+	server, sender := open(t, "orders")
+	server.Fail("SendMessage", 10, "InternalError")
+	err := sender.Send(t.Context(), orderOf(t), time.Unix(0, 0), "")
+	if _, isAPI := errors.AsType[smithy.APIError](err); !isAPI || len(messages(t, server, "orders")) > 0 {
+		t.Errorf("got %v, want the error of SQS", err)
+	}
+}

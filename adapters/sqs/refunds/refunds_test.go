@@ -1,0 +1,163 @@
+package refunds_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/internal/bodytest"
+	"orderonce/adapters/sqs/refunds"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+func refundOf(t *testing.T, currency string) refund.Request {
+	t.Helper()
+	r, err := refund.New(refund.Draft{
+		OrderID: "ORD12345", RefundID: "R-1", Amount: 1999, Currency: currency, Reason: "requested_by_customer",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	decoder := refunds.NewDecoder()
+	for body, want := range map[string]refund.Request{
+		bodytest.Refund: refundOf(t, ""),
+		bodytest.FromEventBridge(bodytest.Refund):                    refundOf(t, ""),
+		bodytest.FromSNS(bodytest.Refund):                            refundOf(t, ""),
+		bodytest.RefundWith(`"amount"`, `"currency":null,"amount"`):  refundOf(t, ""),
+		bodytest.RefundWith(`"amount"`, `"currency":"eur","amount"`): refundOf(t, "eur"),
+	} {
+		got, err := decoder.Decode(body)
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(refund.Request{})); err != nil || diff != "" {
+			t.Errorf("%s: %v (-got +want):\n%s", body, err, diff)
+		}
+	}
+}
+
+// An older release may have charged an order with such an id.
+func TestAnOrderNamedByACardNumberCanBeRefunded(t *testing.T) {
+	t.Parallel()
+	r, err := refunds.NewDecoder().Decode(bodytest.RefundWith("ORD12345", bodytest.CardNumber))
+	if err != nil || r.OrderID() != bodytest.CardNumber {
+		t.Errorf("got %+v, %v, want the refund", r, err)
+	}
+}
+
+func TestDecodeRejects(t *testing.T) {
+	t.Parallel()
+	with, decoder := bodytest.RefundWith, refunds.NewDecoder()
+	const (
+		wantType    = `message body: type: want "refund"`
+		wantInteger = "message body: amount: want an integer of at most 64 bits, without a fraction, an exponent or quotes"
+		wantAmount  = "want 1 to 999999999999"
+		wantReason  = `want "duplicate", "fraudulent" or "requested_by_customer"`
+		missing     = "want a number: missing field"
+		wantID      = "want " + order.IDRule
+	)
+	for name, bad := range map[string][2]string{
+		"another type":    {with(`"refund"`, `"reversal"`), wantType},
+		"no type":         {with(`"type":"refund",`, ""), wantType},
+		"null for a type": {with(`"refund"`, `null`), wantType},
+		"an order":        {bodytest.Order, `message body: unknown field "customerId"`},
+
+		"an unknown field":        {with(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
+		"a field of another case": {with(`"refundId"`, `"refundID"`), `message body: unknown field "refundID": want "refundId"`},
+		"a field twice":           {with(`"reason"`, `"amount":1,"reason"`), `message body: duplicate field "amount"`},
+		"a wrapper in a refund":   {with(`"amount"`, `"detail-type":"x","detail":{},"amount"`), `message body: unknown field "detail-type"`},
+		"a fraction":              {with("1999", "19.99"), wantInteger},
+		"a quoted amount":         {with("1999", `"1999"`), wantInteger},
+		"a number for the id":     {with(`"R-1"`, "1"), "message body: refundId: want a string"},
+		"a number for a currency": {with(`"amount"`, `"currency":840,"amount"`), "message body: currency: want a string"},
+
+		"an empty currency":            {with(`"amount"`, `"currency":"","amount"`), "invalid refund: currency: want at least one character, or no field"},
+		"a currency in upper case":     {with(`"amount"`, `"currency":"USD","amount"`), `invalid refund: currency "USD": want ` + order.CurrencyRule},
+		"no amount":                    {with(`"amount":1999,`, ""), "invalid refund: amount: " + missing},
+		"null for the amount":          {with("1999", "null"), "invalid refund: amount: " + missing},
+		"nothing to give back":         {with("1999", "0"), "invalid refund: amount 0: " + wantAmount},
+		"an amount of thirteen digits": {with("1999", "1000000000000"), "invalid refund: amount [withheld: 13 digits]: " + wantAmount},
+		"a reason of Stripe's own": {
+			with("requested_by_customer", "expired_uncaptured_charge"),
+			`invalid refund: reason "expired_uncaptured_charge": ` + wantReason,
+		},
+		"a refund id with a slash": {with("R-1", "R/1"), `invalid refund: refundId [withheld: length 3, with '/']: ` + wantID},
+		"several problems": {`{"type":"refund"}`, "invalid refund: amount: " + missing + strings.Join([]string{
+			"", `orderId "": ` + wantID, `refundId "": ` + wantID, `reason "": ` + wantReason,
+		}, "; ")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := decoder.Decode(bad[0])
+			if err == nil || err.Error() != bad[1] || got.ID() != "" {
+				t.Errorf("got %+v, %v, want %s", got, err, bad[1])
+			}
+		})
+	}
+}
+
+// The row of a paid order must not say that its refund was parked.
+func TestTheTaskOfARefundMakesItAndNotesNothing(t *testing.T) {
+	t.Parallel()
+	lease := order.Lease{Owner: "owner"}
+	tasks := refunds.Tasks{
+		Decoder: refunds.NewDecoder(),
+		Process: func(_ context.Context, r refund.Request, l order.Lease) order.Result {
+			if r.ID() != "R-1" || l != lease {
+				t.Errorf("got refund %s, lease %v, want R-1, %v", r.ID(), l, lease)
+			}
+			return order.Result{Verdict: order.Done}
+		},
+	}
+	task, err := tasks.Task(bodytest.Refund)
+	if err != nil || task.ID != "ORD12345" || task.NoteParked != nil || fmt.Sprint(task.Attrs) != "[refund_id=R-1]" {
+		t.Fatalf("got %+v, %v, want a task of ORD12345 that logs refund_id and notes nothing", task, err)
+	}
+	if r := task.Run(t.Context(), sqs.Delivery{}, lease); r.Verdict != order.Done {
+		t.Errorf("got %+v, want the result of Process", r)
+	}
+	if task, err := tasks.Task(bodytest.Order); err == nil || task.Run != nil {
+		t.Errorf("an order: got task %v, %v, want an error", task, err)
+	}
+}
+
+type meter []string
+
+func (m *meter) Count(metric, dimension, value string) {
+	*m = append(*m, metric+" "+dimension+" "+value)
+}
+func (m *meter) Flush() {}
+func (m *meter) Observe(metric, _, _ string, _ time.Duration) {
+	*m = append(*m, metric)
+}
+
+// Settled and OrderAge count orders alone.
+func TestRefundsAreCountedApartFromOrders(t *testing.T) {
+	t.Parallel()
+	task := refunds.Tasks{}.Of(refundOf(t, ""))
+	var m meter
+	for _, reason := range append(order.Reasons(), refund.Reasons()...) {
+		task.Count(&m, order.Result{Reason: reason}, time.Minute)
+	}
+	if diff := cmp.Diff(slices.Clone(m), meter{"Refunds Reason settled", "Refunds Reason refund_refused"}); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
+	}
+}
+
+func TestNoReasonOfARefundIsTakenByAnotherPackage(t *testing.T) {
+	t.Parallel()
+	for _, reason := range refund.Reasons() {
+		if slices.Contains(append(order.Reasons(), sqs.Reasons()...), reason) {
+			t.Errorf("%s has two meanings", reason)
+		}
+	}
+}
