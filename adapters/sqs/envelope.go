@@ -32,11 +32,11 @@ func Unwrap(body string, fields []string) ([]byte, error) {
 
 // wrapperOf returns the fields of a notification or of an event, or none. A body without
 // the marker of either is neither, and is not read.
-func wrapperOf(raw []byte, fields []string) (map[string][]byte, error) {
+func wrapperOf(raw []byte, fields []string) (wrapper map[string][]byte, err error) {
 	if !bytes.Contains(raw, []byte(`"Notification"`)) && !bytes.Contains(raw, []byte(`"detail-type"`)) {
-		return nil, nil
+		return wrapper, nil
 	}
-	wrapper, err := strictjson.Members(raw)
+	wrapper, err = strictjson.Members(raw)
 	ofMessage := slices.ContainsFunc(fields, func(name string) bool { return wrapper[name] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; err != nil || ofMessage || ofBoth {
 		return nil, err

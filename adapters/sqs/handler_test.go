@@ -123,7 +123,7 @@ func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
 			e := w.receive()
 			synctest.Test(t, func(t *testing.T) {
 				gate := make(chan struct{})
-				w.Handler.Decode = func(body string) (sqs.Task, error) {
+				w.Decode = func(body string) (sqs.Task, error) {
 					if strings.Contains(body, "LARGE") {
 						<-gate
 					}
@@ -148,7 +148,7 @@ func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
 func TestDecodeMayReturnTasksOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Handler.Decode = func(body string) (sqs.Task, error) {
+	w.Decode = func(body string) (sqs.Task, error) {
 		id, found := strings.CutPrefix(body, "order:")
 		if !found {
 			return sqs.Task{}, errors.New("missing prefix")
@@ -990,7 +990,7 @@ func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
 func TestATaskNeedsNoMoreThanRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Handler.Decode = func(body string) (sqs.Task, error) {
+	w.Decode = func(body string) (sqs.Task, error) {
 		return sqs.Task{
 			ID: order.ID(body), Attrs: []slog.Attr{slog.String("label_id", "L-"+body)},
 			Run: func(_ context.Context, d sqs.Delivery, l order.Lease) order.Result {

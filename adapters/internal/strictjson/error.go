@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,10 +63,9 @@ func (r *reader) want(s *shape) error {
 // unknown returns the error of a field that the object does not have.
 func (r *reader) unknown(s *shape) error {
 	problem := "unknown field " + quote(r.StackPointer())
-	for _, name := range s.names {
-		if strings.EqualFold(name, string(r.name)) {
-			problem += fmt.Sprintf(": want %q", name)
-		}
+	similar := func(name string) bool { return strings.EqualFold(name, string(r.name)) }
+	if i := slices.IndexFunc(s.names, similar); i >= 0 {
+		problem += fmt.Sprintf(": want %q", s.names[i])
 	}
 	return &Error{Problem: problem}
 }
@@ -93,7 +93,8 @@ func path(p jsontext.Pointer) string {
 // also a customer's, so only plain names are shown.
 func quote(p jsontext.Pointer) string {
 	name, parent := p.LastToken(), path(p.Parent())
-	plain := func(path string) bool { return order.Printable(strings.NewReplacer("[", "", "]", "").Replace(path)) }
+	indexes := strings.NewReplacer("[", "", "]", "")
+	plain := func(path string) bool { return order.Printable(indexes.Replace(path)) }
 	switch {
 	case parent == "" && plain(name):
 		return strconv.Quote(name)

@@ -54,7 +54,9 @@ func (d Decoder[T]) Fields() []string { return d.shape.names }
 //nolint:ireturn // T is a struct
 func (d Decoder[T]) Decode(body []byte) (T, error) {
 	var to T
-	err := readObject(body, d.shape.lenient, func(r *reader) error { return r.object(reflect.ValueOf(&to).Elem(), d.shape) })
+	err := readObject(body, d.shape.lenient, func(r *reader) error {
+		return r.object(reflect.ValueOf(&to).Elem(), d.shape)
+	})
 	return to, err
 }
 
@@ -111,7 +113,8 @@ func readObject(body []byte, invalidUTF8 bool, read func(*reader) error) error {
 	if len(body) > MaxBody {
 		return &Error{Problem: fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
 	}
-	r := &reader{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(invalidUTF8)), body: body}
+	tokens := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(invalidUTF8))
+	r := &reader{Decoder: tokens, body: body}
 	if kind := r.PeekKind(); kind != '{' && kind != jsontext.KindInvalid {
 		if _, err := r.skip(); err != nil {
 			return r.translate(err)
@@ -237,7 +240,8 @@ func (r *reader) list(to reflect.Value, element *shape) error {
 	}
 	for n := 0; r.PeekKind() != ']' && r.PeekKind() != jsontext.KindInvalid; n++ {
 		if n == maxElements {
-			return &Error{Problem: fmt.Sprintf("%s: want at most %d elements", path(r.StackPointer().Parent()), maxElements)}
+			list := path(r.StackPointer().Parent())
+			return &Error{Problem: fmt.Sprintf("%s: want at most %d elements", list, maxElements)}
 		}
 		to.Grow(1)
 		to.SetLen(n + 1)
@@ -274,9 +278,9 @@ func shapeOf(t reflect.Type, lenient bool) *shape {
 		s.element = shapeOf(t.Elem(), lenient)
 	case reflect.Struct:
 		s.token = '{'
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			s.names, s.fields = append(s.names, name), append(s.fields, shapeOf(t.Field(i).Type, lenient))
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			s.names, s.fields = append(s.names, name), append(s.fields, shapeOf(f.Type, lenient))
 		}
 	default:
 		panic("strictjson: type " + t.String())

@@ -63,7 +63,7 @@ func TestDecodeRejects(t *testing.T) {
 		"a type in another case":        {with(`"refund"`, `"Refund"`), wantType},
 		"an order of another type":      {typed(`"sale"`), wantType},
 		"an empty type":                 {typed(`""`), `type: want "order"`},
-		"a list for the type":           {with(`"refund"`, `["refund"]`), `type: want "order"`},
+		"a list for the type":           {with(`"refund"`, `["refund"]`), `type: want a string`},
 		"a refund without a type":       {with(`"type":"refund",`, ""), `unknown field "refundId"`},
 		"a refund that says order":      {with(`"refund"`, `"order"`), `unknown field "refundId"`},
 		"an order that says refund":     {typed(`"refund"`), `unknown field "customerId"`},
@@ -170,8 +170,12 @@ func plant(body string) (all []string) {
 	}
 	for _, name := range names {
 		for _, value := range []any{
-			canary, []string{canary}, map[string]any{canary: 1}, map[string]any{"customer": canary, "method": canary},
-			[]any{map[string]any{"sku": canary, "quantity": 1, "unitAmount": 1}}, []any{map[string]any{canary: 1}},
+			canary,
+			[]string{canary},
+			map[string]any{canary: 1},
+			map[string]any{"customer": canary, "method": canary},
+			[]any{map[string]any{"sku": canary, "quantity": 1, "unitAmount": 1}},
+			[]any{map[string]any{canary: 1}},
 		} {
 			planted := maps.Clone(fields)
 			planted[name] = value

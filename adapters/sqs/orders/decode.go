@@ -3,6 +3,7 @@
 package orders
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -94,7 +95,13 @@ func (d *Decoder) DecodeNamed(body, id string) (order.Order, error) {
 
 func (d *Decoder) parse(raw []byte) (message, error) {
 	m, err := d.json.Decode(raw)
-	if m.Type != nil && *m.Type != Type || err != nil && !slices.Contains([]string{"", Type}, strictjson.Member(raw, "type")) {
+	kind := Type
+	if err != nil {
+		kind = cmp.Or(strictjson.Member(raw, "type"), Type) // a refund has unknown fields
+	} else if m.Type != nil {
+		kind = *m.Type
+	}
+	if kind != Type {
 		return message{}, errType
 	}
 	return m, err

@@ -69,7 +69,7 @@ func TestDecodeRejects(t *testing.T) {
 		"a refund without end": {strings.Replace(bodytest.Refund, "}", "", 1), wantType},
 		"another type":         {with(`{"orderId"`, `{"type":"sale","orderId"`), wantType},
 		"an empty type":        {with(`{"orderId"`, `{"type":"","orderId"`), wantType},
-		"a number as type":     {with(`{"orderId"`, `{"type":`+bodytest.CardNumber+`,"orderId"`), wantType},
+		"a number as type":     {with(`{"orderId"`, `{"type":`+bodytest.CardNumber+`,"orderId"`), "message body: type: want a string"},
 
 		"no quantity":    {with(`"quantity":2,`, ""), "invalid order: lines[0].quantity: " + missing},
 		"null quantity":  {with(`"quantity":2`, `"quantity":null`), "invalid order: lines[0].quantity: " + missing},

@@ -31,7 +31,7 @@ type Message struct {
 	TimesParked int // by the function; 0 if SQS moved the message
 
 	Job     jobs.Job // zero if Invalid is set
-	Invalid error   // why the body is neither an order nor a refund
+	Invalid error    // why the body is neither an order nor a refund
 }
 
 // Unnamed is how a message without a reason is shown and selected.

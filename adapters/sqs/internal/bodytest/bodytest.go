@@ -12,7 +12,8 @@ const Order = `{"orderId":"ORD12345","customerId":"CUST987","currency":"usd",` +
 	`"payment":{"customer":"cus_NffrFeUfNV2Hib","method":"pm_1MqLiJLkdIwHu7ix"}}`
 
 // Refund is the refund of docs/reference/message.md, as one line.
-const Refund = `{"type":"refund","orderId":"ORD12345","refundId":"R-1","amount":1999,"reason":"requested_by_customer"}`
+const Refund = `{"type":"refund","orderId":"ORD12345","refundId":"R-1","amount":1999,` +
+	`"reason":"requested_by_customer"}`
 
 // CardNumber is Stripe's test card.
 const CardNumber = "4242424242424242"
@@ -32,8 +33,9 @@ func replace(body, old, replacement string) string {
 
 // FromEventBridge returns an event with a detail, as a rule sends it to a queue.
 func FromEventBridge(detail string) string {
-	return `{"version":"0","id":"7bf73129-1428-4cd3-a780-95db273d1602","detail-type":"order placed","source":"shop",` +
-		`"account":"000000000000","time":"2026-01-02T03:04:05Z","region":"us-east-1","resources":[],"detail":` + detail + `}`
+	return `{"version":"0","id":"7bf73129-1428-4cd3-a780-95db273d1602",` +
+		`"detail-type":"order placed","source":"shop","account":"000000000000",` +
+		`"time":"2026-01-02T03:04:05Z","region":"us-east-1","resources":[],"detail":` + detail + `}`
 }
 
 // FromSNS returns a notification with a message, as a topic sends it to a queue.
@@ -42,6 +44,7 @@ func FromSNS(message string) string {
 	if err != nil {
 		panic(err)
 	}
-	return `{"Type":"Notification","MessageId":"22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324","TopicArn":"arn:aws:sns:us-east-1:000000000000:t",` +
+	return `{"Type":"Notification","MessageId":"22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",` +
+		`"TopicArn":"arn:aws:sns:us-east-1:000000000000:t",` +
 		`"Message":` + string(text) + `,"Timestamp":"2026-01-02T03:04:05.000Z","SignatureVersion":"1"}`
 }

@@ -35,13 +35,14 @@ func (v Validator) Message(of string, m any, err error) error {
 	} else if !errors.As(found, &missing) {
 		return fmt.Errorf("validate %s: %w", of, found)
 	}
-	all := make([]order.Problem, len(missing))
-	for i, f := range missing {
+	var all []order.Problem
+	for _, f := range missing {
 		_, field, _ := strings.Cut(f.Namespace(), ".")
-		all[i] = order.Problem{Field: field, Want: "a number: missing field"}
+		want := "a number: missing field"
 		if f.Tag() == "min" {
-			all[i].Want = "at least one character, or no field"
+			want = "at least one character, or no field"
 		}
+		all = append(all, order.Problem{Field: field, Want: want})
 	}
 	if invalid, ok := errors.AsType[*order.InvalidError](err); ok {
 		all = append(all, slices.DeleteFunc(invalid.Problems, func(p order.Problem) bool {
