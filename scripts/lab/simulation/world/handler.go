@@ -82,8 +82,8 @@ func (v *invocation) run() {
 // remove deletes the messages that the function has handled.
 func (v *invocation) remove(deleted []string) {
 	n, w := v.counts, v.worker.world
-	answered := n[orders.MetricSettled] + n[sqs.MetricDuplicates] + n[sqs.MetricRedelivered] + n[sqs.MetricParked] +
-		n[refunds.MetricRefunds]
+	answered := n[orders.MetricSettled] + n[refunds.MetricRefunds] + n[sqs.MetricDuplicates] +
+		n[sqs.MetricRedelivered] + n[sqs.MetricParked]
 	v.batch.Ended(deleted, n[sqs.MetricReceived], answered)
 	for _, m := range v.worker.messages {
 		if slices.Contains(deleted, m.ID) {
