@@ -33,8 +33,9 @@ const (
 
 // Decoder reads objects into structs of type T, by the names in their json tags. Fields
 // may be of type string, int, int64, a struct, a slice of these, a map of these by name,
-// or a pointer to one of these, which a missing field and null leave nil. It is safe for
-// concurrent use.
+// or a pointer to one of these, which a missing field leaves nil. null is read like a
+// missing field, unless the field has the tag null:"refused". It is safe for concurrent
+// use.
 type Decoder[T any] struct {
 	shape *shape
 }
@@ -171,11 +172,11 @@ func (r *reader) skip() ([]byte, error) {
 // value reads a value into to.
 func (r *reader) value(to reflect.Value, s *shape) error {
 	kind := r.PeekKind()
-	if kind == 'n' {
+	if kind == 'n' && !s.notNull {
 		_, err := r.ReadToken()
 		return err
 	}
-	if s.kind == reflect.Pointer {
+	if s.kind == reflect.Pointer && kind != 'n' {
 		to.Set(reflect.New(to.Type().Elem()))
 		return r.value(to.Elem(), s.element)
 	}
@@ -260,6 +261,7 @@ type shape struct {
 	names   []string      // of a struct
 	fields  []*shape
 	lenient bool
+	notNull bool   // of a field
 	element *shape // of a pointer, slice or map
 }
 
@@ -276,11 +278,14 @@ func shapeOf(t reflect.Type, lenient bool) *shape {
 		s.token, s.element = '{', shapeOf(t.Elem(), lenient)
 	case reflect.Pointer:
 		s.element = shapeOf(t.Elem(), lenient)
+		s.token = s.element.token
 	case reflect.Struct:
 		s.token = '{'
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			s.names, s.fields = append(s.names, name), append(s.fields, shapeOf(f.Type, lenient))
+			field := shapeOf(f.Type, lenient)
+			field.notNull = f.Tag.Get("null") == "refused"
+			s.names, s.fields = append(s.names, name), append(s.fields, field)
 		}
 	default:
 		panic("strictjson: type " + t.String())

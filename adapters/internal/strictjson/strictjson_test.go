@@ -22,6 +22,7 @@ type document struct {
 	Payer  payer               `json:"payer"`
 	Tags   map[string][]string `json:"tags"`
 	Parent *payer              `json:"parent"`
+	Type   *string             `json:"type" null:"refused"`
 }
 
 type line struct {
@@ -94,6 +95,7 @@ func malformed() map[string][2]string {
 		"a string":                 {`"order"`, "not a JSON object"},
 		"a list of one object":     {`[{"id":"a"}]`, "not a JSON object"},
 		"brackets":                 {strings.Repeat("[", 100_000), "nested deeper than 16 levels"},
+		"null for a type":          {`{"type":null}`, "type: want a string"},
 		"depth for a text":         {`{"id":` + nested(17) + `}`, "id: want a string"},
 
 		"a field twice":                     {`{"id":"a","id":"a"}`, `duplicate field "id"`},

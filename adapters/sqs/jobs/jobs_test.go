@@ -38,7 +38,7 @@ func TestDecodeReadsOrdersAndRefundsInEveryWrapper(t *testing.T) {
 	t.Parallel()
 	decoder := jobs.NewDecoder()
 	for kind, bodies := range map[string][]string{
-		"order": {bodytest.Order, typed(`"order"`), typed(`null`)}, "refund": {bodytest.Refund, bodytest.RefundWith("refund\"", `\u0072efund"`)},
+		"order": {bodytest.Order, typed(`"order"`)}, "refund": {bodytest.Refund, bodytest.RefundWith("refund\"", `\u0072efund"`)},
 	} {
 		for _, plain := range bodies {
 			for _, body := range wrapped(plain) {
@@ -62,6 +62,7 @@ func TestDecodeRejects(t *testing.T) {
 		"another type":                  {with(`"refund"`, `"reversal"`), wantType},
 		"a type in another case":        {with(`"refund"`, `"Refund"`), wantType},
 		"an order of another type":      {typed(`"sale"`), wantType},
+		"null for the type of an order": {typed(`null`), `type: want a string`},
 		"an empty type":                 {typed(`""`), `type: want "order"`},
 		"a list for the type":           {with(`"refund"`, `["refund"]`), `type: want a string`},
 		"a refund without a type":       {with(`"type":"refund",`, ""), `unknown field "refundId"`},

@@ -16,8 +16,8 @@ import (
 // message is an order in JSON. Numbers are pointers, because a missing price is not a
 // price of zero.
 type message struct {
-	Type       *string `json:"type,omitempty"`
-	OrderID    *string `json:"orderId"`
+	Type       *string `json:"type,omitempty" null:"refused"`
+	OrderID    *string `json:"orderId" null:"refused"`
 	CustomerID string  `json:"customerId"`
 	Currency   string  `json:"currency"`
 	Lines      []line  `json:"lines"      validate:"dive"`

@@ -33,7 +33,6 @@ func TestDecode(t *testing.T) {
 	for name, body := range map[string]string{
 		"alone":         good,
 		"with its type": bodytest.OrderWith(`{"orderId"`, `{"type":"order","orderId"`),
-		"with null":     bodytest.OrderWith(`{"orderId"`, `{"type":null,"orderId"`),
 		"in an event":   bodytest.FromEventBridge(good),
 		"notified":      bodytest.FromSNS(good),
 	} {
@@ -70,6 +69,7 @@ func TestDecodeRejects(t *testing.T) {
 		"another type":         {with(`{"orderId"`, `{"type":"sale","orderId"`), wantType},
 		"an empty type":        {with(`{"orderId"`, `{"type":"","orderId"`), wantType},
 		"a number as type":     {with(`{"orderId"`, `{"type":`+bodytest.CardNumber+`,"orderId"`), "message body: type: want a string"},
+		"null as type":         {with(`{"orderId"`, `{"type":null,"orderId"`), "message body: type: want a string"},
 
 		"no quantity":    {with(`"quantity":2,`, ""), "invalid order: lines[0].quantity: " + missing},
 		"null quantity":  {with(`"quantity":2`, `"quantity":null`), "invalid order: lines[0].quantity: " + missing},
@@ -104,7 +104,7 @@ func TestDecodeNamed(t *testing.T) {
 	decoder, want := orders.NewDecoder(), orderOf(t)
 	for claim, tt := range map[string]struct{ body, id, err string }{
 		"without an id":    {withoutID, id, ""},
-		"with null for it": {with(`"ORD12345"`, "null"), id, ""},
+		"with null for it": {with(`"ORD12345"`, "null"), id, "message body: orderId: want a string"},
 		"with the same id": {bodytest.Order, id, ""},
 		"with its type":    {with(`{"orderId"`, `{"type":"order","orderId"`), id, ""},
 		"with an empty id": {with(id, ""), id, `invalid order: orderId "": ` + otherID},
