@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"orderonce/adapters/stripe"
-	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 	"orderonce/scripts/orders/audit"
 )
 
@@ -50,13 +50,13 @@ Examples: the last day, and then the month with a report and repairs.
 var errDiffer = errors.New("orders that differ between the table and Stripe")
 
 // Run audits the table.
-func (a auditTable) Run(ctx context.Context, sh shell) error {
-	env, cfg, err := connect[stripeConfig](ctx, sh)
+func (a auditTable) Run(ctx context.Context, sh shell.Shell) error {
+	env, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	sh.where(env, cfg)
-	dir, f, err := a.open(env, sh.now())
+	env.Where(sh, cfg)
+	dir, f, err := a.open(env, sh.Now())
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -65,7 +65,7 @@ func (a auditTable) Run(ctx context.Context, sh shell) error {
 	case err != nil:
 		return errors.Join(fmt.Errorf("audit: %w\ncontinue it: orders audit --resume %s", err, dir), f.Close())
 	case left > 0:
-		return errors.Join(exit{fmt.Errorf("%w: %d", errDiffer, left), 2}, f.Remove())
+		return errors.Join(shell.Left("%w: %d", errDiffer, left), f.Remove())
 	}
 	return f.Remove()
 }
@@ -73,22 +73,22 @@ func (a auditTable) Run(ctx context.Context, sh shell) error {
 // auditing is an audit under way.
 type auditing struct {
 	auditTable
-	shell
+	shell.Shell
 
 	auditor  *audit.Auditor
 	folder   *audit.Folder
 	repairer *audit.Repairer
-	stripe   *pace
+	stripe   *cloud.Pace
 }
 
-func (a auditTable) start(env stripeConfig, cfg aws.Config, sh shell, f *audit.Folder) auditing {
-	b := a.books(env, cfg, sh)
+func (a auditTable) start(env cloud.StripeEnv, cfg aws.Config, sh shell.Shell, f *audit.Folder) auditing {
+	b := cloud.NewBooks(env, cfg, a.StripeRate, a.TableRate)
 	progress := func(s audit.Summary) {
-		sh.progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
+		sh.Progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
 	}
 	return auditing{
-		auditTable: a, shell: sh, folder: f, repairer: env.repairer(cfg, sh), stripe: b.stripe,
-		auditor: &audit.Auditor{Books: b, Scope: order.Scope(env.Scope), Now: sh.now, Progress: progress},
+		auditTable: a, Shell: sh, folder: f, repairer: env.Repairer(cfg, sh.Now), stripe: b.Stripe,
+		auditor: &audit.Auditor{Books: b, Scope: order.Scope(env.Scope), Now: sh.Now, Progress: progress},
 	}
 }
 
@@ -96,7 +96,7 @@ func (a auditTable) start(env stripeConfig, cfg aws.Config, sh shell, f *audit.F
 // differ.
 func (a auditing) run(ctx context.Context) (left int, err error) {
 	s, err := a.auditor.Run(ctx, a.folder)
-	a.progress("")
+	a.Progress("")
 	if err == nil {
 		err = a.report(s)
 	}
@@ -108,12 +108,12 @@ func (a auditing) run(ctx context.Context) (left int, err error) {
 }
 
 // open opens a new work folder, or that of an interrupted audit.
-func (a auditTable) open(env stripeConfig, now time.Time) (dir string, f *audit.Folder, err error) {
+func (a auditTable) open(env cloud.StripeEnv, now time.Time) (dir string, f *audit.Folder, err error) {
 	if a.Resume != "" {
 		if f, err = audit.Open(a.Resume, audit.Job{}); err != nil {
 			return "", nil, err
 		}
-		job := env.job(f.Job().Window)
+		job := env.Job(f.Job().Window)
 		if f.Job() != job {
 			return "", nil, errors.Join(fmt.Errorf("%w: %+v, want %+v", audit.ErrOtherJob, f.Job(), job), f.Close())
 		}
@@ -130,15 +130,9 @@ func (a auditTable) open(env stripeConfig, now time.Time) (dir string, f *audit.
 		dir, err = os.MkdirTemp("", "orders-audit-")
 	}
 	if err == nil {
-		f, err = audit.Open(dir, env.job(w))
+		f, err = audit.Open(dir, env.Job(w))
 	}
 	return dir, f, err
-}
-
-func (c stripeConfig) job(w audit.Window) audit.Job {
-	return audit.Job{
-		Window: w, Scope: order.Scope(c.Scope), Table: c.Orders.Table, Mode: stripe.ModeOf(c.Key.Reveal()),
-	}
 }
 
 // moment parses a date, a time, or how long ago something was. Stripe counts in seconds.
@@ -160,11 +154,11 @@ const shownFindings = 50
 // report prints the summary and the findings, and writes the files.
 func (a auditing) report(s audit.Summary) error {
 	f := a.folder
-	fmt.Fprintln(a.people(), s.Describe(f.Job()))
+	fmt.Fprintln(a.People(), s.Describe(f.Job()))
 	n := 0
 	for finding, err := range f.Findings() {
-		if n++; err == nil && (a.json || n <= shownFindings) {
-			err = a.result(finding.String()+"\n", finding)
+		if n++; err == nil && (a.JSON || n <= shownFindings) {
+			err = a.Result(finding.String()+"\n", finding)
 		}
 		if err != nil {
 			return err
@@ -175,7 +169,7 @@ func (a auditing) report(s audit.Summary) error {
 		more = fmt.Sprintf("and %d more: see --csv\n", n-shownFindings)
 	}
 	return errors.Join(
-		a.result(more, map[string]audit.Summary{"summary": s}),
+		a.Result(more, map[string]audit.Summary{"summary": s}),
 		write(a.CSV, func(w io.Writer) error { return audit.WriteCSV(w, f.Findings()) }),
 		write(a.HTML, func(w io.Writer) error { return audit.WriteHTML(w, f.Job(), s, f.Findings()) }),
 	)
@@ -193,19 +187,6 @@ func write(name string, content func(io.Writer) error) error {
 	return errors.Join(content(file), file.Close())
 }
 
-// repairer returns what repairs rows with the environment's table and key.
-func (c stripeConfig) repairer(cfg aws.Config, sh shell) *audit.Repairer {
-	store, payments, scope := c.Orders.store(cfg), c.payments(), order.Scope(c.Scope)
-	return &audit.Repairer{
-		Follower: order.DisputeFollower{
-			Follower: order.Follower{Records: store, Payments: payments, Scope: scope, Now: sh.now},
-			Disputes: dispute.New(c.options()), Recorder: store,
-		},
-		Refunds: refund.Refresher{Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: scope, Now: sh.now},
-		Seq:     store, Now: sh.now,
-	}
-}
-
 // repair prints the plan, asks, and carries it out. It returns how many orders match
 // afterwards. An order that cannot be repaired is reported and does not stop the others.
 func (a auditing) repair(ctx context.Context) (repaired int, err error) {
@@ -214,25 +195,25 @@ func (a auditing) repair(ctx context.Context) (repaired int, err error) {
 		return 0, err
 	}
 	ask := fmt.Sprintf("Type \"repair\" to repair %d orders. No money moves: ", n)
-	if !a.Yes && !a.confirms(ask, "repair") {
-		return 0, errNotConfirmed
+	if !a.Yes && !a.Confirms(ask, "repair") {
+		return 0, shell.ErrNotConfirmed
 	}
 	for p, err := range audit.Plans(a.folder.Findings()) {
 		for range callsOfARepair {
-			err = cmp.Or(err, a.stripe.wait(ctx))
+			err = cmp.Or(err, a.stripe.Wait(ctx, 1))
 		}
 		if err != nil {
 			return repaired, err
 		}
 		if err := a.repairOne(ctx, p); err != nil {
-			fmt.Fprintf(a.people(), "not repaired: %s: %v\n", p.OrderID, err)
+			fmt.Fprintf(a.People(), "not repaired: %s: %v\n", p.OrderID, err)
 			continue
 		}
 		repaired++
-		a.progress("%d of %d repaired", repaired, n)
+		a.Progress("%d of %d repaired", repaired, n)
 	}
-	a.progress("")
-	fmt.Fprintf(a.people(), "repaired %d of %d orders\n", repaired, n)
+	a.Progress("")
+	fmt.Fprintf(a.People(), "repaired %d of %d orders\n", repaired, n)
 	return repaired, nil
 }
 
@@ -242,7 +223,7 @@ const callsOfARepair = 4
 
 // printPlans prints what a repair does and returns to how many orders.
 func (a auditing) printPlans() (n int, err error) {
-	out := a.people()
+	out := a.People()
 	fmt.Fprintln(out, "\nplan:")
 	for p, err := range audit.Plans(a.folder.Findings()) {
 		if err != nil {

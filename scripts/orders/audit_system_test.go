@@ -50,10 +50,10 @@ func TestAnAuditOfTheLocalSystem(t *testing.T) {
 	end := time.Now().Add(time.Minute).Format(time.RFC3339) // Stripe's times have whole seconds
 	a := auditTable{From: "1h", To: end, StripeRate: 1e6, TableRate: 1e6, Yes: true}
 	sh := testShell(s.OperatorEnv(), "", new(strings.Builder))
-	sh.now = time.Now
+	sh.Now = time.Now
 	audits := func() (string, error) {
 		var out strings.Builder
-		sh.out = &out
+		sh.Out = &out
 		err := a.Run(t.Context(), sh)
 		return out.String(), err
 	}

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -182,7 +185,7 @@ func (w town) audit(a auditTable) (printed string, classes map[order.ID]string, 
 	a.CSV = filepath.Join(w.TempDir(), "audit.csv")
 	var out strings.Builder
 	sh := testShell(w.environ, "", &out)
-	sh.now = later
+	sh.Now = later
 	err = a.Run(w.Context(), sh)
 	file, openErr := os.Open(a.CSV)
 	must(w.T, openErr)
@@ -366,7 +369,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	if diff := cmp.Diff(want, classes); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !errors.Is(err, errDiffer) {
+	if _, ok := errors.AsType[shell.LeftError](err); !ok || !errors.Is(err, errDiffer) {
 		t.Errorf("got %v, want exit code 2", err)
 	}
 	for _, part := range []string{
@@ -420,7 +423,7 @@ func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 	a := auditTable{From: "1h", To: "0s", StripeRate: 100, TableRate: 100}
 	var out strings.Builder
 	sh := testShell(w.environ, "", &out)
-	sh.now = func() time.Time { return noon().Add(30 * time.Minute) }
+	sh.Now = func() time.Time { return noon().Add(30 * time.Minute) }
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := a.Run(canceled, sh)
@@ -438,7 +441,7 @@ func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 		t.Errorf("in another scope: got %v, want ErrOtherJob", err)
 	}
 	out.Reset()
-	sh.json = true
+	sh.JSON = true
 	if err := a.Run(t.Context(), sh); !errors.Is(err, errDiffer) {
 		t.Errorf("got %v, want that they differ", err)
 	}
@@ -460,16 +463,16 @@ func TestARepairAsksFirst(t *testing.T) {
 	a := auditTable{From: "49h", To: "47h", StripeRate: 1e6, TableRate: 1e6, Repair: true, HTML: filepath.Join(t.TempDir(), "a.html")}
 	var out strings.Builder
 	sh := testShell(w.environ, "no\n", &out)
-	sh.now = later
+	sh.Now = later
 	err := a.Run(t.Context(), sh)
-	if !errors.Is(err, errNotConfirmed) || !strings.Contains(out.String(), `Type "repair" to repair 1 orders. No money moves: `) {
+	if !errors.Is(err, shell.ErrNotConfirmed) || !strings.Contains(out.String(), `Type "repair" to repair 1 orders. No money moves: `) {
 		t.Errorf("not confirmed: got %v, printed\n%s", err, &out)
 	}
 	if _, err := w.store.Load(t.Context(), "ORD-1"); !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("not confirmed: got %v, want no row", err)
 	}
 	_, dir, _ := strings.Cut(fmt.Sprint(err), "orders audit --resume ")
-	sh.in, a.Resume = strings.NewReader("repair\n"), dir
+	sh.In, a.Resume = strings.NewReader("repair\n"), dir
 	if err := a.Run(t.Context(), sh); err != nil {
 		t.Errorf("repaired: got %v, want nil", err)
 	}
@@ -492,7 +495,7 @@ func TestARepairThatChangesNothingIsReported(t *testing.T) {
 	w := build(t)
 	w.at(noon(), "ORD-1", pays)
 	sh := testShell(w.environ, "", io.Discard)
-	env, cfg, err := connect[stripeConfig](t.Context(), sh)
+	env, cfg, err := cloud.Connect[cloud.StripeEnv](t.Context(), sh)
 	must(t, err)
 	a := auditTable{StripeRate: 1e6, TableRate: 1e6}.start(env, cfg, sh, nil)
 	plan := audit.Plan{OrderID: "ORD-1", Intent: "pi_000001", Findings: []audit.Finding{{Class: audit.RefundsDiffer}}}
@@ -527,11 +530,24 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 		a.From, a.To, a.StripeRate, a.TableRate = "2026-11-21", "2026-11-22", 1e6, 1e6
 		var out strings.Builder
 		sh := testShell(w.environ, "repair\n", &out)
-		sh.now = later
+		sh.Now = later
 		err := a.Run(t.Context(), sh)
 		printed := strings.ReplaceAll(out.String(), w.table.Table, "orderonce-dev-orders") + fmt.Sprintf("orders: error: %v\n", err)
 		if printed = strings.ReplaceAll(printed, "No money moves: ", "No money moves: repair\n"); !strings.Contains(string(guide), printed) {
 			t.Errorf("docs/guides/audit.md lacks\n%s", printed)
+		}
+	}
+}
+
+func TestAPeriodIsADateATimeOrHowLongAgo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"2026-11-01": "2026-11-01T00:00:00Z", "2026-11-01T08:00:00+01:00": "2026-11-01T07:00:00Z",
+		"25h": "2026-11-20T11:00:00Z", "0s": "2026-11-21T12:00:00Z", "-1h": "", "yesterday": "", "": "",
+	} {
+		got, err := moment(text, noon())
+		if err == nil != (want != "") || err == nil && got.Format(time.RFC3339) != want {
+			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
 		}
 	}
 }

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
@@ -28,41 +32,33 @@ Exit code 1: the order was not canceled, for example because it is paid.
 Example: orders cancel ORD-1001`
 }
 
-var errNotConfirmed = errors.New("nothing was changed: the word was not typed")
-
-// notCanceledError reports an order that cannot be canceled.
-type notCanceledError struct{ status order.Status }
-
-// Error names the status.
-func (e notCanceledError) Error() string { return "not canceled: the order is " + string(e.status) }
-
 // Run cancels one order.
-func (c cancel) Run(ctx context.Context, sh shell) error {
-	env, cfg, err := connect[stripeConfig](ctx, sh)
+func (c cancel) Run(ctx context.Context, sh shell.Shell) error {
+	env, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
 	if err := c.cancel(ctx, sh, env, cfg); err != nil {
-		return fmt.Errorf("cancel order %q: %w", c.ID, env.Orders.explain(cfg, err))
+		return fmt.Errorf("cancel order %q: %w", c.ID, env.Orders.Explain(cfg, err))
 	}
 	return nil
 }
 
-func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.Config) error {
-	store, payments, id := env.Orders.store(cfg), env.payments(), order.ID(c.ID)
+func (c cancel) cancel(ctx context.Context, sh shell.Shell, env cloud.StripeEnv, cfg aws.Config) error {
+	store, payments, id := env.Orders.Store(cfg), env.Payments(), order.ID(c.ID)
 	before, err := store.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	sh.where(env, cfg)
-	fmt.Fprintln(sh.people(), describe(before))
-	if !c.Yes && !sh.confirms("Type the order id to cancel it for ever: ", c.ID) {
-		return errNotConfirmed
+	env.Where(sh, cfg)
+	fmt.Fprintln(sh.People(), view.Order(before))
+	if !c.Yes && !sh.Confirms("Type the order id to cancel it for ever: ", c.ID) {
+		return shell.ErrNotConfirmed
 	}
 	canceling := order.Cancellation{
 		Records: store, Payments: payments, Canceler: payments, Scope: order.Scope(env.Scope),
 	}
-	after, err := canceling.Cancel(ctx, id, sh.now())
+	after, err := canceling.Cancel(ctx, id, sh.Now())
 	if lost, ok := errors.AsType[*order.RecordLostError](err); ok {
 		return fmt.Errorf("%w: first orders restore %s %s", err, id, lost.Intent)
 	}
@@ -70,8 +66,8 @@ func (c cancel) cancel(ctx context.Context, sh shell, env stripeConfig, cfg aws.
 		return err
 	}
 	if after.Status != order.Canceled {
-		return notCanceledError{after.Status}
+		return cloud.NotCanceledError{Status: after.Status}
 	}
-	fmt.Fprintf(sh.people(), "canceled: it was %s\n", before.Status)
-	return sh.record(recordJSON(after))
+	fmt.Fprintf(sh.People(), "canceled: it was %s\n", before.Status)
+	return sh.Record(view.NewOrderJSON(after))
 }

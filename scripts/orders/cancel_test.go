@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"orderonce/domain/order"
 )
 
@@ -21,11 +24,11 @@ func TestCancel(t *testing.T) {
 		err     error
 		status  order.Status
 	}{
-		{"a word that is not the order id", cancel{ID: "DECLINED"}, "yes\n", "table ", errNotConfirmed, order.Declined},
-		{"the end of the input", cancel{ID: "DECLINED"}, "", "scope test", errNotConfirmed, order.Declined},
+		{"a word that is not the order id", cancel{ID: "DECLINED"}, "yes\n", "table ", shell.ErrNotConfirmed, order.Declined},
+		{"the end of the input", cancel{ID: "DECLINED"}, "", "scope test", shell.ErrNotConfirmed, order.Declined},
 		{"the order id", cancel{ID: "DECLINED"}, "DECLINED\n", "canceled: it was declined", nil, order.Canceled},
 		{"a canceled order", cancel{ID: "DECLINED", Yes: true}, "", "canceled: it was canceled", nil, order.Canceled},
-		{"a paid order", cancel{ID: "PAID", Yes: true}, "", "status     paid", notCanceledError{order.Paid}, order.Paid},
+		{"a paid order", cancel{ID: "PAID", Yes: true}, "", "status     paid", cloud.NotCanceledError{Status: order.Paid}, order.Paid},
 	} {
 		var out strings.Builder
 		err := step.command.Run(t.Context(), testShell(d.environ, step.typed, &out))
@@ -39,7 +42,7 @@ func TestCancel(t *testing.T) {
 	process(t, d.store, d.payments, "LATER", "pm_card_chargeDeclined")
 	var out strings.Builder
 	sh := testShell(d.environ, "", &out)
-	sh.json = true
+	sh.JSON = true
 	must(t, cancel{ID: "LATER", Yes: true}.Run(t.Context(), sh))
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `{"orderId":"LATER","status":"canceled",`) {
 		t.Errorf("printed %q as JSON, want the order as it is afterwards", got)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"orderonce/scripts/orders/shell"
+
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/stripe"
@@ -28,12 +30,12 @@ Example: orders check && make deploy`
 
 // Run prints everything that a deployment needs, so that Terraform does not stop at the
 // first thing that is missing.
-func (check) Run(sh shell) error {
-	m := machine{env: env.ToMap(sh.environ), lookPath: exec.LookPath, read: func(path string) string {
+func (check) Run(sh shell.Shell) error {
+	m := machine{env: env.ToMap(sh.Environ), lookPath: exec.LookPath, read: func(path string) string {
 		text, _ := os.ReadFile(filepath.Clean(path)) // an unreadable file counts as missing
 		return string(text)
 	}}
-	return printNeeds(sh.out, m.needs())
+	return printNeeds(sh.Out, m.needs())
 }
 
 // machine is the computer that make deploy runs on.

@@ -4,135 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
-	"strings"
-	"syscall"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"orderonce/scripts/orders/shell"
 
-	"orderonce/domain/order"
 	"orderonce/scripts/orders/deadletters"
 )
-
-// dead is `orders dead-letters`.
-type dead struct {
-	List    listDead    `cmd:"" help:"List dead letters: what happened to the money, and what to do."`
-	Show    showDead    `cmd:"" help:"Show dead letters whole, with their rows."`
-	Redrive redriveDead `cmd:"" help:"Send dead letters back to the order queue, if that is safe."`
-	Discard discardDead `cmd:"" help:"Delete dead letters, if there is nothing left to do."`
-}
-
-// selection are the flags that select messages.
-type selection struct {
-	Reason    []string            `placeholder:"REASON" help:"Only messages with these reasons; none: those that SQS moved itself."`
-	Order     string              `placeholder:"ID" help:"Only the messages of this order."`
-	OlderThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent longer ago, such as 48h."`
-	NewerThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent less long ago."`
-	Field     []deadletters.Field `sep:"none" placeholder:"NAME=VALUE" help:"Only bodies with this value, such as lines.unitAmount=1999. Repeatable: all."`
-	Limit     int                 `default:"10000" help:"Look at no more messages than this. The tool keeps 1 KiB of memory for each."`
-}
-
-func (s selection) filter(now time.Time) deadletters.Filter {
-	f := deadletters.Filter{Reasons: s.Reason, Query: s.Order, Fields: s.Field}
-	if s.OlderThan > 0 {
-		f.Before = now.Add(-s.OlderThan)
-	}
-	if s.NewerThan > 0 {
-		f.After = now.Add(-s.NewerThan)
-	}
-	return f
-}
-
-// desk is where a person works through the dead letters.
-type desk struct {
-	shell
-
-	sources deadletters.Sources
-	queue   *deadletters.Queue
-	env     deadLettersConfig
-	cfg     aws.Config
-}
-
-// emptyWait is how long one receive waits for messages at the end of the queue.
-const emptyWait = time.Second
-
-func openDesk(ctx context.Context, sh shell) (desk, error) {
-	// With `| head`, a write fails instead of killing the process, which holds messages.
-	signal.Ignore(syscall.SIGPIPE)
-	env, cfg, err := connect[deadLettersConfig](ctx, sh)
-	if err != nil {
-		return desk{}, err
-	}
-	return desk{
-		shell: sh, env: env, cfg: cfg,
-		queue: deadletters.NewQueue(cfg, string(env.DeadLetters), string(env.Queue), sh.now, emptyWait),
-		sources: deadletters.Sources{
-			Orders: env.Stripe.Orders.store(cfg), Accounts: env.Stripe.Orders.refunds(cfg),
-			Payments: env.Stripe.payments(), Refunds: env.Stripe.refunds(), Scope: order.Scope(env.Stripe.Scope),
-		},
-	}, nil
-}
-
-// each calls visit with every message that f selects, and counts the verdicts.
-func (d desk) each(
-	ctx context.Context, f deadletters.Filter, limit int, visit deadletters.Visit[deadletters.Letter],
-) (t tally, err error) {
-	looked := 0
-	wanted := func(m deadletters.Message) bool {
-		looked++
-		d.progress("%s looked at", messages(looked))
-		return f.Matches(m)
-	}
-	t.actions = map[deadletters.Action]int{}
-	t.pages, err = d.sources.Judge(ctx, d.queue, limit, wanted,
-		func(ctx context.Context, l deadletters.Letter) (bool, error) {
-			t.actions[l.Action]++
-			t.matched++
-			return visit(ctx, l)
-		})
-	d.progress("")
-	if errors.Is(err, context.Canceled) || errors.Is(err, syscall.EPIPE) {
-		err = fmt.Errorf("stopped after %s, which are visible in the queue again: %w", messages(looked), err)
-	}
-	return t, err
-}
-
-// tally counts the verdicts on the messages that were selected.
-type tally struct {
-	pages   deadletters.Pages
-	matched int
-	actions map[deadletters.Action]int
-}
-
-// String returns the counts as a line for people, and below it what was not seen.
-func (t tally) String() string {
-	var parts []string
-	for _, a := range deadletters.Actions() {
-		if n := t.actions[a]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, a))
-		}
-	}
-	line := strings.TrimSuffix(messages(t.matched)+": "+strings.Join(parts, ", "), ": ")
-	if other := t.pages.Seen - t.matched; other > 0 {
-		line += fmt.Sprintf("; not selected: %d", other)
-	}
-	if !t.pages.Ended {
-		line += "\nthe limit was reached before the end of the queue: see --limit"
-	} else if t.pages.Unseen > 0 {
-		line += fmt.Sprintf("\nSQS counts about %d more: hidden by another reader or by a response that was lost, "+
-			"behind others of their FIFO group, or gone a moment ago; list again in %s",
-			t.pages.Unseen, deadletters.HiddenFor)
-	}
-	return line + "\n"
-}
-
-func messages(n int) string {
-	if n == 1 {
-		return "1 message"
-	}
-	return fmt.Sprintf("%d messages", n)
-}
 
 type listDead struct {
 	Select  selection `embed:""`
@@ -161,7 +37,7 @@ Examples:
 }
 
 // Run lists messages.
-func (l listDead) Run(ctx context.Context, sh shell) error {
+func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := openDesk(ctx, sh)
 	if err != nil {
 		return err
@@ -176,9 +52,9 @@ func (l listDead) list(ctx context.Context, d desk) error {
 		}
 		return false, d.print(letter)
 	}
-	counts, err := d.each(ctx, l.Select.filter(d.now()), l.Select.Limit, visit)
+	counts, err := d.each(ctx, l.Select.filter(d.Now()), l.Select.Limit, visit)
 	if err == nil {
-		fmt.Fprintf(d.people(), "\n%s", counts)
+		fmt.Fprintf(d.People(), "\n%s", counts)
 	}
 	return err
 }
@@ -202,7 +78,7 @@ var errNoDeadLetter = errors.New("the dead-letter queue has no such message: " +
 	"it may be in the order queue again, or hidden by another reader for some minutes")
 
 // Run shows the messages of one order.
-func (s showDead) Run(ctx context.Context, sh shell) error {
+func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := openDesk(ctx, sh)
 	if err != nil {
 		return err

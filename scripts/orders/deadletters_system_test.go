@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs/sqstest"
@@ -71,9 +74,9 @@ func TestDeadLettersOfTheLocalSystem(t *testing.T) {
 }
 
 // operatorOf returns the shell of an operator of the system, at a terminal.
-func operatorOf(s *system.System, typed string, out io.Writer) shell {
+func operatorOf(s *system.System, typed string, out io.Writer) shell.Shell {
 	sh := testShell(s.OperatorEnv(), typed, out)
-	sh.now, sh.terminal = time.Now, true
+	sh.Now, sh.Terminal = time.Now, true
 	return sh
 }
 
@@ -83,10 +86,10 @@ func parkedNow(t *testing.T, s *system.System) (all []string) {
 	t.Helper()
 	var out strings.Builder
 	sh := operatorOf(s, "", &out)
-	sh.json = true
+	sh.JSON = true
 	must(t, listDead{Select: selection{Limit: 100}, Verdict: "any"}.Run(t.Context(), sh))
 	for lines := json.NewDecoder(strings.NewReader(out.String())); lines.More(); {
-		var l letterLine
+		var l view.LetterJSON
 		must(t, lines.Decode(&l))
 		text := fmt.Sprintf("%s %s %s %s %d", l.OrderID, l.Reason, l.Verdict, l.Money, l.TimesParked)
 		all = append(all, strings.TrimSpace(text))

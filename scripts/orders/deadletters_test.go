@@ -12,6 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -57,15 +62,15 @@ func newPile(t *testing.T, typed string) *pile {
 	p.park(t, order.ReasonInvalid, `{"orderId":"secret`)
 
 	p.desk = desk{
-		shell: testShell(nil, typed, p.out),
-		env:   deadLettersConfig{Stripe: stripeConfig{Key: config.NewSecret(pretendKey)}},
+		Shell: testShell(nil, typed, p.out),
+		env:   cloud.DeadLettersEnv{Stripe: cloud.StripeEnv{Key: config.NewSecret(pretendKey)}},
 		queue: deadletters.NewQueue(awsOf(t, s.URL), s.QueueURL("dead"), s.QueueURL("orders"), noon, 0),
 		sources: deadletters.Sources{
 			Orders: p.store, Accounts: refundtest.NewMemory(p.store), Payments: bank,
 			Refunds: &refundtest.Bank{Intents: bank, Now: noon}, Scope: scope,
 		},
 	}
-	p.terminal = true
+	p.Terminal = true
 	return p
 }
 
@@ -179,14 +184,14 @@ func TestListSelects(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			p := newPile(t, "")
-			p.json = true
+			p.JSON = true
 			if tt.list.Select.Limit == 0 {
 				tt.list.Select.Limit = 100
 			}
 			must(t, tt.list.list(t.Context(), p.desk))
 			var got []string
 			for lines := json.NewDecoder(strings.NewReader(p.out.String())); lines.More(); {
-				var line letterLine
+				var line view.LetterJSON
 				must(t, lines.Decode(&line))
 				got = append(got, string(line.OrderID))
 			}
@@ -301,7 +306,7 @@ func TestShowPrintsWhatStripeHas(t *testing.T) {
 	}}
 	want := "row        " + order.ErrNotFound.Error() + "\nat Stripe  pi_1 processing, 10.00 USD\n" +
 		"at Stripe  re_1 pending, 10.00 USD\nat Stripe  status 500"
-	if diff := cmp.Diff(describeFacts(l), want); diff != "" {
+	if diff := cmp.Diff(view.DescribeFacts(l), want); diff != "" {
 		t.Errorf("facts (-got +want):\n%s", diff)
 	}
 }
@@ -358,13 +363,13 @@ func TestRedriveAndDiscard(t *testing.T) {
 			printed: "Type redrive to send 1 message to the order queue: ",
 		},
 		"redrive after another word": {
-			run: redrive(emptying{}, "redrive"), typed: "yes\n", dead: whole, err: errNotConfirmed, code: 1,
+			run: redrive(emptying{}, "redrive"), typed: "yes\n", dead: whole, err: shell.ErrNotConfirmed, code: 1,
 		},
 		"redrive of a fixed cause": {
 			run: redrive(emptying{}, "fix"), typed: "redrive\n", dead: []string{"WAITS", "PAID", "LOST"}, redriven: []string{"REFUSED", "?"},
 			err: errLeft, code: 2,
 		},
-		"redrive of all asks scripts too": {run: redrive(yes, "any"), dead: whole, err: errNotConfirmed, code: 1},
+		"redrive of all asks scripts too": {run: redrive(yes, "any"), dead: whole, err: shell.ErrNotConfirmed, code: 1},
 		"redrive of all": {
 			run: redrive(yes, "any"), typed: "redrive\n", redriven: whole, printed: "redriven: 5 messages, left: 0\n",
 		},
@@ -383,14 +388,14 @@ func TestRedriveAndDiscard(t *testing.T) {
 			run: discard(yes, false), dead: []string{"WAITS", "REFUSED", "LOST", "?"}, err: errLeft, code: 2,
 			printed: "discarded: 1 message, left: 4\n",
 		},
-		"discard of all asks scripts too": {run: discard(yes, true), dead: whole, err: errNotConfirmed, code: 1},
+		"discard of all asks scripts too": {run: discard(yes, true), dead: whole, err: shell.ErrNotConfirmed, code: 1},
 		"discard of all":                  {run: discard(yes, true), typed: "discard\n", printed: "discarded: 5 messages, left: 0\n"},
 		"discard on a pipe":               {run: discard(emptying{}, true), typed: "discard\n", pipe: true, dead: whole, err: errLeft, code: 2},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			p := newPile(t, tt.typed)
-			p.terminal = !tt.pipe
+			p.Terminal = !tt.pipe
 			err := tt.run(t, p.desk)
 			if !errors.Is(err, tt.err) || exitCode(err) != tt.code {
 				t.Errorf("got error %v, exit code %d, want %v, %d", err, exitCode(err), tt.err, tt.code)
@@ -420,8 +425,8 @@ func TestRedriveKeepsToItsRate(t *testing.T) {
 
 // exitCode returns the exit code of the program after an error.
 func exitCode(err error) int {
-	if coded, ok := errors.AsType[exit](err); ok {
-		return coded.code
+	if coded, ok := errors.AsType[shell.LeftError](err); ok {
+		return coded.ExitCode()
 	}
 	return map[bool]int{true: 0, false: 1}[err == nil]
 }
@@ -487,7 +492,7 @@ func TestDiscardSavesAMessageBeforeItDeletesIt(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	must(t, err)
-	var got saved
+	var got batch.Saved
 	must(t, json.Unmarshal(text, &got))
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got the mode %v, %v, want a file that nobody else reads", info.Mode(), err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/shell"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
@@ -36,8 +38,8 @@ func TestRefreshAllDue(t *testing.T) {
 	run := func(change string, later time.Duration) (string, error) {
 		var out strings.Builder
 		sh := testShell(append(d.environ, change), "", &out)
-		sh.json = true
-		sh.now = func() time.Time { return noon().Add(later) }
+		sh.JSON = true
+		sh.Now = func() time.Time { return noon().Add(later) }
 		err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
 		return strings.TrimSpace(out.String()), err
 	}
@@ -73,9 +75,9 @@ func TestRefreshAllDueGoesOnPastOrdersThatFail(t *testing.T) {
 	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.Read, Times: bad})
 	var out strings.Builder
 	sh := testShell(d.environ, "", &out)
-	sh.now = func() time.Time { return noon().Add(2 * time.Hour) }
+	sh.Now = func() time.Time { return noon().Add(2 * time.Hour) }
 	err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
-	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.HasPrefix(err.Error(), "12 orders could not be looked at") {
+	if _, ok := errors.AsType[shell.LeftError](err); !ok || !strings.HasPrefix(err.Error(), "12 orders could not be looked at") {
 		t.Errorf("got %v, want exit code 2", err)
 	}
 	if got := strings.Count(out.String(), "FAILED       BAD-"); got != bad || !strings.Contains(out.String(), ": misconfigured: ") {
@@ -84,7 +86,7 @@ func TestRefreshAllDueGoesOnPastOrdersThatFail(t *testing.T) {
 	process(t, d.store, d.payments, "GOOD", "pm_usBankAccount_processing")
 	d.stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(d.stripe.Now(), "pi_000013", true)) })
 	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.Read, Times: bad})
-	sh.now, sh.json = func() time.Time { return noon().Add(3 * time.Hour) }, true
+	sh.Now, sh.JSON = func() time.Time { return noon().Add(3 * time.Hour) }, true
 	out.Reset()
 	err = refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
 	var got dueOutcome
@@ -101,9 +103,9 @@ func TestRefreshAllDueStopsWhileStripeIsDown(t *testing.T) {
 	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
 	var out strings.Builder
 	sh := testShell(d.environ, "", &out)
-	sh.now = func() time.Time { return noon().Add(2 * time.Hour) }
+	sh.Now = func() time.Time { return noon().Add(2 * time.Hour) }
 	err := refresh{AllDue: true, Rate: 1000}.Run(t.Context(), sh)
-	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.Contains(err.Error(), "does not answer") {
+	if _, ok := errors.AsType[shell.LeftError](err); !ok || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v, want exit code 2 and that Stripe does not answer", err)
 	}
 	if !strings.HasPrefix(strings.SplitAfter(out.String(), "\n\n")[1], "FAILED       ORD-1: ") {
@@ -139,11 +141,11 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	d.stripe.Machine(func(m *stripetest.Machine) {
 		must(t, m.ChangeRefund(m.Refunds()[0].ID, stripetest.RefundSucceeded))
 	})
-	sh.now, sh.json = func() time.Time { return time.Now().Add(25 * time.Hour) }, true
+	sh.Now, sh.JSON = func() time.Time { return time.Now().Add(25 * time.Hour) }, true
 	interrupted, interrupt := context.WithCancel(t.Context())
 	d.table.Proxy.Before(func(dynamodbtest.Call) { interrupt() })
 	err = refresh{AllDue: true, Rate: 1000}.Run(interrupted, sh)
-	if e, ok := errors.AsType[exit](err); !ok || e.code != 2 || !strings.Contains(err.Error(), "interrupted: orders that") {
+	if _, ok := errors.AsType[shell.LeftError](err); !ok || !strings.Contains(err.Error(), "interrupted: orders that") {
 		t.Errorf("interrupted: got %v, want exit code 2 and that orders are left", err)
 	}
 	out.Reset()
@@ -166,8 +168,8 @@ func TestRefreshRefusesWhatItCannotDo(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := (refresh{AllDue: true}).Run(t.Context(), testShell(nil, "", &out)); !errors.Is(err, errRate) {
-		t.Errorf("got %v, want %v", err, errRate)
+	if err := (refresh{AllDue: true}).Run(t.Context(), testShell(nil, "", &out)); !errors.Is(err, shell.ErrRate) {
+		t.Errorf("got %v, want %v", err, shell.ErrRate)
 	}
 }
 
@@ -238,7 +240,7 @@ func TestRepublishSinceATime(t *testing.T) {
 	environ := append(d.environ, "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
 	var out strings.Builder
 	sh := testShell(environ, "", &out)
-	sh.now = func() time.Time { return noon().Add(time.Hour) }
+	sh.Now = func() time.Time { return noon().Add(time.Hour) }
 	d.stripe.Machine(func(m *stripetest.Machine) { must(t, m.Settle(d.stripe.Now(), "pi_000002", true)) })
 	must(t, refresh{ID: "ORD-2"}.Run(t.Context(), sh))
 	for since, want := range map[time.Duration]int{0: 4, time.Hour: 1, 2 * time.Hour: 0} {

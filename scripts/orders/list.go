@@ -10,6 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -55,13 +59,13 @@ func (l list) waitsOnly() bool {
 }
 
 // Run prints the orders.
-func (l list) Run(ctx context.Context, sh shell) error {
+func (l list) Run(ctx context.Context, sh shell.Shell) error {
 	for _, s := range l.Status {
 		if s != intake.NotSent && !slices.Contains(order.Statuses(), s) {
 			return fmt.Errorf("--status %q: want one of %s", s, statusNames())
 		}
 	}
-	c, cfg, err := connect[tableConfig](ctx, sh)
+	c, cfg, err := cloud.Connect[cloud.TableEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
@@ -74,17 +78,13 @@ func (l list) Run(ctx context.Context, sh shell) error {
 	return l.print(sh, found)
 }
 
-// lastDue returns a time after every recheck. It is a fixed one, because the shard of the
-// index that comes first depends on it: two lists have the same order.
-func lastDue() time.Time { return time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC) }
-
 // waiting reads the orders of the index, one by one.
 func (l list) waiting(
-	ctx context.Context, sh shell, c tableConfig, cfg aws.Config,
+	ctx context.Context, sh shell.Shell, c cloud.TableEnv, cfg aws.Config,
 ) iter.Seq2[order.Record, error] {
-	store, until := c.store(cfg), lastDue()
+	store, until := c.Store(cfg), cloud.LastDue()
 	if l.Due {
-		until = sh.now()
+		until = sh.Now()
 	}
 	return func(yield func(order.Record, error) bool) {
 		for id, err := range store.Due(ctx, until) {
@@ -118,7 +118,7 @@ func unsent(r intake.Registration) order.Record {
 
 // scan reads the whole table, if the person allows it.
 func (l list) scan(
-	ctx context.Context, sh shell, c tableConfig, cfg aws.Config,
+	ctx context.Context, sh shell.Shell, c cloud.TableEnv, cfg aws.Config,
 ) (iter.Seq2[order.Record, error], error) {
 	out, err := sdk.NewFromConfig(cfg).DescribeTable(ctx, &sdk.DescribeTableInput{TableName: &c.Table})
 	if err != nil {
@@ -131,11 +131,11 @@ func (l list) scan(
 	if !l.Scan {
 		return nil, fmt.Errorf("this needs %s: add --scan, or list what waits with --due", cost)
 	}
-	fmt.Fprintln(sh.errOut, cost)
+	fmt.Fprintln(sh.ErrOut, cost)
 	return func(yield func(order.Record, error) bool) {
 		read := 0
-		for page, err := range c.refunds(cfg).Scan(ctx, "") {
-			sh.progress("%d orders read", read)
+		for page, err := range c.Refunds(cfg).Scan(ctx, "") {
+			sh.Progress("%d orders read", read)
 			read += len(page.Rows)
 			if err != nil {
 				yield(order.Record{}, err)
@@ -152,11 +152,11 @@ func (l list) scan(
 
 // print prints the orders that match, as they are found. An order that cannot be decoded
 // is named, and the others follow.
-func (l list) print(sh shell, found iter.Seq2[order.Record, error]) error {
+func (l list) print(sh shell.Shell, found iter.Seq2[order.Record, error]) error {
 	var corrupt []error
 	n := 0
 	for r, err := range found {
-		sh.progress("")
+		sh.Progress("")
 		switch {
 		case err != nil && r.OrderID == "":
 			return err
@@ -167,25 +167,25 @@ func (l list) print(sh shell, found iter.Seq2[order.Record, error]) error {
 			l.Holding && len(r.Stock) == 0:
 			continue
 		case l.Limit > 0 && n == l.Limit:
-			fmt.Fprintf(sh.errOut, "the first %d orders: --limit 0 prints all\n", n)
+			fmt.Fprintf(sh.ErrOut, "the first %d orders: --limit 0 prints all\n", n)
 			return errors.Join(corrupt...)
 		}
 		n++
-		if err := sh.result(listed(r), recordJSON(r)); err != nil {
+		if err := sh.Result(listed(r), view.NewOrderJSON(r)); err != nil {
 			return err
 		}
 	}
-	sh.progress("")
+	sh.Progress("")
 	if n == 0 {
-		fmt.Fprintln(sh.errOut, "no such order")
+		fmt.Fprintln(sh.ErrOut, "no such order")
 	}
 	return errors.Join(corrupt...)
 }
 
 // listed formats an order as one line.
 func listed(r order.Record) string {
-	return fmt.Sprintf("%-24s %-18s %14s  updated %s  %s\n", r.OrderID, r.Status, r.Total, stamp(r.UpdatedAt),
-		cmp.Or(r.Failure, r.LastError, string(r.Intent)))
+	return fmt.Sprintf("%-24s %-18s %14s  updated %s  %s\n", r.OrderID, r.Status, r.Total,
+		view.Stamp(r.UpdatedAt), cmp.Or(r.Failure, r.LastError, string(r.Intent)))
 }
 
 func statusNames() string {

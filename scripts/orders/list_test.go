@@ -59,7 +59,7 @@ func TestList(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
 			sh := testShell(d.environ, "", &out)
-			sh.now = func() time.Time { return noon().Add(tt.later) }
+			sh.Now = func() time.Time { return noon().Add(tt.later) }
 			err := tt.command.Run(t.Context(), sh)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("got error %v, want %q", err, tt.err)
@@ -86,7 +86,7 @@ func TestTwoListsHaveTheSameOrder(t *testing.T) {
 	for minute := range 16 {
 		var out strings.Builder
 		sh := testShell(d.environ, "", &out)
-		sh.now = func() time.Time { return noon().Add(time.Duration(minute) * time.Minute) }
+		sh.Now = func() time.Time { return noon().Add(time.Duration(minute) * time.Minute) }
 		must(t, list{Status: []order.Status{order.Pending}}.Run(t.Context(), sh))
 		if first == "" {
 			first = out.String()
@@ -106,7 +106,7 @@ func TestListStopsAtItsLimit(t *testing.T) {
 	for limit, want := range map[int]int{0: 3, 2: 2, 3: 3} {
 		var out, errOut strings.Builder
 		sh := testShell(d.environ, "", &out)
-		sh.errOut = &errOut
+		sh.ErrOut = &errOut
 		must(t, list{Status: []order.Status{order.Pending}, Limit: limit}.Run(t.Context(), sh))
 		if got := strings.Count(out.String(), "\n"); got != want || (errOut.Len() > 0) != (want < 3) {
 			t.Errorf("--limit %d: got %d orders and %q, want %d", limit, got, &errOut, want)

@@ -6,23 +6,23 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"reflect"
 	"syscall"
 	"time"
 
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
-
-	"orderonce/adapters/config"
 )
 
 type commands struct {
-	JSON    bool    `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
-	Account account `embed:"" group:"AWS"`
+	JSON    bool          `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
+	Account cloud.Account `embed:"" group:"AWS"`
 
 	Post      post         `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
 	Show      show         `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
@@ -43,17 +43,18 @@ type commands struct {
 
 func main() {
 	var c commands
-	parser, err := newParser(&c, kong.Writers(os.Stdout, visible{os.Stderr}))
+	parser, err := newParser(&c, kong.Writers(os.Stdout, shell.Visible(os.Stderr)))
 	parser.FatalIfErrorf(err)
 	k, err := parser.Parse(os.Args[1:])
 	parser.FatalIfErrorf(err)
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	err = c.run(ctx, k, shell{
-		environ: os.Environ(), in: interruptible{ctx, os.Stdin}, out: os.Stdout, errOut: os.Stderr, now: time.Now,
-		aws: c.Account.load, terminal: term.IsTerminal(int(os.Stdout.Fd())),
+	err = c.run(ctx, k, shell.Shell{
+		Environ: os.Environ(), In: shell.Interruptible(ctx, os.Stdin), Out: os.Stdout,
+		ErrOut: os.Stderr, Now: time.Now,
+		AWS: c.Account.Load, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
 	stop()
-	k.FatalIfErrorf(hint(err))
+	k.FatalIfErrorf(cloud.Hint(err))
 }
 
 // endings are the signals that end a command. Each ends its context instead of the
@@ -79,30 +80,41 @@ func parseAmount(c *kong.DecodeContext, target reflect.Value) error {
 	if err := c.Scan.PopValueInto("N", &text); err != nil {
 		return err
 	}
-	n, err := integer("amount", text)
+	n, err := batch.Integer("amount", text)
 	target.SetInt(n)
 	return err
 }
 
 // run runs the command that k has parsed.
-func (c *commands) run(ctx context.Context, k *kong.Context, sh shell) error {
-	sh.json = c.JSON
+func (c *commands) run(ctx context.Context, k *kong.Context, sh shell.Shell) error {
+	sh.JSON = c.JSON
 	k.BindTo(ctx, (*context.Context)(nil))
 	return k.Run(sh)
 }
 
-// hint adds to an error what to check first: where the environment comes from, or whether
-// the local system runs.
-func hint(err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
-	}
-	if _, ok := errors.AsType[*config.Error](err); ok {
-		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
-			"\nthe system that `make up` runs: . ./build/up/env", err)
-	}
-	if also := remedy(err); also != "" {
-		return fmt.Errorf("%w\n%s", err, also)
-	}
-	return err
+// dead is `orders dead-letters`.
+type dead struct {
+	List    listDead    `cmd:"" help:"List dead letters: what happened to the money, and what to do."`
+	Show    showDead    `cmd:"" help:"Show dead letters whole, with their rows."`
+	Redrive redriveDead `cmd:"" help:"Send dead letters back to the order queue, if that is safe."`
+	Discard discardDead `cmd:"" help:"Delete dead letters, if there is nothing left to do."`
+}
+
+// refunds are the commands of `orders refund`.
+type refunds struct {
+	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and QUEUE_URL."`
+	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
+}
+
+// Help explains the command beyond its one line.
+func (refunds) Help() string {
+	return `Without a subcommand it makes a refund, and "orders refund make --help" lists the flags:
+
+  orders refund ORD-1001 --amount 1999 --reason requested_by_customer`
+}
+
+// receipts are the commands of `orders receipts`.
+type receipts struct {
+	List    listReceipts   `cmd:"" default:"withargs" help:"List the doubtful receipts, or those of an order. Needs RECEIPTS_TABLE."`
+	Resolve resolveReceipt `cmd:"" help:"Decide whether a doubtful receipt was sent. Needs RECEIPTS_TABLE."`
 }

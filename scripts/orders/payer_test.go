@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
+	"orderonce/scripts/orders/cloud"
 )
 
 // serveStripe serves one response for each path, and records the requests.
-func serveStripe(t *testing.T, status int, responses map[string]string) (c stripeConfig, requests *[]string) {
+func serveStripe(t *testing.T, status int, responses map[string]string) (c cloud.StripeEnv, requests *[]string) {
 	t.Helper()
 	requests = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +26,7 @@ func serveStripe(t *testing.T, status int, responses map[string]string) (c strip
 		_, _ = io.WriteString(w, responses[r.URL.Path])
 	}))
 	t.Cleanup(server.Close)
-	return stripeConfig{Key: config.NewSecret("sk_test_pretend"), Address: config.URL(server.URL)}, requests
+	return cloud.StripeEnv{Key: config.NewSecret("sk_test_pretend"), Address: config.URL(server.URL)}, requests
 }
 
 func TestCreatePayer(t *testing.T) {
@@ -35,8 +36,8 @@ func TestCreatePayer(t *testing.T) {
 		c, requests := serveStripe(t, http.StatusOK, map[string]string{
 			"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
 		})
-		got, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
-		if want := (payer{"cus_New", "pm_New"}); err != nil || got != want {
+		got, err := cloud.NewPayers(c).Create(t.Context(), "dev/smoke/SMOKE-1")
+		if want := (cloud.Payer{Customer: "cus_New", Method: "pm_New"}); err != nil || got != want {
 			t.Errorf("payer %v, %v, want %v", got, err, want)
 		}
 		want := []string{
@@ -63,7 +64,7 @@ func TestCreatePayer(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			c, requests := serveStripe(t, tt.status, map[string]string{"/v1/customers": tt.response})
-			_, err := newPayers(c).create(t.Context(), "dev/smoke/SMOKE-1")
+			_, err := cloud.NewPayers(c).Create(t.Context(), "dev/smoke/SMOKE-1")
 			if err == nil || err.Error() != tt.want || len(*requests) != 1 ||
 				strings.Contains(err.Error(), "sk_test_") {
 				t.Errorf("error = %v after %q, want %q", err, *requests, tt.want)

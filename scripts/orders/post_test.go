@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -138,7 +142,7 @@ func TestPost(t *testing.T) {
 			command := post{File: "-", AllowInvalid: tt.allowInvalid}
 			sh := testShell(q.environ(), strings.Join(tt.in, "\n"), &out)
 			if tt.file {
-				command.File, sh.in = ordersFile(t, strings.Join(tt.in, "\n")), strings.NewReader("not this")
+				command.File, sh.In = ordersFile(t, strings.Join(tt.in, "\n")), strings.NewReader("not this")
 			}
 			err := command.Run(t.Context(), sh)
 			if (err == nil) != (tt.err == nil) || out.String() != tt.printed {
@@ -246,8 +250,8 @@ func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	lambdatest.FullOnly(t) // the SDK tries three times
 	const closed = "http://127.0.0.1:1"
 	environ := environment("AWS_ENDPOINT_URL="+closed, "QUEUE_URL="+closed+"/orders", "STRIPE_API_BASE="+closed)
-	payments := stripeConfig{Scope: "test", Key: config.NewSecret(pretendKey), Address: closed}.payments()
-	sh := func() shell { return testShell(environ, line("ORD-1"), new(strings.Builder)) }
+	payments := cloud.StripeEnv{Scope: "test", Key: config.NewSecret(pretendKey), Address: closed}.Payments()
+	sh := func() shell.Shell { return testShell(environ, line("ORD-1"), new(strings.Builder)) }
 	for name, run := range map[string]func(context.Context) error{
 		"post": func(ctx context.Context) error { return post{File: "-"}.Run(ctx, sh()) },
 		"show": func(ctx context.Context) error { return show{"ORD-1"}.Run(ctx, sh()) },
@@ -258,7 +262,7 @@ func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := hint(run(t.Context())); got == nil || !strings.Contains(got.Error(), "is `make up` running?") {
+			if got := cloud.Hint(run(t.Context())); got == nil || !strings.Contains(got.Error(), "is `make up` running?") {
 				t.Errorf("got error %v, want the question whether make up is running", got)
 			}
 		})
@@ -311,21 +315,13 @@ func parse(t *testing.T, args string) (c commands) {
 	return c
 }
 
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // A message that was posted again without its age would look younger than a row that
 // replaced a lost one.
 func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "discarded.jsonl")
 	first := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	must(t, save(file, deadletters.Message{
+	must(t, batch.Save(file, deadletters.Message{
 		ID: "message-1", Body: line("ORD-1"), Reason: order.ReasonRecordLost, FirstSent: first,
 		Attributes: map[string]types.MessageAttributeValue{
 			sqs.AttrReason: {DataType: aws.String("String"), StringValue: aws.String("record_lost")},
@@ -339,6 +335,35 @@ func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
 		if len(messages) != 1 || messages[0].Body != line("ORD-1") || len(messages[0].Attributes) != 1 ||
 			messages[0].Attributes[sqs.AttrFirstSent].Text != first.Format(time.RFC3339) {
 			t.Errorf("got %+v, want the order as it was first sent on %s", messages, first)
+		}
+	})
+}
+
+// Each order has a group of its own on a FIFO queue, and a file that is posted twice
+// leaves each message once.
+func TestPostToAFIFOQueue(t *testing.T) {
+	t.Parallel()
+	s, err := sqstest.Serve(sqstest.Options{})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	settings := sqstest.DefaultSettings()
+	settings.FIFO = true
+	s.Machine(func(m *sqstest.Machine, now time.Time) { must(t, m.Create(now, "orders.fifo", settings)) })
+	environ := environment("AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders.fifo"))
+	text := strings.Join(append(lines(12), refundLine, "{}"), "\n")
+	for range 2 {
+		var out strings.Builder
+		must(t, post{File: "-", AllowInvalid: true, Rate: 1000}.Run(t.Context(), testShell(environ, text, &out)))
+	}
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		all, err := m.Messages(now, "orders.fifo")
+		must(t, err)
+		groups := map[string]int{}
+		for _, message := range all {
+			groups[message.Group]++
+		}
+		if len(all) != 14 || len(groups) != 13 || groups["ORD-1"] != 2 {
+			t.Errorf("got %d messages in the groups %v, want 14 in 13, and two of ORD-1", len(all), groups)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -17,7 +19,7 @@ const day = 24 * time.Hour
 // change. It returns a config that names the order queue and has more variables.
 func serveQueues(
 	t *testing.T, change func(orders, dead *sqstest.Settings), more ...string,
-) (smokeConfig, *sqstest.Server) {
+) (cloud.SmokeEnv, *sqstest.Server) {
 	t.Helper()
 	server, err := sqstest.Serve(sqstest.Options{})
 	must(t, err)
@@ -32,7 +34,7 @@ func serveQueues(
 		}
 		must(t, m.Create(now, "orders", orders))
 	})
-	c, err := config.Read[smokeConfig](environment(append(more,
+	c, err := config.Read[cloud.SmokeEnv](environment(append(more,
 		"AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"))...))
 	must(t, err)
 	return c, server
@@ -84,7 +86,7 @@ func TestCompareQueuesNamesEverySettingThatWouldLoseOrders(t *testing.T) {
 			c, server := serveQueues(t, tt.change, tt.more...)
 			var out strings.Builder
 			var got []string
-			if err := c.compareQueues(t.Context(), awsOf(t, server.URL), &out); err != nil {
+			if err := c.CompareQueues(t.Context(), awsOf(t, server.URL), &out); err != nil {
 				got = strings.Split(err.Error(), "\n")
 			}
 			if diff := cmp.Diff(got, tt.err); diff != "" {
@@ -101,7 +103,7 @@ func TestTheDeadLetterQueueIsThatOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	c, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
 	c.DeadLetters = config.URL(server.QueueURL("other"))
-	err := c.compareQueues(t.Context(), awsOf(t, server.URL), new(strings.Builder))
+	err := c.CompareQueues(t.Context(), awsOf(t, server.URL), new(strings.Builder))
 	want := "deadLetterTargetArn in the RedrivePolicy of the order queue is " +
 		sqstest.ARN("dead") + ", want " + sqstest.ARN("other")
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -127,7 +129,7 @@ func TestQueuesThatCannotBeReadAreAnError(t *testing.T) {
 				c.DeadLetters = config.URL(server.QueueURL(tt.dead))
 			}
 			server.Fail(tt.fails, 1, "AccessDenied")
-			err := c.compareQueues(t.Context(), awsOf(t, server.URL), new(strings.Builder))
+			err := c.CompareQueues(t.Context(), awsOf(t, server.URL), new(strings.Builder))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want %q", err, tt.want)
 			}

@@ -1,27 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"time"
+
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 )
-
-// receipts are the commands of `orders receipts`.
-type receipts struct {
-	List    listReceipts   `cmd:"" default:"withargs" help:"List the doubtful receipts, or those of an order. Needs RECEIPTS_TABLE."`
-	Resolve resolveReceipt `cmd:"" help:"Decide whether a doubtful receipt was sent. Needs RECEIPTS_TABLE."`
-}
-
-// receiptsConfig is the environment of `orders receipts`.
-type receiptsConfig struct {
-	Table string `env:"RECEIPTS_TABLE,notEmpty" want:"the name of the receipts table"`
-}
 
 type listReceipts struct {
 	Order string `arg:"" optional:"" help:"The orderId. Default: the doubtful receipts of all orders."`
@@ -44,15 +35,15 @@ Examples:
 }
 
 // Run prints the receipts.
-func (l listReceipts) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[receiptsConfig](ctx, sh)
+func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
+	c, cfg, err := cloud.Connect[cloud.ReceiptsEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
 	return l.list(ctx, sh, dynamodb.NewReceipts(cfg, c.Table))
 }
 
-func (l listReceipts) list(ctx context.Context, sh shell, doubts receipt.Doubts) error {
+func (l listReceipts) list(ctx context.Context, sh shell.Shell, doubts receipt.Doubts) error {
 	all, err := l.read(ctx, doubts)
 	if err != nil {
 		return err
@@ -62,13 +53,13 @@ func (l listReceipts) list(ctx context.Context, sh shell, doubts receipt.Doubts)
 		if i.Status == receipt.Doubtful {
 			open++
 		}
-		if err := sh.result(describeReceipt(i), newReceiptJSON(i)); err != nil {
+		if err := sh.Result(view.Receipt(i), view.NewReceiptJSON(i)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(sh.people(), "receipts: %d, doubtful: %d\n", len(all), open)
+	fmt.Fprintf(sh.People(), "receipts: %d, doubtful: %d\n", len(all), open)
 	if open > 0 {
-		return exit{fmt.Errorf("%d doubtful receipts: see orders receipts resolve --help", open), 2}
+		return shell.Left("%d doubtful receipts: see orders receipts resolve --help", open)
 	}
 	return nil
 }
@@ -84,27 +75,6 @@ func (l listReceipts) read(ctx context.Context, doubts receipt.Doubts) (all []re
 		all = append(all, i)
 	}
 	return all, nil
-}
-
-// describeReceipt returns one line about a receipt.
-func describeReceipt(i receipt.Item) string {
-	return fmt.Sprintf("%s  %s  %s since %s  %s\n", i.OrderID, i.Key, i.Status,
-		i.UpdatedAt.UTC().Format(time.RFC3339), cmp.Or(i.Failure, string(i.Message), "-"))
-}
-
-// receiptJSON is a receipt in the output of --json. It has no address.
-type receiptJSON struct {
-	OrderID   order.ID          `json:"orderId"`
-	Receipt   receipt.Key       `json:"receipt"`
-	Status    receipt.Status    `json:"status"`
-	Failure   string            `json:"failure,omitempty"`
-	MessageID receipt.MessageID `json:"messageId,omitempty"`
-	Attempt   int               `json:"attempt"`
-	UpdatedAt time.Time         `json:"updatedAt"`
-}
-
-func newReceiptJSON(i receipt.Item) receiptJSON {
-	return receiptJSON{i.OrderID, i.Key, i.Status, i.Failure, i.Message, i.Attempt, i.UpdatedAt}
 }
 
 type resolveReceipt struct {
@@ -128,16 +98,16 @@ Example: orders receipts resolve ORD-1001 paid --not-sent && orders republish OR
 }
 
 // Run resolves one receipt.
-func (r resolveReceipt) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[receiptsConfig](ctx, sh)
+func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
+	c, cfg, err := cloud.Connect[cloud.ReceiptsEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sh.people(), "table %s in %s\n\n", c.Table, cfg.Region)
+	fmt.Fprintf(sh.People(), "table %s in %s\n\n", c.Table, cfg.Region)
 	return r.resolve(ctx, sh, dynamodb.NewReceipts(cfg, c.Table))
 }
 
-func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Store) error {
+func (r resolveReceipt) resolve(ctx context.Context, sh shell.Shell, store receipt.Store) error {
 	key, err := receipt.ParseKey(r.Receipt)
 	if err != nil {
 		return err
@@ -150,11 +120,11 @@ func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Sto
 		err := &receipt.NotDoubtfulError{Status: seen.Status}
 		return fmt.Errorf("resolve receipt %s of order %q: %w", key, r.Order, err)
 	}
-	fmt.Fprint(sh.people(), describeReceipt(seen))
-	if !r.Yes && !sh.confirms("Type the order id to resolve it: ", r.Order) {
-		return errNotConfirmed
+	fmt.Fprint(sh.People(), view.Receipt(seen))
+	if !r.Yes && !sh.Confirms("Type the order id to resolve it: ", r.Order) {
+		return shell.ErrNotConfirmed
 	}
-	resolver := receipt.Resolver{Store: store, Now: sh.now}
+	resolver := receipt.Resolver{Store: store, Now: sh.Now}
 	after, err := resolver.Resolve(ctx, seen, receipt.Decision(r.Sent))
 	if errors.Is(err, order.ErrStale) {
 		return fmt.Errorf("%w: the receipt changed since it was shown: see orders receipts %s", err, r.Order)
@@ -162,9 +132,9 @@ func (r resolveReceipt) resolve(ctx context.Context, sh shell, store receipt.Sto
 	if err != nil {
 		return err
 	}
-	text := describeReceipt(after)
+	text := view.Receipt(after)
 	if r.NotSent {
 		text += "to send it: orders republish " + r.Order + "\n"
 	}
-	return sh.result(text, newReceiptJSON(after))
+	return sh.Result(text, view.NewReceiptJSON(after))
 }

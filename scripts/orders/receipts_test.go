@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/shell"
+
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -53,9 +55,9 @@ func TestReceiptsAreListed(t *testing.T) {
 		},
 	} {
 		var out, errOut strings.Builder
-		err := tt.command.list(t.Context(), shell{out: &out, errOut: &errOut, json: tt.json}, doubtfulStore(t))
+		err := tt.command.list(t.Context(), shell.Shell{Out: &out, ErrOut: &errOut, JSON: tt.json}, doubtfulStore(t))
 		code := 0
-		if e, ok := errors.AsType[exit](err); ok {
+		if e, ok := errors.AsType[shell.LeftError](err); ok {
 			code = e.ExitCode()
 		}
 		if out.String() != tt.want || code != tt.code {
@@ -71,7 +73,7 @@ func TestTheGuideShowsADoubtAsItIsListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	_ = listReceipts{}.list(t.Context(), shell{out: &out}, doubtfulStore(t)) // one is left
+	_ = listReceipts{}.list(t.Context(), shell.Shell{Out: &out}, doubtfulStore(t)) // one is left
 	if want := strings.ReplaceAll(out.String(), "ORD-1 ", "ORD-1001 "); !strings.Contains(string(guide), "```\n"+want+"```") {
 		t.Errorf("docs/guides/receipts.md lacks\n%s", want)
 	}
@@ -96,7 +98,7 @@ func TestAReceiptIsResolved(t *testing.T) {
 		},
 		"not without the word": {
 			command: resolveReceipt{Receipt: "paid", Sent: true},
-			typed:   "yes\n", err: errNotConfirmed.Error(), status: receipt.Doubtful,
+			typed:   "yes\n", err: shell.ErrNotConfirmed.Error(), status: receipt.Doubtful,
 		},
 		"not one that was delivered": {
 			command: resolveReceipt{Receipt: "refund#R-1", NotSent: true, Yes: true},
@@ -117,7 +119,7 @@ func TestAReceiptIsResolved(t *testing.T) {
 			var out strings.Builder
 			tt.command.Order = "ORD-1"
 			now := func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
-			err := tt.command.resolve(t.Context(), shell{in: strings.NewReader(tt.typed), out: &out, now: now}, store)
+			err := tt.command.resolve(t.Context(), shell.Shell{In: strings.NewReader(tt.typed), Out: &out, Now: now}, store)
 			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("error %v, want %q", err, tt.err)
 			}
@@ -148,8 +150,8 @@ func TestADoubtInTheTableIsListedAndResolved(t *testing.T) {
 	}
 	var out strings.Builder
 	sh := testShell([]string{"RECEIPTS_TABLE=" + table}, "", &out)
-	sh.aws = func(context.Context) (aws.Config, error) { return h.Config, nil }
-	var left exit
+	sh.AWS = func(context.Context) (aws.Config, error) { return h.Config, nil }
+	var left shell.LeftError
 	if err := (listReceipts{}).Run(t.Context(), sh); !errors.As(err, &left) || left.ExitCode() != 2 {
 		t.Errorf("list: got %v, want exit code 2\n%s", err, out.String())
 	}

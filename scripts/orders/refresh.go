@@ -4,12 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 )
 
 type refresh struct {
@@ -40,84 +47,60 @@ func (r refresh) Validate() error {
 }
 
 // Run settles one order, or those that are due, from Stripe's answer.
-func (r refresh) Run(ctx context.Context, sh shell) error {
+func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
 	if r.AllDue {
 		return r.allDue(ctx, sh)
 	}
-	c, cfg, err := connect[stripeConfig](ctx, sh)
+	c, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	o, err := c.operator(cfg, r.Scope)
-	if err != nil {
+	if c, err = c.Under(r.Scope); err != nil {
 		return err
 	}
-	c.Scope = string(o.scope)
-	sh.where(c, cfg)
-	summary, after, err := o.refresh(ctx, order.ID(r.ID), sh.now())
+	c.Where(sh, cfg)
+	store, scope := c.Orders.Store(cfg), order.Scope(c.Scope)
+	summary, after, err := settle(ctx, store, c.Payments(), scope, order.ID(r.ID), sh.Now())
 	if err != nil {
-		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.explain(cfg, err))
+		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.Explain(cfg, err))
 	}
-	return o.refreshRefunds(ctx, sh, c.refresher(cfg, o.scope, sh.now), summary, after)
+	return refreshRefunds(ctx, sh, c, cfg, summary, after)
 }
 
 // refreshRefunds records the refunds of a charged order, and prints the order after the
 // summary of what was done before.
-func (o operator) refreshRefunds(
-	ctx context.Context, sh shell, refresher *refund.Refresher, summary string, after order.Record,
+func refreshRefunds(
+	ctx context.Context, sh shell.Shell, c cloud.StripeEnv, cfg aws.Config, summary string, after order.Record,
 ) error {
 	if !after.Status.Charged() {
-		return sh.result(summary+describe(after), recordJSON(after))
+		return sh.Result(summary+view.Order(after), view.NewOrderJSON(after))
 	}
-	account, err := refresher.Refresh(ctx, after.OrderID)
+	account, err := c.Refresher(cfg, sh.Now).Refresh(ctx, after.OrderID)
 	if err == nil && account.Seq > after.Seq {
 		summary += fmt.Sprintf("changes of refunds recorded: %d\n\n", account.Seq-after.Seq)
-		after, err = o.records.Load(ctx, after.OrderID)
+		after, err = c.Orders.Store(cfg).Load(ctx, after.OrderID)
 	}
 	if err != nil {
 		return fmt.Errorf("refresh refunds of order %q: %w", after.OrderID, err)
 	}
-	text := summary + describe(after)
+	text := summary + view.Order(after)
 	if len(account.Items) > 0 || account.Outside != 0 {
-		text += describeRefunds(account)
+		text += view.Refunds(account)
 	}
-	return sh.result(text, recordJSON(after).withRefunds(account))
+	return sh.Result(text, view.NewOrderJSON(after).WithRefunds(account))
 }
 
-// refresher records what happened to refunds at Stripe.
-func (c stripeConfig) refresher(cfg aws.Config, scope order.Scope, now func() time.Time) *refund.Refresher {
-	return &refund.Refresher{
-		Records: c.Orders.refunds(cfg), Provider: c.refunds(), Scope: scope, Now: now,
-	}
-}
-
-// operator returns an operator in the given scope, or in the environment's if that is "".
-func (c stripeConfig) operator(cfg aws.Config, otherScope string) (operator, error) {
-	if otherScope != "" {
-		scope, err := order.NewScope(otherScope)
-		if err != nil {
-			return operator{}, err
-		}
-		c.Scope = string(scope)
-	}
-	return operator{c.Orders.store(cfg), c.payments(), order.Scope(c.Scope)}, nil
-}
-
-// operator reads and settles the rows of one scope.
-type operator struct {
-	records  order.Records
-	payments order.Payments
-	scope    order.Scope
-}
-
-// refresh settles the row from the order's intent. It returns what changed, as text, and
+// settle settles the row from the order's intent. It returns what changed, as text, and
 // the order.
-func (o operator) refresh(ctx context.Context, id order.ID, now time.Time) (string, order.Record, error) {
-	before, err := o.records.Load(ctx, id)
+func settle(
+	ctx context.Context, records order.Records, payments order.Payments, scope order.Scope, id order.ID,
+	now time.Time,
+) (string, order.Record, error) {
+	before, err := records.Load(ctx, id)
 	if err != nil {
 		return "", before, err
 	}
-	after, err := order.Refresh(ctx, o.records, o.payments, o.scope, id, now)
+	after, err := order.Refresh(ctx, records, payments, scope, id, now)
 	if err != nil {
 		return "", after, err
 	}
@@ -125,4 +108,109 @@ func (o operator) refresh(ctx context.Context, id order.ID, now time.Time) (stri
 		return fmt.Sprintf("unchanged: Stripe has no newer status than %s\n\n", after.Status), after, nil
 	}
 	return fmt.Sprintf("settled: %s, it was %s\n\n", after.Status, before.Status), after, nil
+}
+
+// allDue looks at every order that is due, with the code of the function of the schedule.
+func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
+	if r.Rate < 1 {
+		return shell.ErrRate
+	}
+	c, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	if err != nil {
+		return err
+	}
+	if c, err = c.Under(r.Scope); err != nil {
+		return err
+	}
+	c.Where(sh, cfg)
+	refresher, store := c.Refresher(cfg, sh.Now), c.Orders.Store(cfg)
+	pace, calls := cloud.NewPace(float64(r.Rate)), 0
+	allow := func(ctx context.Context) error {
+		sh.Progress("%d calls to Stripe", calls)
+		calls++
+		return pace.Wait(ctx, 1)
+	}
+	d := order.Reconciler{
+		Follower: order.Follower{
+			Records: store, Payments: order.Paced{Payments: c.Payments(), Allow: allow}, Scope: order.Scope(c.Scope),
+			Mode: stripe.ModeOf(c.Key.Reveal()), Now: sh.Now,
+		},
+		Waiting: store, Parallel: 1,
+		Refunds: func(ctx context.Context, id order.ID) error {
+			err := allow(ctx)
+			if err == nil {
+				_, err = refresher.Refresh(ctx, id)
+			}
+			return err
+		},
+	}
+	done, err := d.Run(ctx, sh.Now().AddDate(1, 0, 0))
+	sh.Progress("")
+	return errors.Join(sh.Result(dueText(done), dueJSON(done)), err, dueError(ctx, done))
+}
+
+// dueText formats a run for a person.
+func dueText(d order.Reconciled) string {
+	var b strings.Builder
+	for _, followed := range slices.Sorted(maps.Keys(d.Followed)) {
+		fmt.Fprintf(&b, "%-12s %d\n", followed, d.Followed[followed])
+	}
+	for _, f := range slices.Concat(d.Failed, d.Unavailable) {
+		fmt.Fprintf(&b, "FAILED       %s: %v\n", f.OrderID, f.Err)
+	}
+	for _, r := range d.NoIntent {
+		fmt.Fprintf(&b, "no payment   %s: its message must come back, or was lost: post it again\n", r.OrderID)
+	}
+	for _, r := range d.Mismatched {
+		fmt.Fprintf(&b, "MISMATCH     %s, %s: orders show %s\n", r.OrderID, r.Status, r.OrderID)
+	}
+	if b.Len() == 0 {
+		return "no order is due\n"
+	}
+	return b.String()
+}
+
+// dueOutcome is the result of refresh --all-due in the output of --json.
+type dueOutcome struct {
+	Results     map[order.Followed]int `json:"results"`
+	NoIntent    []order.ID             `json:"withoutPayment,omitempty"`
+	Mismatched  []order.ID             `json:"mismatched,omitempty"`
+	Failed      map[order.ID]string    `json:"failed,omitempty"`      // why, such as a corrupt row
+	Unavailable map[order.ID]string    `json:"unavailable,omitempty"` // the table or Stripe did not answer
+}
+
+func dueJSON(d order.Reconciled) dueOutcome {
+	return dueOutcome{
+		d.Followed, idsOf(d.NoIntent), idsOf(d.Mismatched), errorsOf(d.Failed), errorsOf(d.Unavailable),
+	}
+}
+
+func errorsOf(looks []order.FailedLook) map[order.ID]string {
+	all := map[order.ID]string{}
+	for _, f := range looks {
+		all[f.OrderID] = f.Err.Error()
+	}
+	return all
+}
+
+func idsOf(rs []order.Record) (ids []order.ID) {
+	for _, r := range rs {
+		ids = append(ids, r.OrderID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// dueError returns an error unless every due order was looked at and agrees with Stripe.
+func dueError(ctx context.Context, d order.Reconciled) error {
+	switch {
+	case ctx.Err() != nil:
+		return shell.Left("interrupted: orders that were not looked at are still due, run it again")
+	case len(d.Failed)+len(d.Unavailable) > 0:
+		return shell.Left("%d orders could not be looked at: they are due again after 15 minutes or more",
+			len(d.Failed)+len(d.Unavailable))
+	case len(d.Mismatched) > 0:
+		return shell.Left("%d orders disagree with Stripe", len(d.Mismatched))
+	}
+	return nil
 }

@@ -8,13 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
@@ -88,12 +91,12 @@ func TestRefresh(t *testing.T) {
 			if tt.meanwhile != nil {
 				tt.meanwhile(bank, before.Intent)
 			}
-			o := operator{store, bank, stdcmp.Or(tt.scope, scope)}
-			summary, after, err := o.refresh(t.Context(), stdcmp.Or(tt.ask, id), noon().Add(time.Hour))
+			summary, after, err := settle(t.Context(), store, bank, stdcmp.Or(tt.scope, scope),
+				stdcmp.Or(tt.ask, id), noon().Add(time.Hour))
 			if !sameError(err, tt.err) {
 				t.Errorf("error = %v, want %v", err, tt.err)
 			}
-			if got := summary + describe(after); err == nil && !strings.HasPrefix(got, tt.printed) {
+			if got := summary + view.Order(after); err == nil && !strings.HasPrefix(got, tt.printed) {
 				t.Errorf("printed\n%s\nwant it to begin with\n%s", got, tt.printed)
 			}
 			if after, err := store.Load(t.Context(), id); err != nil || after.Status != tt.status {
@@ -119,14 +122,6 @@ func sameError(got, want error) bool {
 // table's address, unless the changes set another one.
 func operatorEnv(s *stripetest.Server, changes ...string) []string {
 	return environment(append([]string{"AWS_ENDPOINT_URL=http://127.0.0.1:1", "STRIPE_API_BASE=" + s.URL}, changes...)...)
-}
-
-// environment returns a valid environment with changes, the last of which counts.
-func environment(changes ...string) []string {
-	return append([]string{
-		"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary", "ORDERS_TABLE=orders",
-		"QUEUE_URL=https://sqs.example/1/orders", "SCOPE=" + string(scope), "STRIPE_SECRET_KEY=" + pretendKey,
-	}, changes...)
 }
 
 func pretendStripe(t *testing.T) *stripetest.Server {
@@ -171,7 +166,7 @@ func TestCommands(t *testing.T) {
 	for _, step := range []struct {
 		claim string
 		run   interface {
-			Run(context.Context, shell) error
+			Run(context.Context, shell.Shell) error
 		}
 		printed []string
 		err     error
@@ -202,8 +197,8 @@ func TestCommands(t *testing.T) {
 
 func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	t.Parallel()
-	c, cfg := tableConfig{Table: "orders"}, aws.Config{Region: "eu-west-1"}
-	err := c.explain(cfg, order.ErrNotFound)
+	c, cfg := cloud.TableEnv{Table: "orders"}, aws.Config{Region: "eu-west-1"}
+	err := c.Explain(cfg, order.ErrNotFound)
 	for _, want := range []string{
 		`in table "orders" at eu-west-1`, "not delivered yet", "aws sqs get-queue-attributes",
 		"dead-letter queue", "orders dead-letters list", "ORDERS_TABLE, --region and --profile",
@@ -215,8 +210,8 @@ func TestAnOrderThatIsNotFoundMayBeElsewhere(t *testing.T) {
 	if !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("errors.Is(%v, order.ErrNotFound) = false", err)
 	}
-	if other := errors.New("other"); cmp.Diff(c.explain(cfg, other).Error(), other.Error()) != "" {
-		t.Errorf("got %v, want another error as it is", c.explain(cfg, other))
+	if other := errors.New("other"); cmp.Diff(c.Explain(cfg, other).Error(), other.Error()) != "" {
+		t.Errorf("got %v, want another error as it is", c.Explain(cfg, other))
 	}
 }
 
@@ -258,13 +253,31 @@ func TestRefreshSendsNothingWithAWrongEnvironment(t *testing.T) {
 			if diff := cmp.Diff(problems.Problems, tt.want); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
-			text := hint(err).Error()
+			text := cloud.Hint(err).Error()
 			if strings.Contains(text, "canary") || !strings.Contains(text, "build/up/env") || out.Len() > 0 {
-				t.Errorf("printed %q, and the error is %v", &out, hint(err))
+				t.Errorf("printed %q, and the error is %v", &out, cloud.Hint(err))
 			}
 			if sent := len(s.Calls()); sent > 0 {
 				t.Errorf("%d requests were sent", sent)
 			}
 		})
+	}
+}
+
+// A wrong scope, a key of another account and a table of another region say what to
+// correct.
+func TestAWrongDeploymentNamesTheRemedy(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
+	for change, want := range map[string]string{
+		"SCOPE=other":                       "SCOPE must be that of the deployment",
+		"STRIPE_SECRET_KEY=sk_test_another": "STRIPE_SECRET_KEY must be a valid key of the account and the mode",
+		"ORDERS_TABLE=another":              "no such table in this region and account",
+	} {
+		err := cloud.Hint(refresh{ID: "ORD-1"}.Run(t.Context(), testShell(append(d.environ, change), "", new(strings.Builder))))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk_test") {
+			t.Errorf("%s: got %v, want %q and no key", change, err, want)
+		}
 	}
 }

@@ -9,25 +9,15 @@ import (
 	"strconv"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
-
-// refunds are the commands of `orders refund`.
-type refunds struct {
-	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and QUEUE_URL."`
-	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
-}
-
-// Help explains the command beyond its one line.
-func (refunds) Help() string {
-	return `Without a subcommand it makes a refund, and "orders refund make --help" lists the flags:
-
-  orders refund ORD-1001 --amount 1999 --reason requested_by_customer`
-}
 
 type makeRefund struct {
 	Order    string        `arg:"" help:"The orderId."`
@@ -54,45 +44,38 @@ Example: 19.99 USD of an order go back, and then the rest.
   orders refund ORD-1001 --all --reason requested_by_customer`
 }
 
-// refundConfig is the environment of `orders refund`.
-type refundConfig struct {
-	Orders tableConfig
-	Queue  config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
-	Scope  string     `env:"SCOPE,notEmpty"     want:"the deployment's scope"`
-}
-
 // Run makes one refund.
-func (m makeRefund) Run(ctx context.Context, sh shell) error {
-	env, cfg, err := connect[refundConfig](ctx, sh)
+func (m makeRefund) Run(ctx context.Context, sh shell.Shell) error {
+	env, cfg, err := cloud.Connect[cloud.RefundEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	queue, mode := newQueue(cfg, env.Queue), "unknown"
-	if r, err := env.Orders.store(cfg).Load(ctx, order.ID(m.Order)); err == nil { // refund returns the error
-		mode = modeOf(r.Mode == order.LiveMode)
+	queue, mode := cloud.NewQueue(cfg, env.Queue), "unknown"
+	if r, err := env.Orders.Store(cfg).Load(ctx, order.ID(m.Order)); err == nil { // refund returns the error
+		mode = cloud.ModeOf(r.Mode == order.LiveMode)
 	}
-	fmt.Fprintf(sh.people(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
+	fmt.Fprintf(sh.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
 		env.Orders.Table, cfg.Region, env.Scope, mode, env.Queue)
-	if err := env.Orders.cashier(cfg, queue, sh).refund(ctx, m); err != nil {
-		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.explain(cfg, err))
+	if err := newCashier(env.Orders, cfg, queue, sh).refund(ctx, m); err != nil {
+		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.Explain(cfg, err))
 	}
 	return nil
 }
 
 // cashier posts refunds and watches them.
 type cashier struct {
-	shell
+	shell.Shell
 
 	account func(context.Context, order.ID) (refund.Account, error)
 	send    func(ctx context.Context, id order.ID, body string) error
 	every   time.Duration
 }
 
-func (c tableConfig) cashier(cfg aws.Config, q queue, sh shell) cashier {
+func newCashier(c cloud.TableEnv, cfg aws.Config, q cloud.Queue, sh shell.Shell) cashier {
 	return cashier{
-		account: c.refunds(cfg).Account, shell: sh, every: 500 * time.Millisecond,
+		account: c.Refunds(cfg).Account, Shell: sh, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
-			return q.sendAs(ctx, id, strconv.FormatInt(sh.now().UnixNano(), 10), body)
+			return q.SendAs(ctx, id, strconv.FormatInt(sh.Now().UnixNano(), 10), body)
 		},
 	}
 }
@@ -108,25 +91,25 @@ func (c cashier) refund(ctx context.Context, m makeRefund) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.people(), describeAccount(a))
+	fmt.Fprintln(c.People(), view.Account(a))
 	r, err := m.request(a)
 	if err != nil {
 		return err
 	}
-	if made, err := before(a, r, c.now()); err != nil {
+	if made, err := before(a, r, c.Now()); err != nil {
 		return err
 	} else if made {
-		fmt.Fprintf(c.people(), "nothing posted: refund %s was made before; "+
+		fmt.Fprintf(c.People(), "nothing posted: refund %s was made before; "+
 			"another refund needs another --refund-id\n", r.ID())
-		return c.record(accountJSON(a))
+		return c.Record(view.NewAccountJSON(a))
 	}
 	amount := order.Money{Amount: r.Amount(), Currency: a.Charged.Currency}
 	for _, i := range alike(a, r) {
-		fmt.Fprintf(c.people(), "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
+		fmt.Fprintf(c.People(), "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
 	}
 	ask := fmt.Sprintf("Refund %s gives %s back. Type the order id to make it: ", r.ID(), amount)
-	if !m.Yes && !c.confirms(ask, m.Order) {
-		return errNotConfirmed
+	if !m.Yes && !c.Confirms(ask, m.Order) {
+		return shell.ErrNotConfirmed
 	}
 	if err := c.post(ctx, r); err != nil {
 		return err
@@ -191,7 +174,7 @@ func (c cashier) post(ctx context.Context, r refund.Request) error {
 
 // follow waits until the refund is settled, and prints each change and the outcome.
 func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Duration) error {
-	fmt.Fprintf(c.people(), "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
+	fmt.Fprintf(c.People(), "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(c.every)
@@ -202,13 +185,13 @@ func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Durati
 			return err
 		}
 		i, _ := a.Item(r.ID())
-		if s := refundSummary(i); s != printed && ctx.Err() == nil {
-			fmt.Fprintln(c.people(), "  "+s)
+		if s := view.Refund(i); s != printed && ctx.Err() == nil {
+			fmt.Fprintln(c.People(), "  "+s)
 			printed = s
 		}
 		if i.Status != "" && i.Status != refund.Open {
-			fmt.Fprintln(c.people(), "\n"+describeAccount(a))
-			return errors.Join(c.record(accountJSON(a)), outcomeError(i))
+			fmt.Fprintln(c.People(), "\n"+view.Account(a))
+			return errors.Join(c.Record(view.NewAccountJSON(a)), outcomeError(i))
 		}
 		select {
 		case <-ctx.Done():

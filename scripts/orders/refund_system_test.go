@@ -23,7 +23,7 @@ func TestRefundOfTheLocalSystem(t *testing.T) {
 			defer cancel()
 			var out strings.Builder
 			sh := testShell(s.OperatorEnv(), "", &out)
-			sh.now = time.Now
+			sh.Now = time.Now
 			must(t, smoke{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}.Run(ctx, sh))
 			id := regexp.MustCompile(`SMOKE-[0-9a-z-]+`).FindString(out.String())
 			part := makeRefund{Order: id, Amount: 30, Reason: "duplicate", Yes: true, Limit: time.Minute}

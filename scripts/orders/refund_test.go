@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
@@ -73,7 +76,8 @@ func (w *till) run(m makeRefund, typed string) (string, error) {
 		m.Limit = time.Minute
 	}
 	c := cashier{
-		shell: shell{in: strings.NewReader(typed), out: &out, now: w.clock}, account: w.claims.Account, send: w.send, every: time.Millisecond,
+		Shell:   shell.Shell{In: strings.NewReader(typed), Out: &out, Now: w.clock},
+		account: w.claims.Account, send: w.send, every: time.Millisecond,
 	}
 	err := c.refund(w.Context(), m)
 	return out.String(), err
@@ -102,8 +106,8 @@ func TestRefund(t *testing.T) {
 		{"a word that is not the order id", makeRefund{Amount: 1000}, "yes\n", []string{
 			"charged    39.98 USD\nrefunded   0.00 USD\nleft       39.98 USD\n",
 			"Refund operator-1000 gives 10.00 USD back. Type the order id to make it: ",
-		}, errNotConfirmed, nil},
-		{"the end of the input", makeRefund{Amount: 1000}, "", nil, errNotConfirmed, nil},
+		}, shell.ErrNotConfirmed, nil},
+		{"the end of the input", makeRefund{Amount: 1000}, "", nil, shell.ErrNotConfirmed, nil},
 		{"the order id", makeRefund{Amount: 1000}, "ORD-1\n", []string{
 			"Posted refund operator-1000, waiting up to 1m0s ...\n  succeeded, re_1, requested_by_customer\n",
 			"order      ORD-1, partially_refunded\ncharged    39.98 USD\nrefunded   10.00 USD\nleft       29.98 USD\n" +
@@ -315,10 +319,10 @@ func TestARefundIsPostedToTheGroupOfItsOrder(t *testing.T) {
 	settings.FIFO = true
 	s.Machine(func(m *sqstest.Machine, now time.Time) { err = m.Create(now, "orders.fifo", settings) })
 	must(t, err)
-	c, err := config.Read[queueConfig](environment("AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders.fifo")))
+	c, err := config.Read[cloud.QueueEnv](environment("AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders.fifo")))
 	must(t, err)
 	for _, deduplication := range []string{"one", "two"} {
-		must(t, newQueue(awsOf(t, s.URL), c.Queue).sendAs(t.Context(), "ORD-1", deduplication, "{}"))
+		must(t, cloud.NewQueue(awsOf(t, s.URL), c.Queue).SendAs(t.Context(), "ORD-1", deduplication, "{}"))
 	}
 	s.Machine(func(m *sqstest.Machine, now time.Time) {
 		all, err := m.Messages(now, "orders.fifo")
@@ -345,7 +349,7 @@ func TestRefundCommands(t *testing.T) {
 	for _, step := range []struct {
 		claim string
 		run   interface {
-			Run(context.Context, shell) error
+			Run(context.Context, shell.Shell) error
 		}
 		printed, err string
 		posted       []string

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/eventbridge"
@@ -39,21 +42,14 @@ func (r republish) Validate() error {
 		return errors.New("want either an orderId or --since")
 	}
 	if r.Rate < 1 {
-		return errRate
+		return shell.ErrRate
 	}
 	return nil
 }
 
-// busConfig is the environment of `orders republish`.
-type busConfig struct {
-	Orders tableConfig
-	Bus    string `env:"EVENT_BUS,notEmpty" want:"the name or the ARN of the event bus"`
-	Scope  string `env:"SCOPE,notEmpty"     want:"the deployment's scope"`
-}
-
 // Run publishes the events of one order, or of all since a time.
-func (r republish) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[busConfig](ctx, sh)
+func (r republish) Run(ctx context.Context, sh shell.Shell) error {
+	c, cfg, err := cloud.Connect[cloud.BusEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
@@ -61,11 +57,11 @@ func (r republish) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sh.people(), "table %s and event bus %s in %s, scope %s\n\n",
+	fmt.Fprintf(sh.People(), "table %s and event bus %s in %s, scope %s\n\n",
 		c.Orders.Table, c.Bus, cfg.Region, scope)
 	p := republisher{
 		Publisher: order.Publisher{Bus: eventbridge.New(cfg, c.Bus, scope)},
-		records:   c.Orders.store(cfg), since: r.Since,
+		records:   c.Orders.Store(cfg), since: r.Since,
 	}
 	if r.ID != "" {
 		err = p.order(ctx, order.ID(r.ID))
@@ -73,20 +69,22 @@ func (r republish) Run(ctx context.Context, sh shell) error {
 		err = r.all(ctx, sh, &p, c, cfg)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nevents published before: %d", c.Orders.explain(cfg, err), p.published)
+		return fmt.Errorf("%w\nevents published before: %d", c.Orders.Explain(cfg, err), p.published)
 	}
 	text := fmt.Sprintf("events published to %s: %d\n", c.Bus, p.published)
-	err = sh.result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
+	err = sh.Result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
 	if err == nil && p.unreadable > 0 {
-		err = exit{fmt.Errorf("orders that cannot be read, with events not published: %d", p.unreadable), 2}
+		err = shell.Left("orders that cannot be read, with events not published: %d", p.unreadable)
 	}
 	return err
 }
 
 // all publishes the events of every order that changed since a time.
-func (r republish) all(ctx context.Context, sh shell, p *republisher, c busConfig, cfg aws.Config) error {
-	began, n := time.Now(), 0
-	for page, err := range c.Orders.refunds(cfg).Scan(ctx, "") {
+func (r republish) all(
+	ctx context.Context, sh shell.Shell, p *republisher, c cloud.BusEnv, cfg aws.Config,
+) error {
+	pace, n := cloud.NewPace(float64(r.Rate)), 0
+	for page, err := range c.Orders.Refunds(cfg).Scan(ctx, "") {
 		if err != nil {
 			return err
 		}
@@ -94,17 +92,17 @@ func (r republish) all(ctx context.Context, sh shell, p *republisher, c busConfi
 			if row.Err == nil && row.UpdatedAt.Before(r.Since) {
 				continue
 			}
-			if err := waitFor(ctx, began, n, r.Rate); err != nil {
+			if err := pace.Wait(ctx, 1); err != nil {
 				return err
 			}
 			n++
-			sh.progress("%d orders", n)
+			sh.Progress("%d orders", n)
 			if err := p.orderOrReport(ctx, sh, row.OrderID); err != nil {
 				return err
 			}
 		}
 	}
-	sh.progress("")
+	sh.Progress("")
 	return nil
 }
 
@@ -120,15 +118,15 @@ type republisher struct {
 
 // orderOrReport publishes the events of one order. It reports an order that cannot be
 // read, because no retry gets past it, and the orders behind it would never be published.
-func (p *republisher) orderOrReport(ctx context.Context, sh shell, id order.ID) error {
+func (p *republisher) orderOrReport(ctx context.Context, sh shell.Shell, id order.ID) error {
 	err := p.order(ctx, id)
 	switch {
 	case errors.Is(err, order.ErrNotFound): // erased since
 		return nil
 	case errors.Is(err, order.ErrCorrupt), errors.Is(err, order.ErrUnknownVersion):
 		p.unreadable++
-		sh.progress("")
-		fmt.Fprintln(sh.people(), err)
+		sh.Progress("")
+		fmt.Fprintln(sh.People(), err)
 		return nil
 	}
 	return err

@@ -38,9 +38,9 @@ func TestRepublishSinceATimeReportsWhatItCannotRead(t *testing.T) {
 	var out strings.Builder
 	environ := append(d.environ, "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
 	sh := testShell(environ, "", &out)
-	sh.json = true
+	sh.JSON = true
 	var people strings.Builder
-	sh.errOut = &people
+	sh.ErrOut = &people
 	err = republish{Since: noon(), Rate: 1000}.Run(t.Context(), sh)
 	if got := exitCode(err); got != 2 || out.String() != `{"published":2,"unreadable":2}`+"\n" || len(bus.Archive()) != 2 {
 		t.Errorf("got exit code %d, %q and %d events, want 2, two of each", got, &out, len(bus.Archive()))

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -40,17 +44,17 @@ Example: orders refund resolve ORD-1001 operator-1999 --not-made`
 }
 
 // Run resolves one refund.
-func (r resolveRefund) Run(ctx context.Context, sh shell) error {
-	env, cfg, err := connect[stripeConfig](ctx, sh)
+func (r resolveRefund) Run(ctx context.Context, sh shell.Shell) error {
+	env, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	sh.where(env, cfg)
+	env.Where(sh, cfg)
 	d := resolver{
-		shell: sh, store: env.Orders.refunds(cfg), provider: env.refunds(), scope: order.Scope(env.Scope),
+		Shell: sh, store: env.Orders.Refunds(cfg), provider: env.Refunds(), scope: order.Scope(env.Scope),
 	}
 	if err := d.resolve(ctx, r); err != nil {
-		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.explain(cfg, err))
+		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.Explain(cfg, err))
 	}
 	return nil
 }
@@ -62,7 +66,7 @@ type refundStore interface {
 
 // resolver ends refunds as a person decides, unless the provider contradicts.
 type resolver struct {
-	shell
+	shell.Shell
 
 	store    refundStore
 	provider refund.Provider
@@ -79,7 +83,7 @@ var (
 )
 
 func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
-	refresher := refund.Refresher{Records: d.store, Provider: d.provider, Scope: d.scope, Now: d.now}
+	refresher := refund.Refresher{Records: d.store, Provider: d.provider, Scope: d.scope, Now: d.Now}
 	a, err := refresher.Refresh(ctx, order.ID(r.Order))
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if !found {
 		return errNoRefund
 	}
-	if i.Status == refund.Open && !i.Abandoned(d.now()) {
+	if i.Status == refund.Open && !i.Abandoned(d.Now()) {
 		return fmt.Errorf("%w: %s is open: its message comes back, or redrive it from the dead-letter queue",
 			errNotUnknown, i.ID)
 	}
@@ -98,17 +102,17 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(d.people(), describeAccount(a), describeLedger(ledger), "\n")
+	fmt.Fprint(d.People(), view.Account(a), view.Ledger(ledger), "\n")
 	outcome, err := d.outcome(ctx, session, r, a, i, ledger)
 	if err != nil {
 		return err
 	}
 	if !undecided(i) {
-		fmt.Fprintf(d.people(), "nothing to resolve: refund %s is %s at Stripe, as you say\n", i.ID, i.Status)
-		return d.record(accountJSON(a))
+		fmt.Fprintf(d.People(), "nothing to resolve: refund %s is %s at Stripe, as you say\n", i.ID, i.Status)
+		return d.Record(view.NewAccountJSON(a))
 	}
-	if !r.Yes && !d.confirms("Type the refund id to resolve it: ", r.Refund) {
-		return errNotConfirmed
+	if !r.Yes && !d.Confirms("Type the refund id to resolve it: ", r.Refund) {
+		return shell.ErrNotConfirmed
 	}
 	if i.Status == refund.Open {
 		err = d.end(ctx, a, i, outcome)
@@ -121,8 +125,8 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.people(), "resolved: refund %s is %s\n\n%s", i.ID, outcome.Status, describeAccount(a))
-	return d.record(accountJSON(a))
+	fmt.Fprintf(d.People(), "resolved: refund %s is %s\n\n%s", i.ID, outcome.Status, view.Account(a))
+	return d.Record(view.NewAccountJSON(a))
 }
 
 // undecided reports whether a refund waits for a person's decision. An open one does only
@@ -131,7 +135,7 @@ func undecided(i refund.Item) bool { return i.Status == refund.Unknown || i.Stat
 
 // settle writes the outcome if nothing has changed since the person saw the account.
 func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
-	change, err := refund.Settled(a, i.ID, o, d.now())
+	change, err := refund.Settled(a, i.ID, o, d.Now())
 	if err != nil {
 		return err
 	}
@@ -148,7 +152,7 @@ func (d resolver) end(ctx context.Context, a refund.Account, i refund.Item, o re
 	if err != nil {
 		return err
 	}
-	now := d.now()
+	now := d.Now()
 	lease := order.Lease{Owner: rand.Text(), From: now, Until: now.Add(time.Minute)}
 	c, err := d.store.Begin(ctx, r, lease)
 	if err != nil {
@@ -196,11 +200,11 @@ func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (ref
 	}
 	outcome := refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}
 	if i.SentAt.IsZero() {
-		fmt.Fprint(d.people(), "Stripe was asked for nothing, or refused each time: it was not made.\n\n")
+		fmt.Fprint(d.People(), "Stripe was asked for nothing, or refused each time: it was not made.\n\n")
 		return outcome, nil
 	}
 	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
-	fmt.Fprintf(d.people(), "WARNING: a request for %s was sent at %s and lost. "+
+	fmt.Fprintf(d.People(), "WARNING: a request for %s was sent at %s and lost. "+
 		"Stripe may still execute it, even days later.\n"+
 		"If you give the amount back again before that, the customer gets it twice.\n\n",
 		amount, i.SentAt.UTC().Format(time.RFC3339))

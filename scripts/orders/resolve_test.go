@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/shell"
+
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -18,13 +20,13 @@ func (w *till) resolve(r resolveRefund, typed string) (string, error) {
 	var out strings.Builder
 	r.Order = "ORD-1"
 	d := w.resolver(&out)
-	d.in = strings.NewReader(typed)
+	d.In = strings.NewReader(typed)
 	err := d.resolve(w.Context(), r)
 	return out.String(), err
 }
 
 func (w *till) resolver(out io.Writer) resolver {
-	return resolver{shell: shell{out: out, now: w.clock}, store: w.claims, provider: w.bank, scope: scope}
+	return resolver{Shell: shell.Shell{Out: out, Now: w.clock}, store: w.claims, provider: w.bank, scope: scope}
 }
 
 func TestResolve(t *testing.T) {
@@ -49,7 +51,7 @@ func TestResolve(t *testing.T) {
 			printed: "resolved: refund operator-1000 is refused\n", status: refund.Refused,
 		},
 		"not made, with the order id instead of the refund id": {
-			command: resolveRefund{Refund: id, NotMade: true}, typed: "ORD-1\n", err: errNotConfirmed.Error(), status: refund.Unknown,
+			command: resolveRefund{Refund: id, NotMade: true}, typed: "ORD-1\n", err: shell.ErrNotConfirmed.Error(), status: refund.Unknown,
 		},
 		"not made, but Stripe has made it": {
 			arrange: func(w *till) { w.bank.Complete() }, command: resolveRefund{Refund: id, NotMade: true, Yes: true},
@@ -235,7 +237,7 @@ func TestResolveEndsNoRefundThatAWorkerTookUpMeanwhile(t *testing.T) {
 		w.begin()
 		w.now = w.now.Add(25 * time.Hour)
 		d := w.resolver(new(strings.Builder))
-		d.in = arriving{strings.NewReader("R-1\n"), func() { w.begin(); w.now = w.now.Add(later) }}
+		d.In = arriving{strings.NewReader("R-1\n"), func() { w.begin(); w.now = w.now.Add(later) }}
 		err := d.resolve(t.Context(), resolveRefund{Order: "ORD-1", Refund: "R-1", NotMade: true})
 		_, running := errors.AsType[*order.InProgressError](err)
 		if running != (want == nil) || !running && !errors.Is(err, want) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"orderonce/domain/order"
 )
 
@@ -26,22 +29,21 @@ Example: orders restore ORD-1001 pi_3PretendIntent`
 }
 
 // Run writes one order's row.
-func (r restore) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[stripeConfig](ctx, sh)
+func (r restore) Run(ctx context.Context, sh shell.Shell) error {
+	c, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	o, err := c.operator(cfg, r.Scope)
-	if err != nil {
+	if c, err = c.Under(r.Scope); err != nil {
 		return err
 	}
-	c.Scope = string(o.scope)
-	sh.where(c, cfg)
+	c.Where(sh, cfg)
 	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
-	after, err := order.Restore(ctx, o.records, o.payments, o.scope, id, bound, sh.now())
+	after, err := order.Restore(
+		ctx, c.Orders.Store(cfg), c.Payments(), order.Scope(c.Scope), id, bound, sh.Now())
 	if err != nil {
 		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
 	}
 	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
-	return o.refreshRefunds(ctx, sh, c.refresher(cfg, o.scope, sh.now), summary, after)
+	return refreshRefunds(ctx, sh, c, cfg, summary, after)
 }

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/view"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -28,7 +30,7 @@ func TestRestoreWritesALostRow(t *testing.T) {
 	after, err := order.Restore(t.Context(), store, bank, scope, id, before.Intent, noon().Add(48*time.Hour))
 	must(t, err)
 	want := "order      ORD-1\nstatus     paid\namount     39.98 USD\nintent     pi_1\nmode       test\n"
-	if got := describe(after); !strings.HasPrefix(got, want) {
+	if got := view.Order(after); !strings.HasPrefix(got, want) {
 		t.Errorf("printed\n%s\nwant it to begin with\n%s", got, want)
 	}
 	process(t, store, bank, id, ordertest.PaymentMethod(ordertest.Pays))
@@ -60,13 +62,13 @@ func TestRestoreRefusesAnIntentOfAnotherOrderOrScope(t *testing.T) {
 
 func TestAScopeOnTheCommandLineReplacesTheEnvironments(t *testing.T) {
 	t.Parallel()
-	c := stripeConfig{Scope: "corrected"}
-	for flag, want := range map[string]order.Scope{"": "corrected", "mistyped": "mistyped"} {
-		if o, err := c.operator(aws.Config{}, flag); err != nil || o.scope != want {
-			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, o.scope, err, want)
+	c := cloud.StripeEnv{Scope: "corrected"}
+	for flag, want := range map[string]string{"": "corrected", "mistyped": "mistyped"} {
+		if o, err := c.Under(flag); err != nil || o.Scope != want {
+			t.Errorf("--scope=%q: got scope %q, %v, want %q", flag, o.Scope, err, want)
 		}
 	}
-	if _, err := c.operator(aws.Config{}, "Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
+	if _, err := c.Under("Not A Scope"); err == nil || !strings.Contains(err.Error(), `scope "Not A Scope"`) {
 		t.Errorf("got %v, want that it is not a scope", err)
 	}
 }

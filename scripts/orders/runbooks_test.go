@@ -195,7 +195,7 @@ func (i *incident) types(variable, like string, args []string) string {
 		}
 	}
 	sh := testShell(environ, "", nil)
-	sh.terminal, sh.now = true, func() time.Time { return i.Stripe.Now().Add(time.Second) }
+	sh.Terminal, sh.Now = true, func() time.Time { return i.Stripe.Now().Add(time.Second) }
 	printed := onScreen(typeLine(i.t.Context(), i.t, sh, args))
 	i.drain()
 	return printed

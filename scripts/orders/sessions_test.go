@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/eventbridge/eventbridgetest"
@@ -68,7 +72,7 @@ func session(t *testing.T, s *system.System, environ, args []string) string {
 	ctx, cancel := s.Function.UntilExit(t.Context())
 	defer cancel()
 	sh := testShell(environ, "", nil)
-	sh.now = time.Now
+	sh.Now = time.Now
 	printed := typeLine(ctx, t, sh, args)
 	must(t, drained(ctx, s))
 	return printed
@@ -76,7 +80,7 @@ func session(t *testing.T, s *system.System, environ, args []string) string {
 
 // typeLine runs one command line in a shell, types the order's or refund's id or the
 // command's name where it asks, and returns what a person sees.
-func typeLine(ctx context.Context, t *testing.T, sh shell, args []string) string {
+func typeLine(ctx context.Context, t *testing.T, sh shell.Shell, args []string) string {
 	t.Helper()
 	var c commands
 	parser, err := newParser(&c)
@@ -88,9 +92,9 @@ func typeLine(ctx context.Context, t *testing.T, sh shell, args []string) string
 	if c.Audit.Repair {
 		typed = "repair"
 	}
-	sh.in, sh.out, sh.errOut = strings.NewReader(typed+"\n"), &out, &out
+	sh.In, sh.Out, sh.ErrOut = strings.NewReader(typed+"\n"), &out, &out
 	if err := c.run(ctx, k, sh); err != nil {
-		out.WriteString("orders: error: " + hint(err).Error() + "\n")
+		out.WriteString("orders: error: " + cloud.Hint(err).Error() + "\n")
 	}
 	return regexp.MustCompile(`Type [^:]*: `).ReplaceAllString(out.String(), "${0}"+typed+"\n")
 }
@@ -115,7 +119,7 @@ type recorder struct {
 func (r recorder) normalize(text string) string {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, replace := range [][2]string{
-		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, stamp(at)},
+		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, view.Stamp(at)},
 		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC`, at.Format("2006-01-02 15:04:05 UTC")},
 		{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.]*Z`, at.Format(time.RFC3339)},
 		{`first sent \d+m ago`, "first sent 0m ago"},

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 
 	"orderonce/domain/order"
 )
@@ -29,46 +29,28 @@ Example: orders show ORD-1001`
 }
 
 // Run prints one order.
-func (s show) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[showConfig](ctx, sh)
+func (s show) Run(ctx context.Context, sh shell.Shell) error {
+	c, cfg, err := cloud.Connect[cloud.ShowEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	f := report{id: order.ID(s.ID), now: sh.now()}
-	if err := f.readTable(ctx, c.Orders, cfg); err != nil {
+	f, notRead, err := cloud.Ask(ctx, c, cfg, sh.Environ, order.ID(s.ID), sh.Now())
+	if err != nil {
 		return fmt.Errorf("show order %q: %w", s.ID, err)
 	}
-	notRead := errors.Join(f.readReceipts(ctx, c.Receipts, cfg), f.readStripe(ctx, sh.environ))
-	if f.record == nil && len(f.intents) == 0 {
-		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, c.Orders.explain(cfg, order.ErrNotFound)), notRead)
+	if f.Record == nil && len(f.Intents) == 0 {
+		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, c.Orders.Explain(cfg, order.ErrNotFound)), notRead)
 	}
-	if err := sh.result(f.text(), f.json()); err != nil {
+	if err := sh.Result(f.Text(), f.JSON()); err != nil {
 		return err
 	}
-	switch charges := f.charges(); {
+	switch charges := f.Charges(); {
 	case notRead != nil: // the row is shown, because Stripe may be what is down
 		return notRead
-	case f.record == nil:
-		return exit{fmt.Errorf("order %q: its row is missing: restore it from %s", s.ID, f.charged()), 2}
+	case f.Record == nil:
+		return shell.Left("order %q: its row is missing: restore it from %s", s.ID, f.Charged())
 	case charges > 1:
-		return exit{fmt.Errorf("order %q: charged %d times", s.ID, charges), 2}
+		return shell.Left("order %q: charged %d times", s.ID, charges)
 	}
 	return nil
-}
-
-// explain adds to order.ErrNotFound where else the order may be.
-func (c tableConfig) explain(cfg aws.Config, err error) error {
-	if !errors.Is(err, order.ErrNotFound) {
-		return err
-	}
-	return fmt.Errorf(`%w in table %q at %s
-It may be:
-  not delivered yet: ask again in a few seconds, or count the messages that wait:
-    aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"
-  put by HTTP and not sent, so that its client must put it again:
-    orders list --status not_sent
-  parked in the dead-letter queue, with a reason:
-    orders dead-letters list
-  in another table: ORDERS_TABLE, --region and --profile must be those of its deployment`,
-		err, c.Table, cmp.Or(aws.ToString(cfg.BaseEndpoint), cfg.Region))
 }

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
+
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
@@ -36,22 +42,22 @@ const refundOfSmoke = 40
 
 // Run posts one order and returns an error unless it is paid, Stripe agrees, and a part
 // of it goes back.
-func (s smoke) Run(ctx context.Context, sh shell) error {
-	c, cfg, err := connect[smokeConfig](ctx, sh)
+func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
+	c, cfg, err := cloud.Connect[cloud.SmokeEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
-	if err := c.compareQueues(ctx, cfg, sh.people()); err != nil {
+	if err := c.CompareQueues(ctx, cfg, sh.People()); err != nil {
 		return err
 	}
-	id := newID(sh.now())
-	who := payer{Customer: s.Customer, Method: s.Method}
-	if who == (payer{}) {
-		if who, err = newPayers(c.Stripe).create(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
+	id := newID(sh.Now())
+	who := cloud.Payer{Customer: s.Customer, Method: s.Method}
+	if who == (cloud.Payer{}) {
+		if who, err = cloud.NewPayers(c.Stripe).Create(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
 			return err
 		}
 		fmt.Fprintf(
-			sh.people(), "Created customer %s with payment method %s in Stripe's test mode\n",
+			sh.People(), "Created customer %s with payment method %s in Stripe's test mode\n",
 			who.Customer, who.Method,
 		)
 	}
@@ -59,15 +65,15 @@ func (s smoke) Run(ctx context.Context, sh shell) error {
 	if err != nil {
 		return err
 	}
-	queue := newQueue(cfg, c.Queue)
+	queue := cloud.NewQueue(cfg, c.Queue)
 	p := probe{
-		send: queue.send, load: c.Stripe.Orders.store(cfg).Load, read: c.Stripe.payments().Read,
-		scope: order.Scope(c.Stripe.Scope), now: sh.now, every: 500 * time.Millisecond, out: sh.people(),
+		send: queue.Send, load: c.Stripe.Orders.Store(cfg).Load, read: c.Stripe.Payments().Read,
+		scope: order.Scope(c.Stripe.Scope), now: sh.Now, every: 500 * time.Millisecond, out: sh.People(),
 	}
 	if err := p.follow(ctx, o, body, s.Limit); err != nil {
 		return err
 	}
-	return c.Stripe.Orders.cashier(cfg, queue, sh).refund(ctx, makeRefund{
+	return newCashier(c.Stripe.Orders, cfg, queue, sh).refund(ctx, makeRefund{
 		Order: id, Amount: refundOfSmoke, Reason: string(refund.RequestedByCustomer), Yes: true, Limit: s.Limit,
 	})
 }
@@ -78,7 +84,7 @@ func newID(now time.Time) string {
 }
 
 // compose encodes the message, and decodes it as the function does.
-func compose(id string, who payer) (string, order.Order, error) {
+func compose(id string, who cloud.Payer) (string, order.Order, error) {
 	body, err := json.Marshal(map[string]any{
 		"orderId": id, "customerId": "smoke", "currency": "usd",
 		"lines":   []map[string]any{{"sku": "SMOKE", "quantity": 1, "unitAmount": 100}},
@@ -89,4 +95,110 @@ func compose(id string, who payer) (string, order.Order, error) {
 	}
 	o, err := orders.NewDecoder().Decode(string(body))
 	return string(body), o, err
+}
+
+// probe posts one order to a deployment and watches its row.
+type probe struct {
+	send  func(ctx context.Context, id order.ID, body string) error
+	load  func(context.Context, order.ID) (order.Record, error)
+	read  func(context.Context, order.IntentID) (order.Intent, error)
+	scope order.Scope
+	now   func() time.Time
+	every time.Duration
+	out   io.Writer
+}
+
+// follow posts an order, waits until it is settled, and returns an error unless the row
+// is paid and the intent at Stripe matches it.
+func (p probe) follow(ctx context.Context, o order.Order, body string, limit time.Duration) error {
+	if err := p.send(ctx, o.ID(), body); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "Posted order %s, waiting up to %s ...\n", o.ID(), limit)
+	r, err := p.wait(ctx, o.ID(), limit)
+	if err != nil {
+		return err
+	}
+	bound := cmp.Or(string(r.Intent), "no intent bound")
+	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, bound)
+	var intent order.Intent
+	if r.Intent != "" {
+		if intent, err = p.read(ctx, r.Intent); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "charge  %s, %s, %s\n", intent.State, intent.Total, intent.ID)
+	}
+	return p.compare(o, r, intent)
+}
+
+// wait loads the row until it is settled, and prints each change.
+func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (order.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	began, printed := p.now(), ""
+	for {
+		r, err := p.load(ctx, id)
+		if err != nil && !errors.Is(err, order.ErrNotFound) && ctx.Err() == nil {
+			return r, fmt.Errorf("load order %q: %w", id, err)
+		}
+		if s := summary(r); s != printed && ctx.Err() == nil {
+			fmt.Fprintf(p.out, "  %5.1f s  %s\n", p.now().Sub(began).Seconds(), s)
+			printed = s
+		}
+		if r.Status != "" && r.Status != order.Open {
+			return r, nil
+		}
+		select {
+		case <-ctx.Done():
+			took := p.now().Sub(began).Round(time.Second)
+			return r, fmt.Errorf("order %q: not settled after %s: %s%s", id, took, summary(r), advice(r))
+		case <-tick.C:
+		}
+	}
+}
+
+// summary describes a row in one line.
+func summary(r order.Record) string {
+	if r.Status == "" {
+		return "no row yet"
+	}
+	words := []string{string(r.Status)}
+	if r.Failure != "" {
+		words = append(words, r.Failure)
+	}
+	if r.Status == order.Open {
+		words = append(words, fmt.Sprintf("attempt %d", r.Attempt), cmp.Or(string(r.Intent), "no intent bound"))
+	}
+	if r.LastError != "" {
+		words = append(words, "last error "+r.LastError)
+	}
+	return strings.Join(words, ", ")
+}
+
+// advice says where to look next.
+func advice(r order.Record) string {
+	switch {
+	case r.Status == "":
+		return ": check the function's log, that its event source mapping is enabled, " +
+			"and that ORDERS_TABLE is its table"
+	case r.LastError != "":
+		return ": see docs/reference/failures.md"
+	}
+	return ""
+}
+
+// compare returns an error unless the order, its row and its intent agree.
+func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
+	switch {
+	case !r.Status.Charged():
+		return fmt.Errorf("order %q: status %s: want paid", o.ID(), summary(r))
+	case r.Total != o.Total():
+		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
+	case i.State != order.Succeeded || i.Total != o.Total() || i.OrderID != o.ID() || i.Scope != p.scope:
+		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s, %s, order %q, scope %q: want %s, %s, %q, %q",
+			o.ID(), i.ID, i.State, i.Total, i.OrderID, i.Scope, order.Succeeded, o.Total(), o.ID(), p.scope)
+	}
+	return nil
 }

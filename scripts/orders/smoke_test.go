@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
@@ -29,7 +31,7 @@ func TestSmoke(t *testing.T) {
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
 			sh := testShell(s.OperatorEnv(), "", &out)
-			sh.now = time.Now
+			sh.Now = time.Now
 			if err := r.Run(ctx, sh); err != nil {
 				t.Errorf("%v (%v), printed\n%s", err, context.Cause(ctx), out.String())
 			}
@@ -57,7 +59,7 @@ func TestSmokeConfig(t *testing.T) {
 	} {
 		t.Run("with "+change, func(t *testing.T) {
 			t.Parallel()
-			_, err := config.Read[smokeConfig](environment("STRIPE_API_BASE=https://stripe.example", change))
+			_, err := config.Read[cloud.SmokeEnv](environment("STRIPE_API_BASE=https://stripe.example", change))
 			if (err == nil) != (want == "") ||
 				err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("error = %v, want %q", err, want)
@@ -73,7 +75,7 @@ func TestEveryOrderIsNew(t *testing.T) {
 	if one == other || !regexp.MustCompile(`^SMOKE-20260102-030405-[a-z2-7]{6}$`).MatchString(one) {
 		t.Errorf("ids %q and %q", one, other)
 	}
-	if _, o, err := compose(one, payer{"cus_1", "pm_1"}); err != nil ||
+	if _, o, err := compose(one, cloud.Payer{Customer: "cus_1", Method: "pm_1"}); err != nil ||
 		o.Total() != (order.Money{Amount: 100, Currency: "usd"}) {
 		t.Errorf("order %v of %s, %v", o.ID(), o.Total(), err)
 	}
@@ -130,7 +132,7 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 				"STRIPE_API_BASE="+string(c.Address), tt.change)
 			var out strings.Builder
 			err := tt.run.Run(t.Context(), testShell(environ, "", &out))
-			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(hint(err).Error(), "canary") {
+			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(cloud.Hint(err).Error(), "canary") {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}
 			if out.String() != tt.printed || len(*asked) != tt.asked {

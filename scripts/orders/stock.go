@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 )
@@ -48,8 +51,8 @@ func (s stock) Validate() error {
 }
 
 // Run prints the stock of one article, after it has added pieces.
-func (s stock) Run(ctx context.Context, sh shell) error {
-	env, cfg, err := connect[stockConfig](ctx, sh)
+func (s stock) Run(ctx context.Context, sh shell.Shell) error {
+	env, cfg, err := cloud.Connect[cloud.StockEnv](ctx, sh)
 	if err != nil {
 		return err
 	}
@@ -75,7 +78,7 @@ func (s stock) Run(ctx context.Context, sh shell) error {
 	}
 	text := fmt.Sprintf("article    %s\navailable  %d\nreserved   %d\nsold       %d\n",
 		now.SKU, now.Available, now.Reserved, now.Sold)
-	return sh.result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
+	return sh.Result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
 }
 
 type stockJSON struct {

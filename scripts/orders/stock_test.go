@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"orderonce/adapters/dynamodb"
@@ -46,7 +49,7 @@ func TestStock(t *testing.T) {
 	}
 	var out strings.Builder
 	sh := testShell(d.environ, "", &out)
-	sh.json = true
+	sh.JSON = true
 	must(t, stock{SKU: "MUG"}.Run(t.Context(), sh))
 	if want := `{"sku":"MUG","available":6,"reserved":0,"sold":0}` + "\n"; out.String() != want {
 		t.Errorf("got %s, want %s", &out, want)
@@ -225,13 +228,13 @@ func TestAnOrderThatIsOutOfStock(t *testing.T) {
 		t.Errorf("listed %q, want the order and the article that was short", &out)
 	}
 	for name, command := range map[string]interface {
-		Run(ctx context.Context, sh shell) error
+		Run(ctx context.Context, sh shell.Shell) error
 	}{
 		"cancel": cancel{ID: "SHORT", Yes: true},
 		"refund": makeRefund{Order: "SHORT", Amount: 100, Reason: "duplicate", Yes: true},
 	} {
 		err := command.Run(t.Context(), testShell(environ, "", &out))
-		if err == nil || !strings.HasSuffix(hint(err).Error(), "\n"+neverCharged) {
+		if err == nil || !strings.HasSuffix(cloud.Hint(err).Error(), "\n"+cloud.NeverCharged) {
 			t.Errorf("%s: got %v, want that it was never charged", name, err)
 		}
 	}

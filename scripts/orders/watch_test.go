@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/scripts/orders/cloud"
+
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/watch"
 )
@@ -36,9 +38,9 @@ func (waits) Load(_ context.Context, id order.ID) (order.Record, error) {
 
 func TestWatchReadsSoManyWaitingOrders(t *testing.T) {
 	t.Parallel()
-	for n, more := range map[int]bool{maxWaiting: false, maxWaiting + 1: true} {
+	for n, more := range map[int]bool{cloud.MaxWaiting: false, cloud.MaxWaiting + 1: true} {
 		var got watch.Snapshot
-		must(t, readWaiting(t.Context(), waits{n: n}, &got))
+		must(t, cloud.ReadWaiting(t.Context(), waits{n: n}, &got))
 		if got.Waiting[order.Pending] != 200 || got.More != more {
 			t.Errorf("%d orders: got %v, more %t, want 200, %t", n, got.Waiting, got.More, more)
 		}

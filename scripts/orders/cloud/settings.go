@@ -1,4 +1,4 @@
-package main
+package cloud
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"orderonce/adapters/sqs"
 )
 
-// compareQueues prints the queues' settings, or returns an error that names each setting
+// CompareQueues prints the queues' settings, or returns an error that names each setting
 // that would lose orders or park them without a reason.
-func (c smokeConfig) compareQueues(ctx context.Context, cfg aws.Config, out io.Writer) error {
+func (c SmokeEnv) CompareQueues(ctx context.Context, cfg aws.Config, out io.Writer) error {
 	var s sqs.Settings
 	var err error
 	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(c.Queue)); err != nil {
@@ -48,7 +48,7 @@ func (c smokeConfig) compareQueues(ctx context.Context, cfg aws.Config, out io.W
 
 // deadLetters returns the URL of the dead-letter queue: the one in the environment, or
 // that of the queue that the redrive policy names, or "".
-func (c smokeConfig) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
+func (c SmokeEnv) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
 	if c.DeadLetters != "" || target == "" {
 		return string(c.DeadLetters), nil
 	}

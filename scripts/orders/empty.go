@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"time"
+
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 
 	"orderonce/scripts/orders/deadletters"
 )
@@ -45,7 +47,7 @@ Examples:
 }
 
 // Run redrives messages.
-func (r redriveDead) Run(ctx context.Context, sh shell) error {
+func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := openDesk(ctx, sh)
 	if err != nil {
 		return err
@@ -54,18 +56,15 @@ func (r redriveDead) Run(ctx context.Context, sh shell) error {
 }
 
 func (r redriveDead) redrive(ctx context.Context, d desk) error {
-	tick := time.NewTicker(time.Second / time.Duration(min(max(r.Rate, 1), 1000)))
-	defer tick.Stop()
+	pace := cloud.NewPace(float64(min(max(r.Rate, 1), 1000)))
 	return d.empty(ctx, task{
 		verb: "redrive", does: "send %s to the order queue", done: "redriven",
 		selection: r.Select, emptying: r.How,
 		asks:  r.Verdict != string(deadletters.Redrive),
 		takes: func(l deadletters.Letter) bool { return r.Verdict == "any" || r.Verdict == string(l.Action) },
 		do: func(ctx context.Context, l deadletters.Letter) error {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := pace.Wait(ctx, 1); err != nil {
+				return err
 			}
 			return d.queue.Redrive(ctx, l.Message)
 		},
@@ -99,7 +98,7 @@ Examples:
 }
 
 // Run deletes messages.
-func (c discardDead) Run(ctx context.Context, sh shell) error {
+func (c discardDead) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := openDesk(ctx, sh)
 	if err != nil {
 		return err
@@ -113,15 +112,15 @@ func (c discardDead) discard(ctx context.Context, d desk) error {
 		selection: c.Select, emptying: c.How, asks: c.Force,
 		takes: func(l deadletters.Letter) bool {
 			if c.Force && l.MayBeCharged() {
-				d.progress("")
-				fmt.Fprintf(d.people(), "kept     %s  %s may still be charged: orders cancel %s, then discard\n",
+				d.Progress("")
+				fmt.Fprintf(d.People(), "kept     %s  %s may still be charged: orders cancel %s, then discard\n",
 					l.OrderID(), l.Row.Intent, l.OrderID())
 				return false
 			}
 			return c.Force || l.Action == deadletters.Discard
 		},
 		do: func(ctx context.Context, l deadletters.Letter) error {
-			if err := save(c.Save, l.Message); err != nil {
+			if err := batch.Save(c.Save, l.Message); err != nil {
 				return err
 			}
 			return d.queue.Delete(ctx, l.Message)
@@ -147,10 +146,10 @@ var errLeft = errors.New("selected messages are left, or were not seen, in the d
 // agrees, takes them. Between the two it does not hold them, because a person may think
 // for an hour.
 func (d desk) empty(ctx context.Context, t task) error {
-	fmt.Fprintf(d.people(), "dead-letter queue %s\n", d.env.DeadLetters)
-	d.where(d.env.Stripe, d.cfg)
+	fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.env.DeadLetters)
+	d.env.Stripe.Where(d.Shell, d.cfg)
 	chosen := map[string]bool{}
-	f := t.filter(d.now())
+	f := t.filter(d.Now())
 	counts, err := d.each(ctx, f, t.Limit, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) {
 			return false, nil
@@ -161,27 +160,27 @@ func (d desk) empty(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.people(), "\n%s\n", counts)
-	if len(chosen) > 0 && (t.DryRun || !d.terminal && !t.Yes) {
-		fmt.Fprintf(d.people(), "dry run: %s would be %s\n", messages(len(chosen)), t.done)
-		return exit{errLeft, 2}
+	fmt.Fprintf(d.People(), "\n%s\n", counts)
+	if len(chosen) > 0 && (t.DryRun || !d.Terminal && !t.Yes) {
+		fmt.Fprintf(d.People(), "dry run: %s would be %s\n", view.Messages(len(chosen)), t.done)
+		return shell.LeftError{Err: errLeft}
 	}
-	question := fmt.Sprintf("Type %s to "+t.does+": ", t.verb, messages(len(chosen)))
-	if len(chosen) > 0 && (t.asks || !t.Yes) && !d.confirms(question, t.verb) {
-		return errNotConfirmed
+	question := fmt.Sprintf("Type %s to "+t.does+": ", t.verb, view.Messages(len(chosen)))
+	if len(chosen) > 0 && (t.asks || !t.Yes) && !d.Confirms(question, t.verb) {
+		return shell.ErrNotConfirmed
 	}
 	took, err := d.take(ctx, t, chosen)
 	if err != nil {
 		return fmt.Errorf("%d of %s %s, the others are left: run the same command again: %w",
-			took, messages(len(chosen)), t.done, err)
+			took, view.Messages(len(chosen)), t.done, err)
 	}
 	left := counts.matched - took
-	text := fmt.Sprintf("%s: %s, left: %d\n", t.done, messages(took), left)
-	if err := d.result(text, map[string]int{t.done: took, "left": left}); err != nil {
+	text := fmt.Sprintf("%s: %s, left: %d\n", t.done, view.Messages(took), left)
+	if err := d.Result(text, map[string]int{t.done: took, "left": left}); err != nil {
 		return err
 	}
 	if left > 0 || !counts.pages.Ended || counts.pages.Unseen > 0 {
-		return exit{errLeft, 2}
+		return shell.LeftError{Err: errLeft}
 	}
 	return nil
 }
@@ -201,48 +200,10 @@ func (d desk) take(ctx context.Context, t task, chosen map[string]bool) (took in
 			return false, err
 		}
 		took++
-		d.progress("%d of %s %s", took, messages(len(chosen)), t.done)
+		d.Progress("%d of %s %s", took, view.Messages(len(chosen)), t.done)
 		return true, nil
 	}
 	_, err = d.sources.Judge(ctx, d.queue, t.Limit, wanted, visit)
-	d.progress("")
+	d.Progress("")
 	return took, err
-}
-
-// saved is a message as one line of a file, with attributes in the format of the AWS CLI.
-type saved struct {
-	MessageID  string               `json:"messageId"`
-	Reason     string               `json:"reason"`
-	FirstSent  time.Time            `json:"firstSent"`
-	Group      string               `json:"group,omitempty"`
-	Attributes map[string]attribute `json:"attributes,omitempty"`
-	Body       string               `json:"body"`
-}
-
-type attribute struct {
-	DataType    *string
-	StringValue *string `json:",omitempty"`
-	BinaryValue []byte  `json:",omitempty"`
-}
-
-// save appends a message to a file, unless its name is "", and returns when it is on
-// disk.
-func save(name string, m deadletters.Message) (err error) {
-	if name == "" {
-		return nil
-	}
-	line := saved{m.ID, m.ReasonShown(), m.FirstSent, m.Group, map[string]attribute{}, m.Body}
-	for name, a := range m.Attributes {
-		line.Attributes[name] = attribute{a.DataType, a.StringValue, a.BinaryValue}
-	}
-	const add = os.O_APPEND | os.O_CREATE | os.O_WRONLY
-	file, err := os.OpenFile(name, add, 0o600) //nolint:gosec // G304: the person names it
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := json.NewEncoder(file).Encode(line); err != nil {
-		return err
-	}
-	return file.Sync()
 }

@@ -1,17 +1,21 @@
-package main
+package cloud
 
 import (
 	"errors"
+	"fmt"
+	"syscall"
 
 	"github.com/aws/smithy-go"
 
+	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
 
 const (
-	ofTheDeployment   = "--region and --profile must be those of the deployment"
-	neverCharged      = "it was never charged and holds no goods: sell again under a new orderId when there are goods"
+	ofTheDeployment = "--region and --profile must be those of the deployment"
+	// NeverCharged is what to do about an order that is out of stock.
+	NeverCharged      = "it was never charged and holds no goods: sell again under a new orderId when there are goods"
 	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
 )
 
@@ -27,10 +31,10 @@ func remedy(err error) string {
 		return "STRIPE_SECRET_KEY must be a valid key of the account and the mode (test or live) " +
 			"that the order was charged in, with the permissions in docs/guides/operate.md#permissions"
 	}
-	canceled, _ := errors.AsType[notCanceledError](err)
+	canceled, _ := errors.AsType[NotCanceledError](err)
 	refunded, ok := errors.AsType[*refund.NotChargedError](err)
-	if canceled.status == order.OutOfStock || ok && refunded.Status == order.OutOfStock {
-		return neverCharged
+	if canceled.Status == order.OutOfStock || ok && refunded.Status == order.OutOfStock {
+		return NeverCharged
 	}
 	return ""
 }
@@ -51,4 +55,26 @@ func remedyOf(code string) string {
 		return "the session has expired: " + howToLogIn
 	}
 	return ""
+}
+
+// NotCanceledError reports an order that cannot be canceled.
+type NotCanceledError struct{ Status order.Status }
+
+// Error names the status.
+func (e NotCanceledError) Error() string { return "not canceled: the order is " + string(e.Status) }
+
+// Hint adds to an error what to check first: where the environment comes from, or whether
+// the local system runs.
+func Hint(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
+	}
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
+			"\nthe system that `make up` runs: . ./build/up/env", err)
+	}
+	if also := remedy(err); also != "" {
+		return fmt.Errorf("%w\n%s", err, also)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package main
+package cloud
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
 				}
 				var got []string
 				var err error
-				for page, failed := range patient(t.Context(), newPace(10, time.Now), "", open) {
+				for page, failed := range patient(t.Context(), NewPace(10), "", open) {
 					if err = failed; err == nil && len(page.Items) > 0 {
 						got = append(got, string(rune('0'+page.Items[0])))
 					}
@@ -64,18 +64,5 @@ func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestAPeriodIsADateATimeOrHowLongAgo(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"2026-11-01": "2026-11-01T00:00:00Z", "2026-11-01T08:00:00+01:00": "2026-11-01T07:00:00Z",
-		"25h": "2026-11-20T11:00:00Z", "0s": "2026-11-21T12:00:00Z", "-1h": "", "yesterday": "", "": "",
-	} {
-		got, err := moment(text, noon())
-		if err == nil != (want != "") || err == nil && got.Format(time.RFC3339) != want {
-			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
-		}
 	}
 }

@@ -1,13 +1,10 @@
-package main
+package batch
 
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"orderonce/adapters/sqs/sqstest"
 )
 
 const csvHeader = "Order no.,customerId,currency,sku,quantity,unitAmount,payment.customer,payment.method,note\n"
@@ -20,13 +17,13 @@ func TestPostReadsCSV(t *testing.T) {
 		`"payment":{"customer":"cus_1","method":"pm_1"}}`
 	for claim, tt := range map[string]struct {
 		text string
-		want []message
+		want []Message
 		err  string
 	}{
 		"rows of one order are its lines": {
 			text: csvHeader + "A-1,me,usd,BOOK,1,2400,cus_1,pm_1,\n" + `A-1,me,usd,"PEN, red",2,100,cus_1,pm_1,x` + "\n" +
 				"A-2,me,eur, PEN ,3,100,cus_1,pm_1,\n",
-			want: []message{{line: 2, body: one}, {line: 4, body: other}},
+			want: []Message{{line: 2, body: one}, {line: 4, body: other}},
 		},
 		"an empty file":  {},
 		"a header alone": {text: csvHeader},
@@ -48,7 +45,7 @@ func TestPostReadsCSV(t *testing.T) {
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("got error %v, want %q", err, tt.err)
 			}
-			if diff := cmp.Diff(got, tt.want, cmp.AllowUnexported(message{})); diff != "" {
+			if diff := cmp.Diff(got, tt.want, cmp.AllowUnexported(Message{})); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
 		})
@@ -57,33 +54,4 @@ func TestPostReadsCSV(t *testing.T) {
 		!strings.Contains(err.Error(), "--column order: want one of orderId, ") {
 		t.Errorf("got %v, want that there is no such column", err)
 	}
-}
-
-// Each order has a group of its own on a FIFO queue, and a file that is posted twice
-// leaves each message once.
-func TestPostToAFIFOQueue(t *testing.T) {
-	t.Parallel()
-	s, err := sqstest.Serve(sqstest.Options{})
-	must(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	settings := sqstest.DefaultSettings()
-	settings.FIFO = true
-	s.Machine(func(m *sqstest.Machine, now time.Time) { must(t, m.Create(now, "orders.fifo", settings)) })
-	environ := environment("AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders.fifo"))
-	text := strings.Join(append(lines(12), refundLine, "{}"), "\n")
-	for range 2 {
-		var out strings.Builder
-		must(t, post{File: "-", AllowInvalid: true, Rate: 1000}.Run(t.Context(), testShell(environ, text, &out)))
-	}
-	s.Machine(func(m *sqstest.Machine, now time.Time) {
-		all, err := m.Messages(now, "orders.fifo")
-		must(t, err)
-		groups := map[string]int{}
-		for _, message := range all {
-			groups[message.Group]++
-		}
-		if len(all) != 14 || len(groups) != 13 || groups["ORD-1"] != 2 {
-			t.Errorf("got %d messages in the groups %v, want 14 in 13, and two of ORD-1", len(all), groups)
-		}
-	})
 }

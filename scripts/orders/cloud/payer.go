@@ -1,4 +1,4 @@
-package main
+package cloud
 
 import (
 	"context"
@@ -11,18 +11,19 @@ import (
 	"github.com/stripe/stripe-go/v76/paymentmethod"
 )
 
-// payer is a customer of Stripe and one of its payment methods.
-type payer struct{ Customer, Method string }
+// Payer is a customer of Stripe and one of its payment methods.
+type Payer struct{ Customer, Method string }
 
-// payers creates payers at Stripe.
-type payers struct {
+// Payers creates payers at Stripe.
+type Payers struct {
 	customers customer.Client
 	methods   paymentmethod.Client
 }
 
-func newPayers(c stripeConfig) payers {
+// NewPayers returns what creates payers with the environment's key.
+func NewPayers(c StripeEnv) Payers {
 	settings := &stripe.BackendConfig{
-		HTTPClient:        httpClient(),
+		HTTPClient:        HTTPClient(),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // errors are returned
 		EnableTelemetry:   new(false),
 		MaxNetworkRetries: new(int64(2)), // no redelivery retries this call
@@ -31,27 +32,27 @@ func newPayers(c stripeConfig) payers {
 		settings.URL = new(string(c.Address))
 	}
 	backend, key := stripe.GetBackendWithConfig(stripe.APIBackend, settings), c.Key.Reveal()
-	return payers{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}
+	return Payers{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}
 }
 
-// create creates a customer with a card. The order's payment method must belong to its
+// Create creates a customer with a card. The order's payment method must belong to its
 // customer, and Stripe's test card belongs to none: attaching it creates a payment method
 // with an id of its own (docs.stripe.com/testing, "Payment methods"). Name is part of the
 // idempotency keys.
-func (t payers) create(ctx context.Context, name string) (payer, error) {
+func (t Payers) Create(ctx context.Context, name string) (Payer, error) {
 	params := &stripe.CustomerParams{Description: new(name)}
 	params.Context, params.IdempotencyKey = ctx, new(name+"/customer")
 	who, err := t.customers.New(params)
 	if err != nil {
-		return payer{}, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
+		return Payer{}, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
 	}
 	attach := &stripe.PaymentMethodAttachParams{Customer: &who.ID}
 	attach.Context, attach.IdempotencyKey = ctx, new(name+"/method")
 	method, err := t.methods.Attach("pm_card_visa", attach)
 	if err != nil {
-		return payer{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, stripeMessage(err))
+		return Payer{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, stripeMessage(err))
 	}
-	return payer{who.ID, method.ID}, nil
+	return Payer{who.ID, method.ID}, nil
 }
 
 // stripeMessage reduces an error of Stripe from JSON to status and message.

@@ -1,4 +1,4 @@
-package main
+package cloud
 
 import (
 	"context"
@@ -35,26 +35,26 @@ func isolate(t *testing.T) {
 
 func TestTheAccountIsFoundAsByTheAWSCLI(t *testing.T) {
 	for claim, tt := range map[string]struct {
-		flags        account
+		flags        Account
 		environ      map[string]string
 		region, keys string
 		err          string
 	}{
-		"a profile by its flag":         {flags: account{Profile: "shop"}, region: "eu-west-3", keys: "shop"},
+		"a profile by its flag":         {flags: Account{Profile: "shop"}, region: "eu-west-3", keys: "shop"},
 		"a profile of the environment":  {environ: map[string]string{"AWS_PROFILE": "shop"}, region: "eu-west-3", keys: "shop"},
-		"a flag beats the profile":      {flags: account{Profile: "shop", Region: "us-east-1"}, region: "us-east-1", keys: "shop"},
+		"a flag beats the profile":      {flags: Account{Profile: "shop", Region: "us-east-1"}, region: "us-east-1", keys: "shop"},
 		"keys of the environment":       {environ: keys("eu-west-1"), region: "eu-west-1", keys: "pretend"},
-		"a flag beats the environment":  {flags: account{Profile: "shop"}, environ: keys("eu-west-1"), region: "eu-west-1", keys: "shop"},
+		"a flag beats the environment":  {flags: Account{Profile: "shop"}, environ: keys("eu-west-1"), region: "eu-west-1", keys: "shop"},
 		"no region":                     {environ: keys(""), err: "no AWS region: set --region, AWS_REGION"},
-		"no credentials":                {flags: account{Region: "eu-west-1"}, err: "AWS credentials: "},
-		"a profile that does not exist": {flags: account{Profile: "none"}, err: "failed to get shared config profile, none"},
+		"no credentials":                {flags: Account{Region: "eu-west-1"}, err: "AWS credentials: "},
+		"a profile that does not exist": {flags: Account{Profile: "none"}, err: "failed to get shared config profile, none"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			isolate(t)
 			for name, value := range tt.environ {
 				t.Setenv(name, value)
 			}
-			cfg, err := tt.flags.load(t.Context())
+			cfg, err := tt.flags.Load(t.Context())
 			if err != nil || tt.err != "" {
 				if err == nil || tt.err == "" || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("got error %v, want %q", err, tt.err)
@@ -80,7 +80,7 @@ func TestTheEndpointFlagBeatsTheEnvironment(t *testing.T) {
 	isolate(t)
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
 	for flag, want := range map[string]string{"": "http://127.0.0.1:1", "http://127.0.0.1:2": "http://127.0.0.1:2"} {
-		cfg, err := account{Profile: "shop", EndpointURL: flag}.load(t.Context())
+		cfg, err := Account{Profile: "shop", EndpointURL: flag}.Load(t.Context())
 		must(t, err)
 		if got := sdk.NewFromConfig(cfg).Options().BaseEndpoint; got == nil || *got != want {
 			t.Errorf("with %q: got %v, want %s", flag, got, want)
@@ -103,7 +103,7 @@ func (e *early) Do(r *http.Request) (*http.Response, error) {
 func TestAnEarlyResponseIsNotLost(t *testing.T) {
 	isolate(t)
 	t.Setenv("AWS_PROFILE", "shop")
-	cfg, err := account{}.load(t.Context())
+	cfg, err := Account{}.Load(t.Context())
 	must(t, err)
 	queue := &early{}
 	cfg.HTTPClient = queue
@@ -124,30 +124,19 @@ func TestAnErrorOfAWSNamesWhatToCheckFirst(t *testing.T) {
 		"ExpiredTokenException":     "aws sso login",
 	} {
 		refused := fmt.Errorf("show order: %w", &smithy.GenericAPIError{Code: code, Message: "refused"})
-		got := hint(refused)
+		got := Hint(refused)
 		if !errors.Is(got, refused) || !strings.Contains(got.Error(), want) {
 			t.Errorf("%s: got %q, want %q in it", code, got, want)
 		}
 	}
-	if other := errors.New("other"); hint(other).Error() != "other" || remedy(context.Canceled) != "" {
-		t.Errorf("got %v, want another error as it is", hint(other))
+	if other := errors.New("other"); Hint(other).Error() != "other" || remedy(context.Canceled) != "" {
+		t.Errorf("got %v, want another error as it is", Hint(other))
 	}
 }
 
-// A wrong scope, a key of another account and a table of another region say what to
-// correct.
-func TestAWrongDeploymentNamesTheRemedy(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	process(t, d.store, d.payments, "ORD-1", "pm_card_visa")
-	for change, want := range map[string]string{
-		"SCOPE=other":                       "SCOPE must be that of the deployment",
-		"STRIPE_SECRET_KEY=sk_test_another": "STRIPE_SECRET_KEY must be a valid key of the account and the mode",
-		"ORDERS_TABLE=another":              "no such table in this region and account",
-	} {
-		err := hint(refresh{ID: "ORD-1"}.Run(t.Context(), testShell(append(d.environ, change), "", new(strings.Builder))))
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk_test") {
-			t.Errorf("%s: got %v, want %q and no key", change, err, want)
-		}
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }

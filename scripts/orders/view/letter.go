@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"orderonce/scripts/orders/deadletters"
 )
 
-// letterLine is a dead letter as one line of JSON.
-type letterLine struct {
+// LetterJSON is a dead letter as one line of JSON.
+type LetterJSON struct {
 	MessageID      string             `json:"messageId"`
 	FirstMessageID string             `json:"firstMessageId"`
 	OrderID        order.ID           `json:"orderId"`
@@ -37,36 +37,17 @@ type letterLine struct {
 	Row        string            `json:"row,omitempty"`
 }
 
-func lineOf(l deadletters.Letter) letterLine {
-	return letterLine{
+// NewLetterJSON converts a dead letter, without its body.
+func NewLetterJSON(l deadletters.Letter) LetterJSON {
+	return LetterJSON{
 		MessageID: l.ID, FirstMessageID: l.FirstID, OrderID: l.OrderID(), RefundID: l.Job.Refund.ID(),
 		Reason: l.ReasonShown(), Detail: detail(l), FirstSent: l.FirstSent, Receives: l.Receives,
 		TimesParked: l.TimesParked, Money: l.Money, Verdict: l.Action, Advice: l.Advice,
 	}
 }
 
-// print prints a dead letter: a paragraph for people.
-func (d desk) print(l deadletters.Letter) error {
-	d.progress("")
-	return d.result(describeLetter(l, d.now()), lineOf(l))
-}
-
-// show prints a dead letter whole.
-func (d desk) show(l deadletters.Letter, whole bool) error {
-	d.progress("")
-	line := lineOf(l)
-	line.Attributes, line.Body, line.Row = shownAttributes(l, whole), shownBody(l, whole), describeFacts(l)
-	var b strings.Builder
-	b.WriteString(describeLetter(l, d.now()))
-	for _, name := range slices.Sorted(maps.Keys(line.Attributes)) {
-		fmt.Fprintf(&b, "  %s: %s\n", name, line.Attributes[name])
-	}
-	fmt.Fprintf(&b, "\n%s\n\n%s\n", line.Body, line.Row)
-	return d.result(b.String(), line)
-}
-
-// describeLetter formats a dead letter for a person.
-func describeLetter(l deadletters.Letter, now time.Time) string {
+// Letter formats a dead letter for a person.
+func Letter(l deadletters.Letter, now time.Time) string {
 	subject := cmp.Or(string(l.OrderID()), "no order")
 	if l.Job.IsRefund() {
 		subject += " refund " + string(l.Job.Refund.ID())
@@ -163,8 +144,8 @@ func oneLine(value map[string]any) string {
 	return string(b)
 }
 
-// describeFacts formats what the row and Stripe say.
-func describeFacts(l deadletters.Letter) string {
+// DescribeFacts formats what the row and Stripe say.
+func DescribeFacts(l deadletters.Letter) string {
 	var b strings.Builder
 	switch {
 	case l.Invalid != nil:
@@ -172,9 +153,9 @@ func describeFacts(l deadletters.Letter) string {
 	case l.RowErr != nil:
 		fmt.Fprintf(&b, "row        %v\n", l.RowErr)
 	case l.Job.IsRefund():
-		b.WriteString(describeAccount(l.Account))
+		b.WriteString(Account(l.Account))
 	default:
-		b.WriteString(describe(l.Row))
+		b.WriteString(Order(l.Row))
 	}
 	for _, i := range l.Intents {
 		fmt.Fprintf(&b, "at Stripe  %s %s, %s\n", i.ID, i.State, i.Total)
@@ -186,4 +167,26 @@ func describeFacts(l deadletters.Letter) string {
 		fmt.Fprintf(&b, "at Stripe  %v\n", l.StripeErr)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Messages counts messages for a person.
+func Messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
+}
+
+// WholeLetter formats a dead letter whole: for a person, and as a line of JSON. With who
+// pays and how, if it is asked for.
+func WholeLetter(l deadletters.Letter, now time.Time, whole bool) (string, LetterJSON) {
+	line := NewLetterJSON(l)
+	line.Attributes, line.Body, line.Row = shownAttributes(l, whole), shownBody(l, whole), DescribeFacts(l)
+	var b strings.Builder
+	b.WriteString(Letter(l, now))
+	for _, name := range slices.Sorted(maps.Keys(line.Attributes)) {
+		fmt.Fprintf(&b, "  %s: %s\n", name, line.Attributes[name])
+	}
+	fmt.Fprintf(&b, "\n%s\n\n%s\n", line.Body, line.Row)
+	return b.String(), line
 }

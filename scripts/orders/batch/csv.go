@@ -1,4 +1,6 @@
-package main
+// Package batch reads files of messages and posts them: JSON lines, CSV, and what
+// `discard --save` wrote. It parses no command line.
+package batch
 
 import (
 	"encoding/csv"
@@ -11,9 +13,9 @@ import (
 	"strings"
 )
 
-// csvColumns are the columns of a CSV file of orders. Rows with the same orderId, one
+// CSVColumns are the columns of a CSV file of orders. Rows with the same orderId, one
 // after the other, are the lines of one order.
-func csvColumns() []string {
+func CSVColumns() []string {
 	return []string{
 		"orderId", "customerId", "currency", "sku", "quantity", "unitAmount", "payment.customer", "payment.method",
 	}
@@ -41,7 +43,7 @@ type payerBody struct {
 
 // readCSV returns one message per order. header maps columns of csvColumns to the file's
 // own names. An error names the line.
-func readCSV(in io.Reader, header map[string]string) (all []message, err error) {
+func readCSV(in io.Reader, header map[string]string) (all []Message, err error) {
 	rows := csv.NewReader(in)
 	first, err := rows.Read()
 	if errors.Is(err, io.EOF) {
@@ -89,24 +91,24 @@ func (o orderBody) differs(other orderBody) bool {
 }
 
 // flush adds the message of an order that began in a line, if there is one.
-func flush(all []message, o orderBody, line int) ([]message, error) {
+func flush(all []Message, o orderBody, line int) ([]Message, error) {
 	if line == 0 {
 		return all, nil
 	}
 	body, err := json.Marshal(o)
-	return append(all, message{line: line, body: string(body)}), err
+	return append(all, Message{line: line, body: string(body)}), err
 }
 
 // indexOf returns the position of each column in the header.
 func indexOf(first []string, header map[string]string) (map[string]int, error) {
 	index := map[string]int{}
 	for column := range header {
-		if !slices.Contains(csvColumns(), column) {
-			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(csvColumns(), ", "))
+		if !slices.Contains(CSVColumns(), column) {
+			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(CSVColumns(), ", "))
 		}
 	}
 	var missing []string
-	for _, column := range csvColumns() {
+	for _, column := range CSVColumns() {
 		name, renamed := header[column]
 		if !renamed {
 			name = column
@@ -125,11 +127,11 @@ func indexOf(first []string, header map[string]string) (map[string]int, error) {
 // orderOf returns the order of one row.
 func orderOf(row []string, index map[string]int) (orderBody, error) {
 	at := func(column string) string { return strings.TrimSpace(row[index[column]]) }
-	quantity, err := integer("quantity", at("quantity"))
+	quantity, err := Integer("quantity", at("quantity"))
 	if err != nil {
 		return orderBody{}, err
 	}
-	amount, err := integer("unitAmount", at("unitAmount"))
+	amount, err := Integer("unitAmount", at("unitAmount"))
 	return orderBody{
 		OrderID: at("orderId"), CustomerID: at("customerId"), Currency: at("currency"),
 		Lines:   []orderLine{{at("sku"), quantity, amount}},
@@ -137,7 +139,8 @@ func orderOf(row []string, index map[string]int) (orderBody, error) {
 	}, err
 }
 
-func integer(column, value string) (int64, error) {
+// Integer parses a number of a column or a flag.
+func Integer(column, value string) (int64, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%s %q: want an integer; 1999 is an amount of 19.99 USD", column, value)

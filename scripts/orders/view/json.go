@@ -1,4 +1,6 @@
-package main
+// Package view formats each thing for a person and as JSON: an order, its refunds and
+// receipts, a dead letter. It reads nothing, and leaves out who pays and how.
+package view
 
 import (
 	"time"
@@ -7,9 +9,9 @@ import (
 	"orderonce/domain/refund"
 )
 
-// orderJSON is an order in the output of --json. It has no customer and no payment
+// OrderJSON is an order in the output of --json. It has no customer and no payment
 // method.
-type orderJSON struct {
+type OrderJSON struct {
 	OrderID    string        `json:"orderId"`
 	Status     string        `json:"status,omitempty"` // "" if the row does not exist
 	Amount     int64         `json:"amount,omitempty"` // in minor units
@@ -25,13 +27,13 @@ type orderJSON struct {
 	UpdatedAt  *time.Time    `json:"updatedAt,omitempty"`
 	RecheckAt  *time.Time    `json:"recheckAt,omitempty"`
 	Dispute    *disputeJSON  `json:"dispute,omitempty"`
-	Events     []eventJSON   `json:"events,omitempty"`
+	Events     []EventJSON   `json:"events,omitempty"`
 	Refunded   int64         `json:"refunded,omitempty"`
 	ByOthers   int64         `json:"refundedByOthers,omitempty"`
 	Refunds    []refundJSON  `json:"refunds,omitempty"`
-	Receipts   []receiptJSON `json:"receipts,omitempty"`
+	Receipts   []ReceiptJSON `json:"receipts,omitempty"`
 	Charges    *int          `json:"charges,omitempty"` // at Stripe; absent if Stripe was not read
-	AtStripe   []paymentJSON `json:"atStripe,omitempty"`
+	AtStripe   []PaymentJSON `json:"atStripe,omitempty"`
 	WhatIsNext string        `json:"next,omitempty"`
 }
 
@@ -41,7 +43,8 @@ type disputeJSON struct {
 	OpenedAt time.Time `json:"openedAt"`
 }
 
-type eventJSON struct {
+// EventJSON is a change of an order's status.
+type EventJSON struct {
 	Seq    int       `json:"seq"`
 	Type   string    `json:"type"`
 	From   string    `json:"from"`
@@ -58,7 +61,8 @@ type refundJSON struct {
 	Failure  string `json:"failure,omitempty"`
 }
 
-type paymentJSON struct {
+// PaymentJSON is a PaymentIntent of an order.
+type PaymentJSON struct {
 	ID        string `json:"paymentIntentId"`
 	State     string `json:"state"`
 	Amount    int64  `json:"amount"`
@@ -66,9 +70,9 @@ type paymentJSON struct {
 	Dashboard string `json:"dashboard"`
 }
 
-// recordJSON converts a row.
-func recordJSON(r order.Record) orderJSON {
-	o := orderJSON{
+// NewOrderJSON converts a row.
+func NewOrderJSON(r order.Record) OrderJSON {
+	o := OrderJSON{
 		OrderID: string(r.OrderID), Status: string(r.Status),
 		Amount: r.Total.Amount, Currency: string(r.Total.Currency), Intent: string(r.Intent),
 		Failure: r.Failure, Holds: r.Stock, LastError: r.LastError, Attempts: r.Attempt,
@@ -82,21 +86,21 @@ func recordJSON(r order.Record) orderJSON {
 		o.Dispute = &disputeJSON{string(d.ID), string(d.Status), d.CreatedAt.UTC()}
 	}
 	for _, e := range r.Events {
-		o.Events = append(o.Events, eventJSON{e.Seq, e.Type(), string(e.From), string(e.To), e.Failure, e.At.UTC()})
+		o.Events = append(o.Events, EventJSON{e.Seq, e.Type(), string(e.From), string(e.To), e.Failure, e.At.UTC()})
 	}
 	return o
 }
 
-// accountJSON converts an account, without the row's history.
-func accountJSON(a refund.Account) orderJSON {
-	return orderJSON{
+// NewAccountJSON converts an account, without the row's history.
+func NewAccountJSON(a refund.Account) OrderJSON {
+	return OrderJSON{
 		OrderID: string(a.OrderID), Status: string(a.Status), Amount: a.Charged.Amount,
 		Currency: string(a.Charged.Currency), Intent: string(a.Intent),
-	}.withRefunds(a)
+	}.WithRefunds(a)
 }
 
-// withRefunds adds an account.
-func (o orderJSON) withRefunds(a refund.Account) orderJSON {
+// WithRefunds adds an account.
+func (o OrderJSON) WithRefunds(a refund.Account) OrderJSON {
 	o.Refunded, o.ByOthers = a.Refunded(), a.Outside
 	for _, i := range a.Items {
 		made := refundJSON{string(i.ID), string(i.Status), i.Amount, string(i.Refund), i.Failure}
@@ -105,24 +109,24 @@ func (o orderJSON) withRefunds(a refund.Account) orderJSON {
 	return o
 }
 
-// json returns the report as --json prints it.
-func (f *report) json() orderJSON {
-	o := orderJSON{OrderID: string(f.id)}
-	if f.record != nil {
-		o = recordJSON(*f.record)
+// JSON returns the report as --json prints it.
+func (f *Report) JSON() OrderJSON {
+	o := OrderJSON{OrderID: string(f.ID)}
+	if f.Record != nil {
+		o = NewOrderJSON(*f.Record)
 	}
-	if f.account != nil {
-		o = o.withRefunds(*f.account)
+	if f.Account != nil {
+		o = o.WithRefunds(*f.Account)
 	}
-	for _, i := range f.receipts {
-		o.Receipts = append(o.Receipts, newReceiptJSON(i))
+	for _, i := range f.Receipts {
+		o.Receipts = append(o.Receipts, NewReceiptJSON(i))
 	}
-	if f.asked {
-		o.Charges = new(f.charges())
+	if f.Asked {
+		o.Charges = new(f.Charges())
 	}
-	for _, i := range f.intents {
-		bound := f.record != nil && f.record.Intent == i.ID
-		payment := paymentJSON{string(i.ID), string(i.State), i.Total.Amount, bound, dashboard(i)}
+	for _, i := range f.Intents {
+		bound := f.Record != nil && f.Record.Intent == i.ID
+		payment := PaymentJSON{string(i.ID), string(i.State), i.Total.Amount, bound, dashboard(i)}
 		o.AtStripe = append(o.AtStripe, payment)
 	}
 	o.WhatIsNext = f.next()

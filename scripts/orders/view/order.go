@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"orderonce/domain/refund"
 )
 
-// describe formats a record for a person. It leaves the customer out.
-func describe(r order.Record) string {
+// Order formats a record for a person. It leaves the customer out.
+func Order(r order.Record) string {
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {
@@ -25,27 +25,27 @@ func describe(r order.Record) string {
 	line("mode", string(r.Mode))
 	line("failure", r.Failure)
 	if d := r.Dispute; d.ID != "" {
-		line("dispute", fmt.Sprintf("%s %s, opened %s", d.ID, d.Status, stamp(d.CreatedAt)))
+		line("dispute", fmt.Sprintf("%s %s, opened %s", d.ID, d.Status, Stamp(d.CreatedAt)))
 	}
 	line("holds", describeGoods(r.Stock))
 	line("last error", r.LastError)
 	line("attempts", fmt.Sprint(r.Attempt))
 	if r.Owner != "" {
-		line("held until", stamp(r.Until))
+		line("held until", Stamp(r.Until))
 	}
-	line("created", stamp(r.CreatedAt))
-	line("updated", stamp(r.UpdatedAt))
+	line("created", Stamp(r.CreatedAt))
+	line("updated", Stamp(r.UpdatedAt))
 	if !r.DueAt.IsZero() {
-		line("recheck at", stamp(r.DueAt))
+		line("recheck at", Stamp(r.DueAt))
 	}
 	for _, e := range r.Events {
-		change := fmt.Sprintf("%s  %s -> %s  %s", stamp(e.At), e.From, e.To, e.Failure)
+		change := fmt.Sprintf("%s  %s -> %s  %s", Stamp(e.At), e.From, e.To, e.Failure)
 		switch {
 		case e.Dispute.ID != "":
-			change = fmt.Sprintf("%s  dispute %s %s", stamp(e.At), e.Dispute.ID, e.Dispute.Status)
+			change = fmt.Sprintf("%s  dispute %s %s", Stamp(e.At), e.Dispute.ID, e.Dispute.Status)
 		case e.Refund != (order.RefundEvent{}):
 			amount := order.Money{Amount: e.Refund.Amount, Currency: r.Total.Currency}
-			change = fmt.Sprintf("%s  refund %s %s, %s, order %s", stamp(e.At),
+			change = fmt.Sprintf("%s  refund %s %s, %s, order %s", Stamp(e.At),
 				cmp.Or(e.Refund.ID, "by others"), e.Refund.Status, amount, e.To)
 		}
 		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(change))
@@ -70,13 +70,13 @@ func describeGoods(g order.Goods) string {
 	return strings.Join(all, ", ")
 }
 
-// describeAccount formats what was charged, what went back and what is left.
-func describeAccount(a refund.Account) string {
-	return fmt.Sprintf("order      %s, %s\ncharged    %s\n", a.OrderID, a.Status, a.Charged) + describeRefunds(a)
+// Account formats what was charged, what went back and what is left.
+func Account(a refund.Account) string {
+	return fmt.Sprintf("order      %s, %s\ncharged    %s\n", a.OrderID, a.Status, a.Charged) + Refunds(a)
 }
 
-// describeRefunds formats what went back of an order and what is left, and its refunds.
-func describeRefunds(a refund.Account) string {
+// Refunds formats what went back of an order and what is left, and its refunds.
+func Refunds(a refund.Account) string {
 	var b strings.Builder
 	line := func(name string, amount int64, more ...string) {
 		m := order.Money{Amount: amount, Currency: a.Charged.Currency}
@@ -88,13 +88,13 @@ func describeRefunds(a refund.Account) string {
 	}
 	line("left", a.Left())
 	for _, i := range a.Items {
-		line("refund", i.Amount, string(i.ID), refundSummary(i))
+		line("refund", i.Amount, string(i.ID), Refund(i))
 	}
 	return b.String()
 }
 
-// refundSummary describes a refund in one line.
-func refundSummary(i refund.Item) string {
+// Refund describes a refund in one line.
+func Refund(i refund.Item) string {
 	if i.Status == "" {
 		return "no refund yet"
 	}
@@ -113,8 +113,8 @@ func refundSummary(i refund.Item) string {
 	return strings.Join(words, ", ")
 }
 
-// describeLedger formats the refunds of an intent as Stripe lists them.
-func describeLedger(l refund.Ledger) string {
+// Ledger formats the refunds of an intent as Stripe lists them.
+func Ledger(l refund.Ledger) string {
 	var b strings.Builder
 	for _, r := range l.Refunds {
 		status := string(r.Status)
@@ -126,4 +126,5 @@ func describeLedger(l refund.Ledger) string {
 	return cmp.Or(b.String(), "at Stripe  no refund\n")
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }
+// Stamp formats a time for a person.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") }

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"strings"
@@ -9,9 +9,6 @@ import (
 
 	"orderonce/domain/order"
 )
-
-// noon is when the orders of these tests were created.
-func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC) }
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
@@ -71,7 +68,7 @@ func TestDescribe(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			got := describe(tt.record)
+			got := Order(tt.record)
 			if diff := cmp.Diff(strings.Split(got, "\n"), append(tt.want, "")); diff != "" {
 				t.Errorf("- got, + want:\n%s", diff)
 			}
@@ -81,3 +78,6 @@ func TestDescribe(t *testing.T) {
 		})
 	}
 }
+
+// noon is when the orders of these tests were created.
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC) }

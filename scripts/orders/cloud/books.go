@@ -1,4 +1,4 @@
-package main
+package cloud
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/stripe"
 	stripeaudit "orderonce/adapters/stripe/audit"
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
@@ -20,34 +21,39 @@ import (
 // pages are the pages of a list or scan.
 type pages[T any] = iter.Seq2[audit.Page[T], error]
 
-// books reads the table and Stripe for an audit, each at its own rate.
-type books struct {
+// Books reads the table and Stripe for an audit, each at its own rate.
+type Books struct {
 	scope         order.Scope
 	mode          order.Mode
 	account       *stripeaudit.Account
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
 	table         *dynamodb.Refunds
-	stripe, scans *pace
-	reads         *pace // of single rows
+	Stripe, scans *Pace
+	reads         *Pace // of single rows
 }
 
 // readsOfAPage is how many reads of an order cost as much as a page of the scan.
 const readsOfAPage = 40
 
-func (a auditTable) books(env stripeConfig, cfg aws.Config, sh shell) *books {
-	return &books{
-		scope: order.Scope(env.Scope), mode: env.job(audit.Window{}).Mode,
+// slowest is one call in 100 seconds.
+const slowest = 0.01
+
+// NewBooks returns books that make at most so many calls to Stripe, and read so many
+// pages of the table, in a second.
+func NewBooks(env StripeEnv, cfg aws.Config, stripeRate, tableRate float64) *Books {
+	return &Books{
+		scope: order.Scope(env.Scope), mode: env.Job(audit.Window{}).Mode,
 		account: stripeaudit.New(env.options()), disputes: dispute.New(env.options()),
-		refunds: env.refunds(), table: env.Orders.refunds(cfg),
-		stripe: newPace(a.StripeRate, sh.now), scans: newPace(a.TableRate, sh.now),
-		reads: newPace(readsOfAPage*a.TableRate, sh.now),
+		refunds: env.Refunds(), table: env.Orders.Refunds(cfg),
+		Stripe: NewPace(max(stripeRate, slowest)), scans: NewPace(max(tableRate, slowest)),
+		reads: NewPace(readsOfAPage * max(tableRate, slowest)),
 	}
 }
 
 // Payments implements audit.Books with one call for a hundred PaymentIntents.
-func (b *books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
-	return patient(ctx, b.stripe, after, func(after string) pages[audit.Payment] {
+func (b *Books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
+	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
 		return func(yield func(audit.Page[audit.Payment], error) bool) {
 			for listed, err := range b.account.List(ctx, w.From, w.To, order.IntentID(after)) {
 				var page audit.Page[audit.Payment]
@@ -68,7 +74,7 @@ func (b *books) Payments(ctx context.Context, w audit.Window, after string) page
 }
 
 // Rows implements audit.Books with one call for 1 MB of the table.
-func (b *books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
+func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
 	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {
 		return func(yield func(audit.Page[audit.Row], error) bool) {
 			for scanned, err := range b.table.Scan(ctx, after) {
@@ -90,7 +96,7 @@ func (b *books) Rows(ctx context.Context, w audit.Window, after string) pages[au
 
 // belongs reports whether a PaymentIntent of the window may belong to the row: it was
 // created after the row, and binding it changed the row. An unreadable row has no times.
-func (b *books) belongs(r dynamodb.Row, w audit.Window) bool {
+func (b *Books) belongs(r dynamodb.Row, w audit.Window) bool {
 	if r.Err != nil {
 		return true
 	}
@@ -100,8 +106,8 @@ func (b *books) belongs(r dynamodb.Row, w audit.Window) bool {
 
 // Payment implements audit.Books with one call, another one for a charge of which
 // something went back, and one more for a disputed charge.
-func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, error) {
-	if err := b.stripe.wait(ctx); err != nil {
+func (b *Books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, error) {
+	if err := b.Stripe.Wait(ctx, 1); err != nil {
 		return audit.Payment{}, err
 	}
 	l, err := b.account.Read(ctx, id)
@@ -115,7 +121,7 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 	if err != nil || !l.Disputed {
 		return p, err
 	}
-	if err := b.stripe.wait(ctx); err != nil {
+	if err := b.Stripe.Wait(ctx, 1); err != nil {
 		return p, err
 	}
 	all, err := b.disputes.Disputes(ctx, id)
@@ -128,8 +134,8 @@ func (b *books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 }
 
 // refundsOf returns the ids of the refunds that gave something back.
-func (b *books) refundsOf(ctx context.Context, id order.IntentID) (ids []string, err error) {
-	if err := b.stripe.wait(ctx); err != nil {
+func (b *Books) refundsOf(ctx context.Context, id order.IntentID) (ids []string, err error) {
+	if err := b.Stripe.Wait(ctx, 1); err != nil {
 		return nil, err
 	}
 	session := b.refunds.Open(ctx)
@@ -144,8 +150,8 @@ func (b *books) refundsOf(ctx context.Context, id order.IntentID) (ids []string,
 }
 
 // Row implements audit.Books.
-func (b *books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
-	if err := b.reads.wait(ctx); err != nil {
+func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
+	if err := b.reads.Wait(ctx, 1); err != nil {
 		return audit.Row{}, err
 	}
 	r := dynamodb.Row{}
@@ -195,11 +201,11 @@ const patience = 6
 // patient yields the pages that open returns, at a rate, up to one that has no Next. It
 // opens the pages again after the last one if a call failed that is worth a repetition.
 func patient[T any](
-	ctx context.Context, p *pace, after string, open func(after string) pages[T],
+	ctx context.Context, p *Pace, after string, open func(after string) pages[T],
 ) pages[T] {
 	return func(yield func(audit.Page[T], error) bool) {
 		for failed := 0; ; {
-			last := p.wait(ctx)
+			last := p.Wait(ctx, 1)
 			for page, err := range open(after) {
 				if last = cmp.Or(last, err); last != nil {
 					break
@@ -208,7 +214,7 @@ func patient[T any](
 				if !yield(page, nil) || page.Next == "" {
 					return
 				}
-				last = p.wait(ctx)
+				last = p.Wait(ctx, 1)
 			}
 			if last == nil {
 				return
@@ -227,43 +233,22 @@ func transient(err error) bool {
 	return ok && (failed.Kind == order.KindUnavailable || failed.Kind == order.KindUnknown)
 }
 
-// pace keeps calls apart.
-type pace struct {
-	every time.Duration
-	now   func() time.Time
-	next  time.Time
-}
-
-func newPace(perSecond float64, now func() time.Time) *pace {
-	return &pace{every: time.Duration(float64(time.Second) / max(perSecond, 0.01)), now: now}
-}
-
-// wait waits until the next call may be made, or ctx ends.
-func (p *pace) wait(ctx context.Context) error {
-	now := p.now()
-	free := p.next
-	if free.Before(now) {
-		free = now
+// Job returns what an audit of a period compares.
+func (c StripeEnv) Job(w audit.Window) audit.Job {
+	return audit.Job{
+		Window: w, Scope: order.Scope(c.Scope), Table: c.Orders.Table, Mode: stripe.ModeOf(c.Key.Reveal()),
 	}
-	p.next = free.Add(p.every)
-	return pause(ctx, free.Sub(now))
 }
 
-// backOff waits longer with each failure: one second, two, four.
-func (p *pace) backOff(ctx context.Context, failed int) error {
-	return pause(ctx, time.Second<<(failed-1))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
+// Repairer returns what repairs rows with the environment's table and key.
+func (c StripeEnv) Repairer(cfg aws.Config, now func() time.Time) *audit.Repairer {
+	store, payments, scope := c.Orders.Store(cfg), c.Payments(), order.Scope(c.Scope)
+	return &audit.Repairer{
+		Follower: order.DisputeFollower{
+			Follower: order.Follower{Records: store, Payments: payments, Scope: scope, Now: now},
+			Disputes: dispute.New(c.options()), Recorder: store,
+		},
+		Refunds: refund.Refresher{Records: c.Orders.Refunds(cfg), Provider: c.Refunds(), Scope: scope, Now: now},
+		Seq:     store, Now: now,
 	}
 }

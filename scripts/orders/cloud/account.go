@@ -1,10 +1,15 @@
-package main
+// Package cloud asks AWS and Stripe what the commands of the operator's tool need: it
+// reads the environment of a deployment, finds the account, and says what to check
+// after an error. It does not know the commands.
+package cloud
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"orderonce/scripts/orders/shell"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -13,9 +18,9 @@ import (
 	"orderonce/adapters/config"
 )
 
-// account selects which AWS account and endpoints a command uses, in the flags of the AWS
+// Account selects which AWS account and endpoints a command uses, in the flags of the AWS
 // CLI.
-type account struct {
+type Account struct {
 	Profile     string `placeholder:"NAME" help:"The AWS profile, as in the AWS CLI: keys, SSO or a role. Default: AWS_PROFILE."`
 	Region      string `placeholder:"NAME" help:"The AWS region. Default: AWS_REGION, or the profile's."`
 	EndpointURL string `name:"endpoint-url" placeholder:"URL" help:"Send every AWS request there. Default: AWS_ENDPOINT_URL and the like."`
@@ -26,9 +31,9 @@ const longPoll = 20 * time.Second
 
 var errNoRegion = errors.New("no AWS region: set --region, AWS_REGION or a profile that has one")
 
-// load finds region, credentials and endpoints as the AWS CLI does: flags, environment,
+// Load finds region, credentials and endpoints as the AWS CLI does: flags, environment,
 // profile, SSO, role.
-func (a account) load(ctx context.Context) (aws.Config, error) {
+func (a Account) Load(ctx context.Context) (aws.Config, error) {
 	client := awshttp.NewBuildableClient().WithTimeout(longPoll + answerTimeout)
 	cfg, err := sdk.LoadDefaultConfig(ctx, sdk.WithHTTPClient(client),
 		sdk.WithSharedConfigProfile(a.Profile), sdk.WithRegion(a.Region), sdk.WithBaseEndpoint(a.EndpointURL))
@@ -51,14 +56,14 @@ func (a account) load(ctx context.Context) (aws.Config, error) {
 const howToLogIn = "log in: aws sso login, aws configure, --profile NAME or AWS_ACCESS_KEY_ID; " +
 	"the system that `make up` runs: . ./build/up/env"
 
-// connect reads the environment of a command and finds the AWS account.
+// Connect reads the environment of a command and finds the AWS account.
 //
 //nolint:ireturn // T is the caller's struct
-func connect[T any](ctx context.Context, sh shell) (T, aws.Config, error) {
-	env, err := config.Read[T](sh.environ)
+func Connect[T any](ctx context.Context, sh shell.Shell) (T, aws.Config, error) {
+	env, err := config.Read[T](sh.Environ)
 	if err != nil {
 		return env, aws.Config{}, err
 	}
-	cfg, err := sh.aws(ctx)
+	cfg, err := sh.AWS(ctx)
 	return env, cfg, err
 }

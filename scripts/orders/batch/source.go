@@ -1,0 +1,127 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"orderonce/adapters/sqs/jobs"
+)
+
+// maxMessage is the largest message of SQS, in bytes.
+const maxMessage = 1 << 20
+
+// maxShown is how many invalid lines an error names.
+const maxShown = 20
+
+// Validate returns an error that names every line that the function would park.
+func Validate(file string, messages []Message) error {
+	decoder := jobs.NewDecoder()
+	var invalid []string
+	for _, m := range messages {
+		if _, err := decoder.Decode(m.body); err != nil {
+			invalid = append(invalid, fmt.Sprintf("\n  %s:%d: %v", file, m.line, err))
+		}
+	}
+	if len(invalid) == 0 {
+		return nil
+	}
+	if err := checkJSONLines(file, messages); err != nil {
+		return err
+	}
+	shown := strings.Join(invalid[:min(len(invalid), maxShown)], "")
+	if more := len(invalid) - maxShown; more > 0 {
+		shown += fmt.Sprintf("\n  and %d more", more)
+	}
+	return fmt.Errorf("nothing posted: %d of %d messages are invalid orders:%s\n"+
+		"correct them, or post all with --allow-invalid: the function parks invalid orders", len(invalid), len(messages), shown)
+}
+
+// checkJSONLines returns an error for a file whose lines are not meant as messages: one
+// that is JSON in another layout, and one that is not JSON.
+func checkJSONLines(file string, messages []Message) error {
+	var all bytes.Buffer
+	objects := 0
+	for _, m := range messages {
+		all.WriteString(m.body + "\n")
+		if strings.HasPrefix(m.body, "{") {
+			objects++
+		}
+	}
+	const want = "nothing posted: %s: not JSON lines: want one order per line"
+	values := 0
+	decoder := json.NewDecoder(&all)
+	array := strings.HasPrefix(messages[0].body, "[")
+	for ; ; values++ {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			values = len(messages) // it is not JSON as a whole either
+			break
+		}
+	}
+	switch {
+	case array && values < len(messages) || array && objects == 0:
+		return fmt.Errorf(want+", got an array: jq -c '.[]' makes lines of it", file)
+	case values < len(messages):
+		return fmt.Errorf(want+", got an order over several lines: jq -c . makes one line of it", file)
+	case objects == 0:
+		return fmt.Errorf(want+`, got no line that starts with "{"`, file)
+	}
+	return nil
+}
+
+// Source is a file of messages, and how to read it.
+type Source struct {
+	File   string            // - for standard input
+	CSV    bool              // otherwise JSON, one message per line
+	Column map[string]string // what the header of a CSV file calls a column
+}
+
+// Name is the file's name in errors.
+func (p Source) Name() string {
+	if p.File == "-" {
+		return "standard input"
+	}
+	return p.File
+}
+
+// Read returns the messages of the file.
+func (p Source) Read(in io.Reader) ([]Message, error) {
+	if p.File != "-" {
+		file, err := os.Open(p.File)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		in = file
+	}
+	if p.CSV {
+		messages, err := readCSV(in, p.Column)
+		if err != nil {
+			return nil, fmt.Errorf("nothing posted: %s: %w", p.Name(), err)
+		}
+		return messages, nil
+	}
+	var messages []Message
+	lines, n := bufio.NewScanner(in), 0
+	lines.Buffer(nil, maxMessage)
+	for ; lines.Scan(); n++ {
+		if body := strings.TrimSpace(lines.Text()); body != "" && !strings.HasPrefix(body, "#") {
+			messages = append(messages, newMessage(n+1, body))
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("%s:%d: line too long: want at most %d bytes", p.Name(), n+1, maxMessage)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", p.Name(), err)
+	}
+	return messages, nil
+}

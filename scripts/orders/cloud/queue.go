@@ -1,0 +1,46 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"orderonce/adapters/config"
+	"orderonce/domain/order"
+)
+
+// Queue is the order queue, to which messages are posted.
+type Queue struct {
+	Client *sdk.Client
+	URL    string
+}
+
+// NewQueue returns the order queue at a URL.
+func NewQueue(cfg aws.Config, url config.URL) Queue {
+	return Queue{sdk.NewFromConfig(cfg), string(url)}
+}
+
+// FIFO reports whether the messages of one order have a group, and duplicates of the last
+// five minutes are dropped.
+func (q Queue) FIFO() bool { return strings.HasSuffix(q.URL, ".fifo") }
+
+// Send posts one message. On a FIFO queue its group has no other message.
+func (q Queue) Send(ctx context.Context, id order.ID, body string) error {
+	return q.SendAs(ctx, id, string(id), body)
+}
+
+// SendAs posts one message to the group of its order, if the queue is a FIFO one. SQS
+// drops a message there whose deduplication id it received less than five minutes ago.
+func (q Queue) SendAs(ctx context.Context, id order.ID, deduplication, body string) error {
+	in := &sdk.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body}
+	if q.FIFO() {
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), &deduplication
+	}
+	if _, err := q.Client.SendMessage(ctx, in); err != nil {
+		return fmt.Errorf("post to %s: %w", q.URL, err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
+	t.Parallel()
+	const strange = "ä€😀\t\x1b[31m\u009b\u202e\r\U000e0041\xff\n"
+	const want = "ä€😀\t\\u001b[31m\\u009b\\u202e\\u000d\\udb40\\udc41\ufffd\n"
+	var out strings.Builder
+	sh := Shell{Out: &out}
+	must(t, sh.Result(strange, nil))
+	fmt.Fprint(sh.People(), strange)
+	if got := out.String(); got != want+want {
+		t.Errorf("printed %q, want %q twice", got, want)
+	}
+	out.Reset()
+	sh.JSON = true
+	must(t, sh.Result("", strange))
+	var got string
+	must(t, json.Unmarshal([]byte(out.String()), &got))
+	if got != strings.ToValidUTF8(strange, "\ufffd") || strings.ContainsAny(out.String(), "\u009b\u202e") {
+		t.Errorf("printed %q as JSON, want the same text in escapes", &out)
+	}
+}
+
+// A signal ends a command also while it waits for a person's answer.
+func TestAQuestionEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	silent, person := io.Pipe()
+	t.Cleanup(func() { _ = person.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	sh := Shell{Out: io.Discard}
+	sh.In = Interruptible(ctx, silent)
+	answered := make(chan bool)
+	go func() { answered <- sh.Confirms("Type the word: ", "word") }()
+	cancel()
+	if <-answered {
+		t.Error("got a yes of nobody")
+	}
+	sh.In = Interruptible(t.Context(), strings.NewReader("word\n"))
+	if !sh.Confirms("Type the word: ", "word") {
+		t.Error("got a no, want a yes after the word")
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
