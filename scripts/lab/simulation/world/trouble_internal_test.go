@@ -1,16 +1,13 @@
 package world
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
@@ -45,73 +42,6 @@ func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World,
 	return w, w.Run()
 }
 
-func faultAt(f Fault, c ordertest.Call) func(w *World, o option) bool {
-	return func(_ *World, o option) bool { return o.fault == f && o.worker.next.Name == c }
-}
-
-func (w *World) status() order.Status {
-	r, _ := w.services.store.Peek("ORD-1")
-	return r.Status
-}
-
-// answered reports whether a line of the history has an answer that contains the text.
-func answered(w *World, text string) bool {
-	return slices.ContainsFunc(w.history.lines, func(l stage.Line) bool { return strings.Contains(l.Answer, text) })
-}
-
-// Each permission is denied for a while in a world of its own, just before it is needed.
-func TestAPermissionThatIsDeniedForAWhileCostsNoOrder(t *testing.T) {
-	t.Parallel()
-	worker, handler := one(TakesDays), one(Visa)
-	worker.Denials, handler.Denials, handler.Batch, handler.Rare = true, true, 1, true
-	for _, tt := range []struct {
-		of    permission
-		at    ordertest.Call
-		setup Case
-	}{
-		{updateItem, ordertest.Begin, worker},
-		{updateItem, ordertest.Bind, worker},
-		{putItem, ordertest.Finish, worker},
-		{writeIntents, ordertest.Prepare, worker},
-		{writeIntents, ordertest.Confirm, worker},
-		{deleteMessage, oracle.Reply, worker},
-		{deleteMessage, oracle.Reply, handler},
-		{putItem, ordertest.Finish, handler},
-	} {
-		t.Run(fmt.Sprintf("%s at %s, %d in a batch", tt.of, tt.at, tt.setup.Batch), func(t *testing.T) {
-			t.Parallel()
-			w, broken := runChoosing(tt.setup, 1, func(w *World, o option) bool {
-				current := w.workers.current
-				return o.kind == deny && permissions()[o.n] == tt.of && current != nil && current.next.Name == tt.at
-			})
-			denied := answered(w, "AccessDenied") || answered(w, string(order.KindMisconfigured))
-			if s := w.status(); broken != nil || !denied || s == order.Open {
-				t.Errorf("status %s, denied: %t, broken: %v\n%v", s, denied, broken, w.History())
-			}
-		})
-	}
-}
-
-// A message that cannot be parked comes back, and so does one whose delay cannot be set.
-func TestARequestThatTheQueueDeniesIsRetried(t *testing.T) {
-	t.Parallel()
-	for of, method := range map[permission]string{sendMessage: NoSuchCard, changeVisibility: Visa} {
-		c := one(method)
-		c.Denials, c.Batch = true, 1
-		denied := false
-		w, broken := runChoosing(c, 2, func(_ *World, o option) bool {
-			if !denied {
-				denied = o.kind == deny && permissions()[o.n] == of
-				return denied
-			}
-			return of == changeVisibility && o.fault == NeverArrives && o.worker.next.Name == ordertest.Begin
-		})
-		if broken != nil || !answered(w, "AccessDenied") || !w.oracle.Answered(0) {
-			t.Errorf("%s: broken: %v\n%v", of, broken, w.History())
-		}
-	}
-}
-
 func TestEachPermissionIsNeededByACall(t *testing.T) {
 	t.Parallel()
 	var got []permission
@@ -132,107 +62,6 @@ func TestEachPermissionIsNeededByACall(t *testing.T) {
 	}
 	if d := cmp.Diff(got, []permission{deleteMessage, changeVisibility, sendMessage}); d != "" {
 		t.Errorf("(-got +want)\n%s", d)
-	}
-}
-
-// group returns two orders of one customer, the first of which is given, and one order of
-// another customer.
-func group(head Message) Case {
-	other := sold("ORD-3", Visa)
-	other.Customer = "CUST-other"
-	return Case{Messages: []Message{head, sold("ORD-2", Visa), other}, FIFO: true, Batch: 3, Gap: oracle.Visibility}
-}
-
-func charged(w *World) (ids []string) {
-	for _, c := range w.services.stripe.Ledger() {
-		ids = append(ids, c.OrderID)
-	}
-	return ids
-}
-
-func TestAFIFOGroupIsChargedInItsOrderAfterAFault(t *testing.T) {
-	t.Parallel()
-	for _, at := range []ordertest.Call{ordertest.Begin, ordertest.Prepare, ordertest.Bind} {
-		w, broken := runChoosing(group(sold("ORD-1", Visa)), 1, faultAt(NeverArrives, at))
-		mine := slices.DeleteFunc(charged(w), func(id string) bool { return id == "ORD-3" })
-		if d := cmp.Diff(mine, []string{"ORD-1", "ORD-2"}); d != "" || broken != nil {
-			t.Errorf("%s is lost: broken: %v, charges (-got +want)\n%s\n%v", at, broken, d, w.History())
-		}
-	}
-}
-
-// A head that cannot be charged is parked, and the group continues. If it cannot be
-// parked, the group waits.
-func TestAFIFOGroupWaitsForAHeadThatCannotBeParked(t *testing.T) {
-	t.Parallel()
-	poison := Message{ID: "POISON", Customer: "CUST987", Poison: "{"}
-	for name, head := range map[string]Message{
-		"a refused order": sold("ORD-1", NoSuchCard), "a message that is not an order": poison,
-	} {
-		w, broken := runChoosing(group(head), 3, faultAt(NeverArrives, oracle.Park))
-		parked := slices.IndexFunc(w.History(), func(l stage.Line) bool {
-			return strings.HasPrefix(l.What, "park for") && l.Answer == "ok"
-		})
-		begun := slices.IndexFunc(w.History(), func(l stage.Line) bool { return l.What == "begin ORD-2" })
-		if broken != nil || parked < 0 || begun < parked {
-			t.Errorf("%s: parked at line %d, the next order begins at %d, broken: %v\n%v",
-				name, parked, begun, broken, w.History())
-		}
-	}
-}
-
-// A deployment with the same order id on the same account changes nothing for ours.
-func TestANeighborWithTheSameIDChangesNothing(t *testing.T) {
-	t.Parallel()
-	for n := range 2 {
-		c := one(Visa)
-		c.Neighbor, c.Variety = true, n
-		w, broken := runChoosing(c, 1, func(_ *World, o option) bool { return o.kind == neighbor })
-		if s := w.status(); broken != nil || s != order.Paid || !w.incidents.met || len(charged(w)) != 1+n {
-			t.Errorf("status %s, met: %t, charges %v, broken: %v", s, w.incidents.met, charged(w), broken)
-		}
-	}
-}
-
-// An intent of something else that a person writes into a row is never charged, and the
-// message is parked for a person.
-func TestAWrongIntentInARowIsNeverCharged(t *testing.T) {
-	t.Parallel()
-	for _, f := range flaws() {
-		c := one(Visa)
-		c.Messages, c.Mistake = []Message{sold("ORD-2", Visa), sold("ORD-1", Visa)}, true
-		w, broken := runChoosing(c, 1, func(w *World, o option) bool {
-			return o.kind == edit && o.flaw == f && w.incidents.orders[o.n].id == "ORD-1"
-		})
-		charges := slices.DeleteFunc(w.services.stripe.Ledger(), func(c stripetest.Charge) bool {
-			return c.OrderID != "ORD-1" || !w.oracle.Ours(c.Intent)
-		})
-		parked := slices.ContainsFunc(w.History(), func(l stage.Line) bool { return l.What == "park message 2 (mismatch)" })
-		if !w.incidents.edited || broken != nil || len(charges) > 0 || !parked {
-			t.Errorf("%s: written: %t, charges %v, parked: %t, broken: %v\n%v",
-				f, w.incidents.edited, charges, parked, broken, w.History())
-		}
-	}
-}
-
-// A response about something else is used at no call, whatever is wrong with it.
-func TestAWrongResponseIsNeverUsed(t *testing.T) {
-	t.Parallel()
-	misled := func(w *World) bool { return slices.Contains(w.Deviations(), string(Mistakes)) }
-	for variety := range 5 {
-		for _, at := range []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read} {
-			c := one(Visa)
-			c.Rare, c.Variety = true, variety
-			w, broken := runChoosing(c, 2, func(w *World, o option) bool {
-				if at == ordertest.Read && w.workers.born == 1 { // an intent must be bound first
-					return o.fault == Dies && o.worker.next.Name == ordertest.Bind
-				}
-				return o.fault == Mistakes && o.worker.next.Name == at && !misled(w)
-			})
-			if s := w.status(); broken != nil || s != order.Paid || !misled(w) {
-				t.Errorf("%s, variety %d: status %s, broken: %v\n%v", at, variety, s, broken, w.History())
-			}
-		}
 	}
 }
 
@@ -336,5 +165,27 @@ func TestAHistoryEndsAtTheNotedViolation(t *testing.T) {
 	last := w.History()[len(w.History())-1]
 	if broken == nil || broken.Invariant != oracle.EverythingEnds || last.What != "done message 1 (settled)" {
 		t.Errorf("got %v after %q, want %s after the reply", broken, last.What, oracle.EverythingEnds)
+	}
+}
+
+// The worker read "declined" before the customer paid, and the event of the payment meets
+// its lease. No webhook comes again: the reconciler's one look at a declined order shows
+// the payment.
+func TestAPaymentDuringTheLeaseOfADecliningWorkerIsFoundByReconcile(t *testing.T) {
+	t.Parallel()
+	c, paid := one(Declined), false
+	c.Webhooks, c.Reconcile, c.Publish, c.People = true, true, true, true
+	w, broken := runChoosing(c, 3, func(w *World, o option) bool {
+		current := w.workers.current
+		if o.kind == pay && current != nil && current.next.Name == ordertest.Finish {
+			paid = true
+			return true
+		}
+		return paid && o.kind == event
+	})
+	leased := slices.ContainsFunc(w.History(), func(l stage.Line) bool { return l.What == "answers 200 (leased)" })
+	r, _ := w.services.store.Peek("ORD-1")
+	if broken != nil || r.Status != order.Paid || !leased {
+		t.Errorf("status %s, leased: %t, broken: %v\n%v", r.Status, leased, broken, w.History())
 	}
 }
