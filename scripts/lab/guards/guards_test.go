@@ -50,6 +50,14 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 					t.Errorf("the patch does not change %s", f.Path)
 				}
 			}
+			for _, old := range oldTexts(g.Diff) {
+				text := func(f guards.File) string { return content(t, filepath.Join(root, f.Path)) }
+				in := func(f guards.File) bool { return !f.Added && strings.Contains(text(f), old) }
+				once := func(f guards.File) bool { return in(f) && strings.Count(text(f), old) == 1 }
+				if slices.ContainsFunc(g.Files(), in) && !slices.ContainsFunc(g.Files(), once) {
+					t.Errorf("the patch needs more context, because its file has this twice:\n%s", old)
+				}
+			}
 			if !strings.Contains(design, "| "+g.Invariant+" |") {
 				t.Errorf("docs/design.md has no %q", g.Invariant)
 			}
@@ -62,6 +70,22 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 			}
 		})
 	}
+}
+
+// oldTexts returns what each hunk of a diff replaces, with its context.
+func oldTexts(diff string) (all []string) {
+	for hunk := range strings.SplitSeq(diff, "\n@@ ") {
+		old := "\n"
+		for line := range strings.Lines(hunk) {
+			if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "--- ") {
+				old += line[1:]
+			}
+		}
+		if len(old) > 1 {
+			all = append(all, old)
+		}
+	}
+	return all
 }
 
 func TestFind(t *testing.T) {
