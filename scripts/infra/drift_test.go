@@ -284,7 +284,7 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionsWrite(t *testing.T) {
 func webhookResults(t *testing.T) []string {
 	t.Helper()
 	return slices.Concat(
-		matches(t, `\n\twebhook\w+ += "(\w+)"`, "../adapters/stripe/webhook.go"),
+		matches(t, `\n\tresult\w+ += "(\w+)"`, "../adapters/stripe/webhook/webhook.go"),
 		matches(t, `\n\tHint\w+ +Followed = "(\w+)"`, "../domain/order/follow.go"),
 		matches(t, `Hint\w+ order\.Followed = "(\w+)"`, "../domain/refund/follow.go"),
 	)
@@ -343,7 +343,7 @@ func firstCells(rows string) (cells []string) {
 func TestTheGuideSubscribesToTheEventsThatTheWebhookFunctionReads(t *testing.T) {
 	t.Parallel()
 	event := regexp.MustCompile(`(?:payment_intent|charge|refund)\.[a-z_.]+`)
-	_, code, _ := strings.Cut(read(t, "../adapters/stripe/event.go"), "switch e.Type {")
+	_, code, _ := strings.Cut(read(t, "../adapters/stripe/webhook/event.go"), "switch e.Type {")
 	code, _, _ = strings.Cut(code, "return parsed")
 	_, guide, _ := strings.Cut(read(t, "../docs/guides/deploy.md"), "events='")
 	guide, _, _ = strings.Cut(guide, "'")
@@ -356,9 +356,11 @@ func TestTheGuideSubscribesToTheEventsThatTheWebhookFunctionReads(t *testing.T) 
 func TestTheGuideListsThePermissionsOfTheKey(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{} // by resource
-	calls := regexp.MustCompile(`return "([\w ]+): (Read|Write)"`)
-	for _, match := range calls.FindAllStringSubmatch(read(t, "../adapters/stripe/request.go"), -1) {
-		want[match[1]] = max(want[match[1]], match[2]) // Write includes Read
+	const named = `"([\w ]+: (?:Read|Write))"`
+	all := append(matches(t, named, "../adapters/stripe/*.go"), matches(t, named, "../adapters/stripe/*/*.go")...)
+	for _, permission := range all {
+		resource, kind, _ := strings.Cut(permission, ": ")
+		want[resource] = max(want[resource], kind) // Write includes Read
 	}
 	got := map[string]string{}
 	row := regexp.MustCompile(`\n\| ([\w ]+): (Read|Write) \|`)

@@ -10,13 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/audit"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 type auditTable struct {

@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -32,6 +29,8 @@ import (
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/scripts/orders/audit"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 // Payment methods of the Stripe double.

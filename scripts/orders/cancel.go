@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 type cancel struct {

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
-
-	"orderonce/domain/order"
 )
 
 func TestCancel(t *testing.T) {

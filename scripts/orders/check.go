@@ -9,11 +9,10 @@ import (
 	"regexp"
 	"strings"
 
-	"orderonce/scripts/orders/shell"
-
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/stripe"
+	"orderonce/scripts/orders/shell"
 )
 
 type check struct{}

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/scripts/orders/shell"
-
 	"orderonce/scripts/orders/deadletters"
+	"orderonce/scripts/orders/shell"
 )
 
 type listDead struct {

@@ -9,15 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 // TestDeadLettersOfTheLocalSystem lists and redrives what the compiled function parked.

@@ -12,11 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/batch"
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -27,7 +22,11 @@ import (
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/deadletters"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 // pile is a dead-letter queue with one message of each verdict and an invalid one. Its

@@ -9,14 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/deadletters"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 // selection are the flags that select messages.

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +21,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/shell"
 )
 
 func TestRefreshAllDue(t *testing.T) {

@@ -7,10 +7,9 @@ import (
 
 	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
-
-	"orderonce/scripts/orders/deadletters"
 )
 
 // emptying are the flags of the commands that empty the queue.

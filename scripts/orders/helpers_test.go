@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 // testShell returns a shell without a terminal, which takes region, credentials and

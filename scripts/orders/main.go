@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
 	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
-
-	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 )
 
 type commands struct {

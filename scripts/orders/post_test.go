@@ -9,10 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/batch"
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -23,7 +19,10 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/deadletters"
+	"orderonce/scripts/orders/shell"
 )
 
 // line returns a valid order.

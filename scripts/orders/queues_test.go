@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/orders/cloud"
 )
 
 const day = 24 * time.Hour

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 type listReceipts struct {

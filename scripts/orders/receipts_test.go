@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/shell"
-
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -17,6 +15,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/receipt"
 	"orderonce/domain/receipt/receipttest"
+	"orderonce/scripts/orders/shell"
 )
 
 // doubtfulStore has one doubtful receipt, and one that was delivered.

@@ -9,14 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 type refresh struct {

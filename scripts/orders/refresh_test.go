@@ -8,10 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
@@ -23,6 +19,9 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 const (

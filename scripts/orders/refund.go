@@ -9,14 +9,13 @@ import (
 	"strconv"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 type makeRefund struct {

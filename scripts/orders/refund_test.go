@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
@@ -25,6 +22,8 @@ import (
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 // till is an order of 39.98 USD with its refunds, in memory, and the function that makes

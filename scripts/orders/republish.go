@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/eventbridge"
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 type republish struct {

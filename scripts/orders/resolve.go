@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
-
-	"orderonce/domain/order"
-	"orderonce/domain/refund"
 )
 
 type resolveRefund struct {

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/shell"
-
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/orders/shell"
 )
 
 // resolve runs `orders refund resolve` and returns what it printed.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
-
-	"orderonce/domain/order"
 )
 
 type restore struct {

@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/view"
 )
 
 func TestRestoreWritesALostRow(t *testing.T) {

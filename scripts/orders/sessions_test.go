@@ -10,15 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 // sessions is the page whose console blocks TestEverySession runs. Write them anew with

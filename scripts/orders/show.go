@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
-
-	"orderonce/domain/order"
 )
 
 type show struct {

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-	"orderonce/scripts/orders/view"
-
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 // A table in the engine, a pretend Stripe, and every source that show reads.

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 type smoke struct {

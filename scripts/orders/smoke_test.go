@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
+	"orderonce/scripts/orders/cloud"
 )
 
 // TestSmoke posts to the local system, which runs the compiled function.

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 // maxPieces bounds one change of the stock, so that no sum overflows.

@@ -9,15 +9,14 @@ import (
 	"sync"
 	"testing"
 
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
-
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
 )
 
 func TestStock(t *testing.T) {

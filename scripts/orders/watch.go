@@ -8,7 +8,6 @@ import (
 
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
-
 	"orderonce/scripts/orders/watch"
 )
 

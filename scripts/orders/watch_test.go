@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/scripts/orders/cloud"
-
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/watch"
 )
 

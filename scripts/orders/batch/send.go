@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"strconv"
 
-	"orderonce/scripts/orders/cloud"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/jobs"
+	"orderonce/scripts/orders/cloud"
 )
 
 // perCall is the largest number of entries of one SendMessageBatch.

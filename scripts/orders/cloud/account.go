@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"time"
 
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/config"
 
 	"orderonce/adapters/config"
+	"orderonce/scripts/orders/shell"
 )
 
 // Account selects which AWS account and endpoints a command uses, in the flags of the AWS

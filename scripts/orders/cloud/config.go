@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/scripts/orders/shell"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/config"
@@ -20,6 +18,7 @@ import (
 	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/shell"
 )
 
 // answerTimeout bounds the wait for one answer of AWS or Stripe. A person waits for it.

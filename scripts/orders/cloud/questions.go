@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"orderonce/scripts/orders/view"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
+	"orderonce/scripts/orders/view"
 )
 
 // Ask reads what is known about one order. notRead is what could not be read beside the

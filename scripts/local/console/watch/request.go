@@ -104,7 +104,7 @@ func (e expression) step() Step {
 	return ""
 }
 
-// owner returns the fencing token that the write sets, or that of the claim that it needs.
+// owner returns the fencing token that the write sets or needs.
 func (e expression) owner() string {
 	return e.ExpressionAttributeValues[":owner"].text() + e.ExpressionAttributeValues[":owner0"].text()
 }
@@ -156,7 +156,8 @@ func (e expression) show(name string) string {
 		return short(v)
 	case "leaseUntil", "createdAt", "updatedAt", "dueAt", "parkedAt", "now", "at":
 		return timeOf(v)
-	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure", "id":
+	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure",
+		"id":
 		return v
 	}
 	return "[" + name + "]"
