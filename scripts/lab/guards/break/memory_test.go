@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderonce/scripts/lab/guards"
+)
+
+// memory remembers in build/guards which planted bugs were caught, each under a hash of
+// its patch, its catcher's sources and the version of Go. It never remembers a bug that
+// was not caught.
+type memory struct {
+	root    string
+	sources map[guards.Catcher]string // hashes
+}
+
+// remember returns the memory of a repository, which knows the sources of each catcher.
+func remember(ctx context.Context, root string, all []guards.Guard) (m memory, err error) {
+	m = memory{root: root, sources: map[guards.Catcher]string{}}
+	of := map[string]string{}
+	for _, g := range all {
+		if of[g.Catcher.Pkg] == "" {
+			module, pkg := g.Catcher.Module(root)
+			if of[g.Catcher.Pkg], err = sources(ctx, root, module, pkg); err != nil {
+				return m, err
+			}
+		}
+		m.sources[g.Catcher] = of[g.Catcher.Pkg]
+	}
+	return m, nil
+}
+
+// sources returns a hash of every file that a package's tests can depend on: the folders
+// of the packages that they import, and all functions if they compile programs.
+func sources(ctx context.Context, root, module, pkg string) (string, error) {
+	list := func(dir string, of ...string) (all []string, err error) {
+		cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-test", "-f", "{{if not .Standard}}{{.Dir}}{{end}}"}, of...)...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		return strings.Fields(string(out)), err
+	}
+	all, err := list(module, pkg)
+	if err != nil {
+		return "", fmt.Errorf("sources of %s: %w", pkg, err)
+	}
+	for _, dir := range all {
+		if product, compiles := strings.CutSuffix(filepath.ToSlash(dir), "/adapters/lambda/lambdatest"); compiles {
+			more, err := list(product, "./functions/...")
+			if err != nil {
+				return "", err
+			}
+			all = append(all, more...)
+		}
+	}
+	slices.Sort(all)
+	sums, err := os.ReadFile(filepath.Join(module, "go.sum")) //nolint:gosec // G304: of this repository
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, _ = hash.Write(sums)
+	for _, dir := range slices.Compact(all) {
+		inside, own := strings.CutPrefix(dir, root)
+		if !own {
+			fmt.Fprintln(hash, filepath.Base(filepath.Dir(dir)), filepath.Base(dir)) // its version is in go.sum
+			continue
+		}
+		fmt.Fprintln(hash, inside)
+		if err := addFiles(hash, dir); err != nil {
+			return "", err
+		}
+	}
+	return string(hash.Sum(nil)), nil
+}
+
+// addFiles adds the files of a package and of its folder testdata.
+func addFiles(to io.Writer, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir() && e.Name() == "testdata":
+			if err := addFiles(to, path); err != nil {
+				return err
+			}
+		case e.Type().IsRegular():
+			text, err := os.ReadFile(path) //nolint:gosec // G304: a source of this repository
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(to, e.Name(), len(text))
+			_, _ = to.Write(text)
+		}
+	}
+	return nil
+}
+
+// key returns the hash under which a bug is remembered.
+func (m memory) key(t *testing.T, g guards.Guard) string {
+	t.Helper()
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(runtime.Version()+m.sources[g.Catcher]+content(t, g.Patch))))
+}
+
+func (m memory) path(g guards.Guard) string { return filepath.Join(m.root, "build", "guards", g.Name) }
+
+// caught returns the bugs that need not run: nothing has changed since they were caught.
+// The tenth of them that was caught longest ago runs nevertheless.
+func (m memory) caught(t *testing.T, all []guards.Guard) (names []string) {
+	t.Helper()
+	at := map[string]time.Time{}
+	for _, g := range all {
+		text, err := os.ReadFile(m.path(g))
+		info, statErr := os.Stat(m.path(g))
+		if err == nil && statErr == nil && string(text) == m.key(t, g) {
+			names, at[g.Name] = append(names, g.Name), info.ModTime()
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(at[a].Compare(at[b]), cmp.Compare(a, b)) })
+	return names[(len(names)+9)/10:]
+}
+
+// note remembers that a bug was caught.
+func (m memory) note(t *testing.T, g guards.Guard) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(m.path(g)), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(m.path(g), []byte(m.key(t, g)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABugIsRememberedUntilItsPatchOrItsCatcherChanges(t *testing.T) {
+	t.Parallel()
+	root, all := allGuards(t)
+	patch := filepath.Join(t.TempDir(), "bug.patch")
+	write := func(text string) {
+		if err := os.WriteFile(patch, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	bugs := make([]guards.Guard, 10) // one of ten runs again
+	for i := range bugs {
+		bugs[i] = all[0]
+		bugs[i].Name, bugs[i].Patch = fmt.Sprintf("bug-%d", i), patch
+	}
+	before, err := remember(t.Context(), root, bugs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.root = t.TempDir()
+	if got := before.caught(t, bugs); len(got) != 0 {
+		t.Errorf("nothing was caught: got %q", got)
+	}
+	for _, g := range bugs {
+		before.note(t, g)
+	}
+	if got := before.caught(t, bugs); len(got) != len(bugs)-1 {
+		t.Errorf("all were caught: got %q, want all but one", got)
+	}
+	changed := memory{before.root, map[guards.Catcher]string{bugs[0].Catcher: "another hash"}}
+	if got := changed.caught(t, bugs); len(got) != 0 {
+		t.Errorf("the catcher has changed: got %q", got)
+	}
+	if write("two"); len(before.caught(t, bugs)) != 0 {
+		t.Errorf("the patch has changed: got %q", before.caught(t, bugs))
+	}
+	module := t.TempDir()
+	hashWith := func(test string) string {
+		for name, text := range map[string]string{"go.mod": "module m\n", "go.sum": "", "a_test.go": test} {
+			if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hash, err := sources(t.Context(), module, module, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hash
+	}
+	if hashWith("package m\n") == hashWith("package m // changed\n") {
+		t.Error("got the same hash for another test")
+	}
+}
