@@ -33,7 +33,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
       }
       webhook = {
         LoadOrders        = "dynamodb:GetItem dynamodb:Query on ${aws_dynamodb_table.orders.arn}"
-        SettleOrders      = "dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
+        SettleOrders      = "dynamodb:PutItem dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
         ReadWebhookSecret = "secretsmanager:GetSecretValue on ${aws_secretsmanager_secret.webhook[0].arn}"
       }
       reconcile = {
@@ -41,7 +41,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
           "dynamodb:Query on", aws_dynamodb_table.orders.arn, "${aws_dynamodb_table.orders.arn}/index/open",
         ])
         LoadRefunds         = "dynamodb:GetItem on ${aws_dynamodb_table.orders.arn}"
-        SettleWaitingOrders = "dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
+        SettleWaitingOrders = "dynamodb:PutItem dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
       }
       publish = { # no access to the table or to Stripe
         ReadStream = join(" ", [
@@ -284,7 +284,7 @@ run "operators_may_do_exactly_this" {
       s.Sid => [s.Effect, "${join(" ", sort(flatten([s.Action])))} on ${s.Resource}"]
       if !contains(jsondecode(aws_iam_policy.operator_read[0].policy).Statement, s)
       }) == jsonencode({
-      RepairOrders      = ["Allow", "dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"]
+      RepairOrders      = ["Allow", "dynamodb:PutItem dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"]
       SendOrders        = ["Allow", "sqs:SendMessage on ${aws_sqs_queue.queues["orders"].arn}"]
       DeleteDeadLetters = ["Allow", "sqs:DeleteMessage on ${aws_sqs_queue.dead_letters["orders-dead"].arn}"]
       RepublishEvents   = ["Allow", "events:PutEvents on ${aws_cloudwatch_event_bus.orders.arn}"]
