@@ -36,10 +36,21 @@ type Line struct {
 
 // Add adds a line to the history, if one is kept.
 func (s *Stage) Add(who, what, answer string) {
+	s.AddCall(who, "", what, answer)
+}
+
+// AddCall is Add for a call to a receiver.
+func (s *Stage) AddCall(who, to, what, answer string) {
 	if s.history != nil {
-		*s.history = append(*s.history, Line{At: s.Now.Sub(s.began), Who: who, What: what, Answer: answer})
+		*s.history = append(*s.history, Line{s.Now.Sub(s.began), who, to, what, answer})
 	}
 }
+
+// Record keeps the history in h from now on.
+func (s *Stage) Record(h *History) { s.history = h }
+
+// Recording reports whether a history is kept.
+func (s *Stage) Recording() bool { return s.history != nil }
 
 // String returns a table for a terminal.
 func (h History) String() string {

@@ -35,8 +35,13 @@ type Stage struct {
 	// Prompt means that an event happens when it is due. Otherwise it waits until no actor
 	// works, and the schedule chooses among the events that wait.
 	Prompt bool
+	// Oldest means that the actor that began first continues, and not the one that began
+	// last.
+	Oldest bool
 	// Deviations appends what may happen instead of the usual option.
 	Deviations func(all []Option) []Option
+	// Script, if not nil, says what can happen instead of all of the above.
+	Script Script
 
 	pool    *Pool
 	choose  Choose
@@ -46,6 +51,14 @@ type Stage struct {
 	begun   int      // actors
 	history *History // nil if none is kept
 	options []Option
+}
+
+// Script is what can happen in a world whose steps are not only calls and events.
+type Script interface {
+	// Options returns how many things can happen next, the usual one first; 0 ends the world.
+	Options() int
+	// Take lets one of them happen.
+	Take(option int)
 }
 
 // Event is something that happens at a time.
@@ -74,6 +87,8 @@ type Actor struct {
 	Frozen bool
 	Next   Call  // the call that it is about to make
 	Fault  Fault // of this call
+	Of     any   // what the scenario knows of it
+	Ended  func()
 
 	routine *Coroutine
 	dead    bool
@@ -131,6 +146,13 @@ func (s *Stage) End() {
 
 // step lets one thing happen. It returns false if nothing is left to do.
 func (s *Stage) step() bool {
+	if s.Script != nil {
+		n := s.Script.Options()
+		if n > 0 {
+			s.Script.Take(s.Pick(Deviation, n))
+		}
+		return n > 0
+	}
 	next := s.next()
 	if next != nil && s.Prompt && (s.Current == nil || !next.At.After(s.Now)) {
 		s.Happen(next)
@@ -185,12 +207,20 @@ func (s *Stage) Happen(e *Event) {
 // Start starts an actor of a kind, and runs it to its first call.
 func (s *Stage) Start(kind, what string, work func(a *Actor)) *Actor {
 	s.begun++
-	a := &Actor{Stage: s, Name: kind + " " + strconv.Itoa(s.begun), Began: s.Now}
+	a := s.NewActor(kind + " " + strconv.Itoa(s.begun))
 	s.Add(a.Name, "begins with "+what, "")
-	a.routine = s.pool.Start(func() { work(a) })
-	s.Actors = append(s.Actors, a)
-	s.resume(a)
+	s.Enter(a, s.pool.Start(func() { work(a) }))
 	return a
+}
+
+// NewActor returns an actor that has not begun.
+func (s *Stage) NewActor(name string) *Actor { return &Actor{Stage: s, Name: name, Began: s.Now} }
+
+// Enter runs an actor to its first call.
+func (s *Stage) Enter(a *Actor, c *Coroutine) {
+	a.routine = c
+	s.Actors = append(s.Actors, a)
+	s.Resume(a)
 }
 
 // Call lets an actor make its next call, with a fault or without one.
@@ -201,28 +231,32 @@ func (s *Stage) Call(a *Actor, f Fault) {
 	}
 	s.Add(a.Name, a.Next.Name, string(f))
 	a.Fault = f
-	s.resume(a)
+	s.Resume(a)
 }
 
-// resume runs an actor to its next call or to its end. Then the actor that began last
-// continues.
-func (s *Stage) resume(a *Actor) {
+// Resume runs an actor to its next call or to its end. Then another one continues, see
+// Awake.
+func (s *Stage) Resume(a *Actor) {
 	s.Current = a
 	if s.pool.Resume(a.routine) {
 		return
 	}
 	s.Actors = slices.DeleteFunc(s.Actors, func(other *Actor) bool { return other == a })
 	s.Current = s.Awake()
+	if a.Ended != nil {
+		a.Ended()
+	}
 }
 
-// Awake returns the actor that began last and is not frozen, or nil.
-func (s *Stage) Awake() *Actor {
-	for _, a := range slices.Backward(s.Actors) {
-		if !a.Frozen {
-			return a
+// Awake returns the actor that began last and is not frozen, or nil. If the world is
+// Oldest, it is the one that began first.
+func (s *Stage) Awake() (awake *Actor) {
+	for _, a := range s.Actors {
+		if !a.Frozen && (awake == nil || !s.Oldest) {
+			awake = a
 		}
 	}
-	return nil
+	return awake
 }
 
 // Others returns the actors beside the current one that are not frozen.
@@ -261,7 +295,9 @@ func (a *Actor) Dead() bool { return a.dead }
 // Await waits until the actor may make a call, and returns the fault that it has.
 func (a *Actor) Await(c Call) Fault {
 	a.Next = c
-	a.routine.Yield()
+	if !a.dead { // else the call is made while its stack unwinds
+		a.routine.Yield()
+	}
 	if a.dead || a.Fault == DiesBefore {
 		a.Die()
 	}

@@ -10,7 +10,7 @@ import (
 // cancellations returns the orders that an operator can cancel: those with a row, in any
 // state. In a restless world several operators do it at the same time.
 func (w *World) cancellations(options []option) []option {
-	if w.workers.doing(cancel) && !w.setup.Restless {
+	if w.doing(cancel) && !w.setup.Restless {
 		return options
 	}
 	for i, x := range w.incidents.orders {
@@ -36,10 +36,9 @@ func (w *World) cancel(x *incident) {
 		},
 	})
 	k.seen.Cancels = true
-	if w.history.on {
-		w.addLine("operator", k.seen.Name, "cancels "+string(x.id)+" with "+k.seen.Name, "")
+	if w.Recording() {
+		w.AddCall("operator", k.seen.Name, "cancels "+string(x.id)+" with "+k.seen.Name, "")
 	}
-	k.start()
 	w.begin(k)
 }
 

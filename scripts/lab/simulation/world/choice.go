@@ -10,16 +10,12 @@ import (
 
 // choices are what was decided in a world.
 type choices struct {
-	choose     stage.Choose
-	tape       stage.Tape
 	trace      trace
+	deviates   bool     // the last choice is not the usual one
 	deviations []string // the kind of each choice that is not the usual one
 	receiving  bool     // the queue chooses a message
 	usual      int      // steps since the last deviation
 }
-
-// Tape returns the choices so far.
-func (w *World) Tape() stage.Tape { return w.choices.tape }
 
 // Trace returns a hash of the choices, of the number of options of each and, after a run,
 // of the time at its end.
@@ -28,12 +24,11 @@ func (w *World) Trace() uint64 { return uint64(w.choices.trace) }
 // Deviations returns the kind of each choice so far that is not the usual one.
 func (w *World) Deviations() []string { return w.choices.deviations }
 
-func (w *World) pick(n int) int {
-	i := w.choices.choose(stage.Deviation, n)
-	w.choices.tape = append(w.choices.tape, byte(i)) //nolint:gosec // G115: there are fewer options
+// chose notes that one of n options was chosen.
+func (w *World) chose(i, n int) {
+	w.choices.deviates = i > 0
 	w.choices.trace.number(int64(i))
 	w.choices.trace.number(int64(n))
-	return i
 }
 
 const outOfOrder = "delivery out of order"
@@ -41,7 +36,8 @@ const outOfOrder = "delivery out of order"
 // pickMessage chooses the message that the queue delivers next.
 func (w *World) pickMessage(n int) int {
 	w.choices.receiving = true
-	i := w.pick(n)
+	i := w.Pick(stage.Deviation, n)
+	w.chose(i, n)
 	w.choices.receiving = false
 	if i > 0 {
 		w.choices.deviations = append(w.choices.deviations, outOfOrder)
@@ -52,11 +48,10 @@ func (w *World) pickMessage(n int) int {
 // usualSteps returns the number of steps since the last deviation or denial. It does not
 // count the events that a publisher sends: an order that cannot be parked has thousands.
 func (w *World) usualSteps() int {
-	if current := w.workers.current; current == nil || current.task.kind != publish {
+	if current := w.current(); current == nil || current.task.kind != publish {
 		w.choices.usual++
 	}
-	tape := w.choices.tape
-	if len(tape) > 0 && tape[len(tape)-1] != 0 || w.denying() {
+	if w.choices.deviates || w.denying() {
 		w.choices.usual = 0
 	}
 	return w.choices.usual
@@ -78,11 +73,11 @@ func (w *World) Options(n int) []string {
 
 func (w *World) describe(o option) string {
 	at := ""
-	if w.workers.current != nil {
-		at = string(w.workers.current.next.Name)
+	if w.Current != nil {
+		at = string(w.current().next.Name)
 	}
-	if o.worker != nil && o.worker != w.workers.current {
-		at += fmt.Sprintf(", %s (frozen: %t)", o.worker.next.Name, o.worker.clock.frozen)
+	if o.worker != nil && o.worker != w.current() {
+		at += fmt.Sprintf(", %s (frozen: %t)", o.worker.next.Name, o.worker.Frozen)
 	}
 	if o.kind == deliver || o.kind == pause { // which clock, or how long
 		at += fmt.Sprintf(", %d", o.n)
@@ -123,28 +118,29 @@ func (t *trace) response(r response, err error) {
 // of its responses, because it knows nothing else.
 func (w *World) Digest(seed maphash.Seed) uint64 {
 	b := w.services.store.AppendState(w.lab.state[:0])
-	b = w.services.stripe.AppendState(w.clock.now, b)
+	b = w.services.stripe.AppendState(w.Now, b)
 	b = w.queue.AppendState(b)
 	b = appendHooks(w.incidents.appendState(b), w.hooks)
-	b = appendNumbers(b, w.clock.now.UnixNano(), int64(w.queue.unseen))
+	b = appendNumbers(b, w.Now.UnixNano(), int64(w.queue.unseen))
 	b = appendNumbers(b, int64(w.stream.done), int64(len(w.stream.all)))
-	b = w.workers.appendState(b)
+	b = w.appendWorkers(b)
 	b = w.oracle.AppendState(b)
 	w.lab.state = b
 	return maphash.Bytes(seed, b)
 }
 
-func (s *workers) appendState(b []byte) []byte {
-	b = appendNumbers(b, int64(len(s.alive)), int64(len(s.late)), int64(s.born), int64(s.message))
-	for _, k := range s.alive {
+func (w *World) appendWorkers(b []byte) []byte {
+	b = appendNumbers(b, int64(len(w.Actors)), int64(len(w.late)), int64(w.born), int64(w.message))
+	for _, a := range w.Actors {
+		k := workerOf(a)
 		b = append(append(append(b, k.seen.Name...), k.task.kind...), k.task.of...)
-		b = appendNumbers(b, k.received.bits(), bit(k == s.current), bit(k.seen.Old))
-		b = k.clock.appendState(k.seen.AppendState(b))
+		b = appendNumbers(b, k.received.bits(), bit(a == w.Current), bit(k.seen.Old))
+		b = k.appendClock(k.seen.AppendState(b))
 		for _, m := range k.messages {
 			b = append(b, m.Receipt...)
 		}
 	}
-	for _, l := range s.late {
+	for _, l := range w.late {
 		b = appendNumbers(b, l.received.bits())
 	}
 	return b

@@ -80,7 +80,7 @@ func (w *World) denied(c oracle.Call) bool {
 
 func (w *World) denying() bool {
 	d := w.incidents.denial
-	return d.of != "" && w.clock.now.Before(d.until)
+	return d.of != "" && w.Now.Before(d.until)
 }
 
 // deny denies a permission to every worker for a while.
@@ -89,7 +89,7 @@ func (w *World) deny(of permission) {
 	if w.setup.Restless && w.setup.Variety%4 == 0 {
 		lasts = longDenialLasts
 	}
-	w.incidents.denial = denial{of: of, until: w.clock.now.Add(lasts)}
+	w.incidents.denial = denial{of: of, until: w.Now.Add(lasts)}
 	w.happens("administrator", fmt.Sprintf("denies %s for %v", of, lasts))
 }
 

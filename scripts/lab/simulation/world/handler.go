@@ -24,7 +24,6 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/stage"
 )
 
 // The settings of the deployed handler (functions/order).
@@ -41,10 +40,9 @@ type invocation struct {
 	counts map[string]int // the handler's metrics
 }
 
-func (k *Worker) startHandler() {
+func (k *Worker) useHandler() {
 	k.handler = &invocation{worker: k, batch: k.newBatch(), counts: map[string]int{}}
-	k.task.run = func(k *Worker) { k.handler.run() }
-	k.routine = stage.StartGoroutine(func() { k.task.run(k) })
+	k.task.run, k.task.threads = func(k *Worker) { k.handler.run() }, true
 }
 
 func (k *Worker) newBatch() *oracle.Batch {
@@ -60,10 +58,10 @@ func (v *invocation) run() {
 	k, w := v.worker, v.worker.world
 	var e events.SQSEvent
 	must(json.Unmarshal(sqstest.Event(w.queue.orders, k.messages), &e))
-	ctx, cancel := context.WithDeadline(context.Background(), w.clock.now.Add(oracle.FunctionTime))
+	ctx, cancel := context.WithDeadline(context.Background(), w.Now.Add(oracle.FunctionTime))
 	defer cancel()
 	out, err := v.handler().Handle(ctx, e)
-	if k.dead {
+	if k.dead || k.Dead() {
 		return // the response of a dead function is lost
 	}
 	text := must1(json.Marshal(out))
@@ -87,7 +85,7 @@ func (v *invocation) remove(deleted []string) {
 	v.batch.Ended(deleted, n[sqs.MetricReceived], answered)
 	for _, m := range v.worker.messages {
 		if slices.Contains(deleted, m.ID) {
-			_ = w.queue.Delete(w.clock.now, w.queue.orders, m.Receipt) // an expired handle deletes nothing
+			_ = w.queue.Delete(w.Now, w.queue.orders, m.Receipt) // an expired handle deletes nothing
 		}
 	}
 }
@@ -176,7 +174,7 @@ func (v *invocation) sendMessage(in request) any {
 	for name, a := range in.MessageAttributes {
 		attributes[name] = sqstest.Attribute{Type: a.DataType, Text: a.StringValue}
 	}
-	must1(w.queue.Send(w.clock.now, w.queue.dead, sqstest.Draft{
+	must1(w.queue.Send(w.Now, w.queue.dead, sqstest.Draft{
 		Body: in.MessageBody, Attributes: attributes,
 		Group: in.MessageGroupID, DeduplicationID: in.MessageDeduplicationID,
 	}))

@@ -3,13 +3,11 @@ package world
 import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
-	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/stage"
 )
 
-// history is what happened in a world, oldest first.
+// history is what happened in a world.
 type history struct {
-	on     bool // lines are recorded
 	lines  stage.History
 	marked bool
 	noted  int // how many lines lead to the first noted violation
@@ -17,33 +15,30 @@ type history struct {
 
 // KeepHistory makes the world record its history.
 func (w *World) KeepHistory() *World {
-	w.history.on = true
+	w.Record(&w.history.lines)
 	return w
 }
 
 // History returns what happened, if KeepHistory was called before the run.
 func (w *World) History() stage.History { return w.history.lines }
 
-func (w *World) addLine(who, to, what, answer string) {
-	at := w.clock.now.Sub(w.clock.start)
-	w.history.lines = append(w.history.lines, stage.Line{At: at, Who: who, To: to, What: what, Answer: answer})
-}
-
 // markNoted remembers where the first noted violation is in the history. more is the
 // number of lines that the current call still adds.
-func (h *history) markNoted(o *oracle.Oracle, more int) {
-	if o.Noted() && !h.marked {
+func (w *World) markNoted(more int) {
+	if h := &w.history; w.oracle.Noted() && !h.marked {
 		h.marked, h.noted = true, len(h.lines)+more
 	}
 }
 
-func (h *history) cut() { h.lines = h.lines[:min(h.noted, len(h.lines))] }
+func (w *World) cutHistory() {
+	w.history.lines = w.history.lines[:min(w.history.noted, len(w.history.lines))]
+}
 
 // happens reports something that no worker did.
 func (w *World) happens(who, what string) {
 	w.disturb()
-	if w.history.on {
-		w.addLine(who, "", what, "")
+	if w.Recording() {
+		w.AddCall(who, "", what, "")
 	}
 }
 
@@ -56,7 +51,7 @@ func (w *World) disturb() {
 
 // ledgerLength returns the length of Stripe's ledger, for addCharges.
 func (w *World) ledgerLength() int {
-	if !w.history.on {
+	if !w.Recording() {
 		return 0
 	}
 	return w.services.stripe.Attempts()
@@ -64,7 +59,7 @@ func (w *World) ledgerLength() int {
 
 // addCharges adds the new lines of Stripe's ledger to the history.
 func (w *World) addCharges(seen int) {
-	if !w.history.on {
+	if !w.Recording() {
 		return
 	}
 	for _, c := range w.services.stripe.Ledger()[seen:] {
@@ -72,6 +67,6 @@ func (w *World) addCharges(seen int) {
 		if c.Outcome == stripetest.Charged {
 			what = "charges " + order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}.String() + " for "
 		}
-		w.addLine("bank", "", what+c.Intent, "")
+		w.AddCall("bank", "", what+c.Intent, "")
 	}
 }

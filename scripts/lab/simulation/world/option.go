@@ -95,23 +95,23 @@ func (w *World) options() []option {
 		return nil
 	}
 	options := append(w.lab.options[:0], usual)
-	current := w.workers.current
+	current := w.current()
 	if current != nil {
 		options = w.faults(options, current)
 	}
-	if waiting && !at.After(w.clock.now) && len(w.workers.alive) < w.setup.workers() &&
-		(current != nil || len(w.workers.late) > 0) {
-		options = append(options, option{kind: deliver, at: w.clock.now})
+	if waiting && !at.After(w.Now) && len(w.Actors) < w.setup.workers() &&
+		(current != nil || len(w.late) > 0) {
+		options = append(options, option{kind: deliver, at: w.Now})
 	}
 	if waiting && current == nil {
 		options = w.unusualDeliveries(options, at)
 	}
-	for _, k := range w.workers.alive {
-		if k != current && usual.worker != k {
+	for _, a := range w.Actors {
+		if k := workerOf(a); k != current && usual.worker != k {
 			options = append(options, option{kind: turn, worker: k})
 		}
 	}
-	for i := range w.workers.late {
+	for i := range w.late {
 		if usual.kind != arrive || i > 0 {
 			options = append(options, option{kind: arrive, n: i})
 		}
@@ -156,16 +156,16 @@ func (w *World) outsiders(options []option) []option {
 func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
 	n, eventAt, events := w.nextEvent()
 	switch {
-	case w.workers.current != nil:
-		return option{kind: call, worker: w.workers.current}, true
-	case len(w.workers.late) > 0:
+	case w.Current != nil:
+		return option{kind: call, worker: w.current()}, true
+	case len(w.late) > 0:
 		return option{kind: arrive}, true
 	case events && (!waiting || !eventAt.After(at)):
 		return option{kind: event, n: n, at: eventAt}, true
 	case waiting:
 		return option{kind: deliver, at: at}, true
-	case len(w.workers.alive) > 0:
-		return option{kind: turn, worker: w.workers.alive[0]}, true
+	case len(w.Actors) > 0:
+		return option{kind: turn, worker: workerOf(w.Actors[0])}, true
 	case w.denying():
 		return option{kind: allow}, true
 	case !w.incidents.redriven && w.deadLetters():
@@ -186,7 +186,7 @@ func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
 }
 
 func (w *World) deadLetters() bool {
-	return must1(w.queue.Counts(w.clock.now, w.queue.dead)).Visible > 0
+	return must1(w.queue.Counts(w.Now, w.queue.dead)).Visible > 0
 }
 
 func (w *World) faults(options []option, k *Worker) []option {
@@ -221,7 +221,7 @@ func (w *World) people(options []option) []option {
 		options = append(options, option{kind: forget})
 	}
 	for i, x := range w.incidents.orders {
-		if r, known := w.services.store.Peek(x.id); known && r.Intent != "" && !w.workers.doing(refresh) {
+		if r, known := w.services.store.Peek(x.id); known && r.Intent != "" && !w.doing(refresh) {
 			options = append(options, option{kind: refresh, n: i})
 		}
 	}
@@ -244,7 +244,7 @@ func (w *World) people(options []option) []option {
 
 // unrest returns what a queue and its workers can do at any time.
 func (w *World) unrest(options []option, at time.Time, waiting bool) []option {
-	current := w.workers.current
+	current := w.current()
 	if current != nil && len(current.messages) > 0 {
 		options = append(options, option{kind: showTwice, worker: current})
 	}
@@ -283,19 +283,19 @@ func (w *World) edits(options []option) []option {
 // nextDelivery returns when the queue can next deliver something, and whether it ever
 // can.
 func (w *World) nextDelivery() (at time.Time, waiting bool) {
-	counts := must1(w.queue.Counts(w.clock.now, w.queue.orders))
+	counts := must1(w.queue.Counts(w.Now, w.queue.orders))
 	if counts.Empty() {
 		return time.Time{}, false
 	}
-	at = w.clock.now
+	at = w.Now
 	if !w.deliverable(counts) {
-		at, waiting = w.queue.Next(w.clock.now)
+		at, waiting = w.queue.Next(w.Now)
 		if !waiting {
 			return time.Time{}, false
 		}
 	}
 	gap := w.setup.Gap
-	if over := w.clock.start.Add(gap); w.queue.unseen == 0 && !w.incidents.paused && gap > oracle.Visibility &&
+	if over := epoch().Add(gap); w.queue.unseen == 0 && !w.incidents.paused && gap > oracle.Visibility &&
 		at.Before(over) {
 		at = over
 	}
@@ -308,7 +308,7 @@ func (w *World) deliverable(counts sqstest.Counts) bool {
 	if !w.setup.FIFO || counts.Visible == 0 {
 		return counts.Visible > 0
 	}
-	messages := must1(w.queue.Messages(w.clock.now, w.queue.orders))
+	messages := must1(w.queue.Messages(w.Now, w.queue.orders))
 	return slices.ContainsFunc(messages, func(m sqstest.Message) bool {
 		return m.State == sqstest.Visible && !slices.ContainsFunc(messages, func(o sqstest.Message) bool {
 			return o.Group == m.Group && o.State == sqstest.InFlight

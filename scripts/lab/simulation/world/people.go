@@ -50,7 +50,7 @@ func (n *incidents) appendState(b []byte) []byte {
 // redrive moves every dead letter back: it gets a new message id and no receives, its
 // retention starts again, and it must be answered once more.
 func (w *World) redrive() {
-	now := w.clock.now
+	now := w.Now
 	for _, m := range must1(w.queue.Messages(now, w.queue.dead)) {
 		i := numberOf(m)
 		w.oracle.Redriven(i)
@@ -79,7 +79,7 @@ func (w *World) restore(x *incident) {
 			OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint,
 			Intent: order.IntentID(i.ID), Mode: order.TestMode,
 		}
-		if err := w.services.store.Recreate(context.Background(), lost, w.clock.now); err == nil {
+		if err := w.services.store.Recreate(context.Background(), lost, w.Now); err == nil {
 			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))
 			x.changed = true
 		}
@@ -96,10 +96,9 @@ func (w *World) refresh(x *incident) {
 		kind: refresh, of: string(x.id), failed: func() { x.changed = true },
 		run: func(k *Worker) { x.changed = k.refresh(x.id) || x.changed },
 	})
-	if w.history.on {
-		w.addLine("operator", k.seen.Name, "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
+	if w.Recording() {
+		w.AddCall("operator", k.seen.Name, "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
 	}
-	k.start()
 	w.begin(k)
 }
 
@@ -114,7 +113,7 @@ func (k *Worker) refresh(id order.ID) (again bool) {
 // changeIntent does what a customer, a bank or a person in the Dashboard does to an
 // intent.
 func (w *World) changeIntent(o option) {
-	id, now, stripe := w.services.stripe.Intents()[o.n].ID, w.clock.now, w.services.stripe
+	id, now, stripe := w.services.stripe.Intents()[o.n].ID, w.Now, w.services.stripe
 	var err error
 	who, what := "", ""
 	seen := w.ledgerLength()
@@ -154,7 +153,7 @@ func (w *World) edit(x *incident, wrong flaw) {
 	claimed := w.oracle.Claimed(x.id)
 	intent := w.wrongIntent(claimed, wrong)
 	claim := order.Claim{Order: w.lab.order(claimed.Body), Lease: order.Lease{Owner: r.Owner}}
-	must(w.services.store.Bind(ctx, claim, order.Intent{ID: order.IntentID(intent.ID)}, w.clock.now))
+	must(w.services.store.Bind(ctx, claim, order.Intent{ID: order.IntentID(intent.ID)}, w.Now))
 	w.oracle.Edited(x.id)
 	x.changed = true // the same person asks Stripe what became of it
 	w.happens("operator", fmt.Sprintf("writes %s (%s) into the row of %s by mistake", intent.ID, wrong, x.id))

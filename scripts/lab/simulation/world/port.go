@@ -100,7 +100,7 @@ func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 	name := oracle.Call{Name: ordertest.Begin, Subject: string(o.ID())}
 	err := k.storeCall(name, StoreCall{Order: o.ID(), Owner: l.Owner}, func() (_ response, err error) {
 		if about := k.messagesAbout(o); len(about) > 0 {
-			k.world.workers.message = about[len(about)-1]
+			k.world.message = about[len(about)-1]
 		}
 		ours := k.world.setup.Releases && !k.seen.Old
 		if ours { // the store has fingerprints of a version that the older release does not know

@@ -11,6 +11,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/stage"
 )
 
 // stream has the events of all rows in the order in which they were written. Its consumer
@@ -39,14 +40,14 @@ func (w *World) appendStream() {
 // unpublished reports whether the stream has something to deliver, and nobody who works
 // on it.
 func (w *World) unpublished() bool {
-	working := func(k *Worker) bool { return k.task.kind == publish && !k.clock.frozen }
-	return w.stream.done < len(w.stream.all) && !slices.ContainsFunc(w.workers.alive, working)
+	working := func(a *stage.Actor) bool { return workerOf(a).task.kind == publish && !a.Frozen }
+	return w.stream.done < len(w.stream.all) && !slices.ContainsFunc(w.Actors, working)
 }
 
 // publications returns an early delivery of the stream.
 func (w *World) publications(options []option, usual option) []option {
-	late := w.workers.current != nil && !w.setup.Restless
-	if usual.kind == publish || late || !w.unpublished() || len(w.workers.alive) > w.setup.workers() {
+	late := w.Current != nil && !w.setup.Restless
+	if usual.kind == publish || late || !w.unpublished() || len(w.Actors) > w.setup.workers() {
 		return options
 	}
 	return append(options, option{kind: publish})
@@ -64,11 +65,10 @@ func (w *World) publish() {
 		kind: publish, of: strconv.Itoa(from) + "-" + strconv.Itoa(from+len(batch)),
 		run: func(k *Worker) { k.publish(from, batch) },
 	})
-	if w.history.on {
+	if w.Recording() {
 		what := fmt.Sprintf("delivers %d events from number %d on to publisher %s", len(batch), from+1, k.seen.Name)
-		w.addLine("stream", k.seen.Name, what, "")
+		w.AddCall("stream", k.seen.Name, what, "")
 	}
-	k.start()
 	w.begin(k)
 }
 

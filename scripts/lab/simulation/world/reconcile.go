@@ -7,7 +7,6 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/stage"
 )
 
 var _ order.Waiting = waiting{}
@@ -42,8 +41,8 @@ func (w *World) waitsForReconcile(x *incident) bool {
 // the first order is due, and at any time if one is due.
 func (w *World) looks(options []option, usual option) []option {
 	first, _, waits := w.nextLook()
-	between := w.workers.current == nil || !first.After(w.clock.now)
-	room := len(w.workers.alive) <= w.setup.workers() && (w.setup.Restless || !w.workers.doing(reconcile))
+	between := w.Current == nil || !first.After(w.Now)
+	room := len(w.Actors) <= w.setup.workers() && (w.setup.Restless || !w.doing(reconcile))
 	if waits && between && room && usual.kind != reconcile && w.mayPause(first, 0) {
 		options = append(options, option{kind: reconcile, at: first})
 	}
@@ -62,20 +61,19 @@ func (o option) onlyLooks() bool {
 
 // reconcile begins a run of the reconciler.
 func (w *World) reconcile(at time.Time) {
-	if w.workers.current != nil || len(w.workers.alive) > 0 {
+	if w.Current != nil || len(w.Actors) > 0 {
 		w.disturb()
 	}
-	if at.After(w.clock.now) {
-		w.clock.now = at
+	if at.After(w.Now) {
+		w.Now = at
 	}
 	w.incidents.looked = true
 	k := w.newWorker(task{
-		kind: reconcile, failed: func() { w.incidents.looked = false }, run: (*Worker).look,
+		kind: reconcile, threads: true, failed: func() { w.incidents.looked = false }, run: (*Worker).look,
 	})
-	if w.history.on {
-		w.addLine("schedule", k.seen.Name, "starts reconcile run "+k.seen.Name, "")
+	if w.Recording() {
+		w.AddCall("schedule", k.seen.Name, "starts reconcile run "+k.seen.Name, "")
 	}
-	k.routine = stage.StartGoroutine(func() { k.task.run(k) })
 	w.begin(k)
 }
 
@@ -85,7 +83,7 @@ func (k *Worker) look() {
 		Follower: k.follower(), Waiting: waiting{k}, Parallel: 1,
 	}
 	done, err := r.Run(context.Background(), k.Now().Add(oracle.FunctionTime))
-	if k.dead {
+	if k.dead || k.Dead() {
 		return
 	}
 	if err != nil || done.More || len(done.Failed)+len(done.Unavailable) > 0 {

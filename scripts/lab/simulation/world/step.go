@@ -10,7 +10,7 @@ import (
 )
 
 func (w *World) take(o option) {
-	w.workers.cause = oracle.Cause{}
+	w.cause = oracle.Cause{}
 	w.incidents.looked = w.incidents.looked && o.onlyLooks()
 	switch o.kind {
 	case call:
@@ -37,7 +37,7 @@ func (w *World) take(o option) {
 		w.showTwice(o.worker)
 	case pause:
 		d := pauses()[o.n]
-		w.clock.now = o.at.Add(d)
+		w.Now = o.at.Add(d)
 		w.happens("world", "no worker runs for "+d.String())
 	case edit:
 		w.edit(w.incidents.orders[o.n], o.flaw)
@@ -74,12 +74,12 @@ func (w *World) step(k *Worker, f Fault) {
 	}
 	k.fault, k.armed = f, f != None
 	if len(k.messages) > 0 {
-		w.workers.message = numberOf(k.messages[0])
+		w.message = numberOf(k.messages[0])
 	}
-	w.clock.now = w.clock.now.Add(callTime + f.duration())
+	w.Now = w.Now.Add(callTime + f.duration())
 	seen := w.ledgerLength()
-	w.workers.cause = k.seen.Cause(k.next, k.clock.called)
-	w.resume(k)
+	w.cause = k.seen.Cause(k.next, k.clock.called)
+	w.Resume(k.Actor)
 	w.addCharges(seen)
 }
 
@@ -97,40 +97,40 @@ func (f Fault) duration() time.Duration {
 }
 
 func (w *World) freeze(k *Worker, f Fault) {
-	k.clock.frozen, k.clock.frozenAt, k.clock.stops = true, w.clock.now, f == Suspends
-	if w.history.on {
-		w.addLine(k.seen.Name, receiver(k.next), describe(k.next), string(f))
+	k.Frozen, k.clock.frozenAt, k.clock.stops = true, w.Now, f == Suspends
+	if w.Recording() {
+		w.AddCall(k.seen.Name, receiver(k.next), describe(k.next), string(f))
 	}
-	w.workers.current = w.workers.awake()
+	w.Current = w.Awake()
 }
 
 // turn gives another worker its turn, and thaws it if it is frozen.
 func (w *World) turn(k *Worker) {
-	w.workers.current = k
-	if !k.clock.frozen {
+	w.Current = k.Actor
+	if !k.Frozen {
 		return
 	}
 	w.disturb() // it may still park something
-	if over := k.clock.frozenAt.Add(oracle.FunctionTime); w.clock.now.Before(over) {
-		w.clock.now = over // a shorter one would be the same as waiting for its turn
+	if over := k.clock.frozenAt.Add(oracle.FunctionTime); w.Now.Before(over) {
+		w.Now = over // a shorter one would be the same as waiting for its turn
 	}
 	answer := "its clock is right"
 	if k.clock.stops {
-		k.clock.behind += w.clock.now.Sub(k.clock.frozenAt)
+		k.Skew -= w.Now.Sub(k.clock.frozenAt)
 		answer = "its clock stood still"
 	}
-	k.clock.frozen = false
-	if w.history.on {
-		w.addLine(k.seen.Name, "", "thaws", answer)
+	k.Frozen = false
+	if w.Recording() {
+		w.AddCall(k.seen.Name, "", "thaws", answer)
 	}
 }
 
 func (w *World) deliver(o option) {
-	if w.workers.current != nil || o.n > 0 || o.old {
+	if w.Current != nil || o.n > 0 || o.old {
 		w.disturb()
 	}
-	w.clock.now = o.at
-	received := must1(w.queue.Receive(w.clock.now, w.queue.orders, max(w.setup.Batch, 1), nil))
+	w.Now = o.at
+	received := must1(w.queue.Receive(w.Now, w.queue.orders, max(w.setup.Batch, 1), nil))
 	if len(received) == 0 {
 		w.sendAgain()
 		return
@@ -139,7 +139,7 @@ func (w *World) deliver(o option) {
 	k.seen.Old = o.old
 	if o.n > 0 {
 		off := w.setup.Clocks[o.n-1]
-		k.clock.behind, k.seen.Absurd = -off, off.Abs() > oracle.HonestSkew
+		k.Skew, k.seen.Absurd = off, off.Abs() > oracle.HonestSkew
 	}
 	for _, m := range received {
 		w.received(k, m)
@@ -157,13 +157,13 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 	default:
 		w.queue.unseen--
 		if w.setup.Gap < oracle.Visibility && !w.setup.Restless {
-			must(w.queue.ChangeVisibility(w.clock.now, w.queue.orders, m.Receipt, w.setup.Gap))
+			must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Receipt, w.setup.Gap))
 			w.oracle.Disturbed()
 		}
 	}
-	if w.history.on {
+	if w.Recording() {
 		what := fmt.Sprintf("delivers message %d to %s", numberOf(m)+1, k.seen.Name)
-		w.addLine("queue", k.seen.Name, what, k.oddity())
+		w.AddCall("queue", k.seen.Name, what, k.oddity())
 	}
 }
 
@@ -173,7 +173,7 @@ func (w *World) sendAgain() {
 	if w.setup.Gap < oracle.Retention || w.incidents.paused {
 		return
 	}
-	w.incidents.paused, w.queue.oldest = true, w.clock.now
+	w.incidents.paused, w.queue.oldest = true, w.Now
 	for i := range w.setup.Messages {
 		if !w.oracle.Answered(i) {
 			w.send(i)
@@ -186,7 +186,7 @@ func (w *World) showTwice(k *Worker) {
 	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight {
 		return // it has been shown again since
 	}
-	must(w.queue.ChangeVisibility(w.clock.now, w.queue.orders, m.Receipt, 0))
+	must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Receipt, 0))
 	w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
 }
 
@@ -196,13 +196,13 @@ func (w *World) hide(handle string, d time.Duration) error {
 	if _, latest := w.latest(handle); !latest {
 		w.oracle.Disturbed()
 	}
-	return w.queue.ChangeVisibility(w.clock.now, w.queue.orders, handle, d)
+	return w.queue.ChangeVisibility(w.Now, w.queue.orders, handle, d)
 }
 
 // latest reports whether a handle is that of a message's latest receive, and the
 // message's state.
 func (w *World) latest(handle string) (sqstest.State, bool) {
-	all := must1(w.queue.Messages(w.clock.now, w.queue.orders))
+	all := must1(w.queue.Messages(w.Now, w.queue.orders))
 	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Receipt == handle })
 	if i < 0 {
 		return 0, false

@@ -42,26 +42,26 @@ func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
 	if kind, known := fault.atStripe(); known {
 		machine.Fail(stripetest.Fault{Kind: kind})
 		defer machine.Heal() // a replayed response does not use the fault up
-		return machine.Do(w.clock.now, r)
+		return machine.Do(w.Now, r)
 	}
 	switch fault { //nolint:exhaustive // the others happen elsewhere
 	case ArrivesLate:
-		k.sendLate("what "+k.seen.Name+" sent to Stripe arrives: ", k.next, func() { machine.Do(w.clock.now, r) })
+		k.sendLate("what "+k.seen.Name+" sent to Stripe arrives: ", k.next, func() { machine.Do(w.Now, r) })
 		return stripetest.Response{Lost: true}
 	case TimesOut:
-		ticket, refused := machine.Begin(w.clock.now, r)
+		ticket, refused := machine.Begin(w.Now, r)
 		if refused != nil {
 			return *refused
 		}
 		what := "Stripe finishes what " + k.seen.Name + " asked for: "
-		k.sendLate(what, k.next, func() { machine.End(w.clock.now, ticket) })
+		k.sendLate(what, k.next, func() { machine.End(w.Now, ticket) })
 		return stripetest.Response{Lost: true}
 	case Refuses:
 		return refusal()
 	case Mistakes:
-		return k.mislead(machine.Do(w.clock.now, r))
+		return k.mislead(machine.Do(w.Now, r))
 	}
-	return machine.Do(w.clock.now, r)
+	return machine.Do(w.Now, r)
 }
 
 // refusal is a 400 that does not show the intent's status, as for a deleted customer.

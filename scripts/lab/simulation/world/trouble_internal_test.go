@@ -138,10 +138,10 @@ func TestAMessageWithAnEndlessFaultIsParkedInTimeWithItsReason(t *testing.T) {
 				}
 				return 0
 			})
-			w.incidents.denial = denial{of: tt.denied, until: w.clock.start.Add(30 * oracle.Day)}
+			w.incidents.denial = denial{of: tt.denied, until: epoch().Add(30 * oracle.Day)}
 			broken := w.RunUntil(w.deadLetters)
-			age, receives := w.clock.now.Sub(w.clock.start), w.tally.Deliveries
-			dead := must1(w.queue.Messages(w.clock.now, w.queue.dead))
+			age, receives := w.Now.Sub(epoch()), w.tally.Deliveries
+			dead := must1(w.queue.Messages(w.Now, w.queue.dead))
 			why := order.Reason(dead[0].Attributes[sqs.AttrReason].Text)
 			if broken != nil || why != tt.why || !tt.parked(age, receives) {
 				t.Errorf("parked for %q after %v and %d deliveries, want %q; broken: %v", why, age, receives, tt.why, broken)
@@ -158,7 +158,7 @@ func TestAHistoryEndsAtTheNotedViolation(t *testing.T) {
 	w := NewLab().NewWorld(c, func(_ stage.Kind, _ int) int { return 0 }).KeepHistory()
 	broken := w.RunUntil(func() bool {
 		if r, known := w.services.store.Peek("ORD-1"); known && r.Status == order.Paid && !w.oracle.Noted() {
-			w.oracle.Calls(&oracle.Worker{}, oracle.Call{Name: ordertest.Release, Detail: "refused"}, w.clock.now)
+			w.oracle.Calls(&oracle.Worker{}, oracle.Call{Name: ordertest.Release, Detail: "refused"}, w.Now)
 		}
 		return false
 	})
@@ -176,7 +176,7 @@ func TestAPaymentDuringTheLeaseOfADecliningWorkerIsFoundByReconcile(t *testing.T
 	c, paid := one(Declined), false
 	c.Webhooks, c.Reconcile, c.Publish, c.People = true, true, true, true
 	w, broken := runChoosing(c, 3, func(w *World, o option) bool {
-		current := w.workers.current
+		current := w.current()
 		if o.kind == pay && current != nil && current.next.Name == ordertest.Finish {
 			paid = true
 			return true

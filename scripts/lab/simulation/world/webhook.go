@@ -50,7 +50,7 @@ func (w *World) noticeEvents() {
 		return
 	}
 	for _, e := range w.services.stripe.Events()[len(w.hooks):] {
-		w.hooks = append(w.hooks, &hook{event: e, created: w.clock.now, due: w.clock.now})
+		w.hooks = append(w.hooks, &hook{event: e, created: w.Now, due: w.Now})
 	}
 }
 
@@ -61,15 +61,15 @@ func (w *World) nextEvent() (n int, at time.Time, waits bool) {
 			n, at, waits = i, h.due, true
 		}
 	}
-	if at.Before(w.clock.now) {
-		at = w.clock.now
+	if at.Before(w.Now) {
+		at = w.Now
 	}
 	return n, at, waits
 }
 
 // events returns what can happen to events besides the usual option.
 func (w *World) events(options []option, usual option) []option {
-	room := len(w.workers.alive) <= w.setup.workers()
+	room := len(w.Actors) <= w.setup.workers()
 	for i, h := range w.hooks {
 		switch {
 		case usual.kind == event && usual.n == i:
@@ -79,17 +79,17 @@ func (w *World) events(options []option, usual option) []option {
 				}
 			}
 			options = append(options, option{kind: eventLost, n: i})
-		case h.waits() && room && (!h.due.After(w.clock.now) || w.setup.Restless):
-			options = append(options, option{kind: event, n: i, at: w.clock.now})
+		case h.waits() && room && (!h.due.After(w.Now) || w.setup.Restless):
+			options = append(options, option{kind: event, n: i, at: w.Now})
 		case h.sent > 0 && !h.repeated && room:
-			options = append(options, option{kind: eventAgain, n: i, at: w.clock.now})
+			options = append(options, option{kind: eventAgain, n: i, at: w.Now})
 		}
 	}
 	return options
 }
 
 func (w *World) delayEvent(h *hook, d time.Duration) {
-	h.due = w.clock.now.Add(d)
+	h.due = w.Now.Add(d)
 	w.happens("Stripe", fmt.Sprintf("sends %s only after %v", h, d))
 }
 
@@ -109,28 +109,27 @@ func (w *World) untold(h *hook) {
 
 // sendEvent delivers an event to a new worker.
 func (w *World) sendEvent(o option) {
-	if o.kind == eventAgain || w.workers.current != nil {
+	if o.kind == eventAgain || w.Current != nil {
 		w.disturb()
 	}
 	h := w.hooks[o.n]
 	h.repeated = h.repeated || o.kind == eventAgain
-	w.clock.now = o.at
+	w.Now = o.at
 	var got answer
 	k := w.newWorker(task{
 		kind: event, of: h.event.ID(),
 		run:   func(k *Worker) { got = k.receiveEvent(h) },
 		ended: func() { w.answered(h, got) },
 	})
-	if w.history.on {
+	if w.Recording() {
 		again := ""
 		if h.sent > 0 {
 			again = "again"
 		}
-		w.addLine("Stripe", k.seen.Name, fmt.Sprintf("sends %s to webhook %s", h, k.seen.Name), again)
+		w.AddCall("Stripe", k.seen.Name, fmt.Sprintf("sends %s to webhook %s", h, k.seen.Name), again)
 	}
 	h.sent++
 	h.sending++
-	k.start()
 	w.begin(k)
 }
 
@@ -159,7 +158,7 @@ func (w *World) answered(h *hook, a answer) {
 		}
 	case !h.over:
 		h.failed++
-		due, again := stripetest.Retry(h.created, w.clock.now, h.failed)
+		due, again := stripetest.Retry(h.created, w.Now, h.failed)
 		h.due, h.over = due, !again
 		if !again {
 			w.untold(h)
@@ -173,7 +172,7 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 	body := h.event.Body(h.created)
 	r := &http.Request{
 		Method: http.MethodPost, Body: io.NopCloser(bytes.NewReader(body)),
-		Header: http.Header{"Stripe-Signature": {stripetest.Signature(body, k.world.clock.now, endpointSecret)}},
+		Header: http.Header{"Stripe-Signature": {stripetest.Signature(body, k.world.Now, endpointSecret)}},
 	}
 	result, status := "", statusWriter(0)
 	follower := k.follower()

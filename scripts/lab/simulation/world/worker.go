@@ -18,6 +18,8 @@ import (
 // Worker is one delivery, or another task that calls the product. It is a coroutine that
 // yields before each of its calls, until the world lets it continue.
 type Worker struct {
+	*stage.Actor
+
 	world    *World
 	task     task
 	seen     *oracle.Worker    // what the oracle remembers of it
@@ -29,12 +31,8 @@ type Worker struct {
 	armed    bool        // the fault has not happened yet
 	clock    workerClock
 	received trace // all responses
-	routine  *stage.Coroutine
-	dead     bool
+	dead     bool  // or the world has ended
 }
-
-// start gives a worker a coroutine.
-func (k *Worker) start() { k.routine = k.world.lab.pool.Start(func() { k.task.run(k) }) }
 
 // task is what a worker does.
 type task struct {
@@ -48,27 +46,29 @@ type task struct {
 	// ended is called after run, and after the death of the worker; nil if nothing
 	// follows.
 	ended func()
+	// threads means that run starts goroutines.
+	threads bool
 }
 
 // workerClock is a worker's own clock.
 type workerClock struct {
-	behind   time.Duration
 	called   time.Time // when the worker came to its next call, by this clock
-	frozen   bool
 	frozenAt time.Time
 	stops    bool // the clock stops while the worker is frozen
 }
 
-func (c *workerClock) appendState(b []byte) []byte {
-	b = appendNumbers(b, int64(c.behind), c.called.UnixNano())
-	return appendNumbers(b, bit(c.frozen), c.frozenAt.UnixNano(), bit(c.stops))
+func (k *Worker) appendClock(b []byte) []byte {
+	c := &k.clock
+	b = appendNumbers(b, int64(k.Skew), c.called.UnixNano())
+	return appendNumbers(b, bit(k.Frozen), c.frozenAt.UnixNano(), bit(c.stops))
 }
 
 // newWorker returns a worker that has not begun.
 func (w *World) newWorker(t task) *Worker {
-	k := &Worker{world: w, task: t}
-	k.seen = &oracle.Worker{Name: workerName(w.workers.born), Begun: k.Now()}
-	w.workers.born++
+	k := &Worker{world: w, task: t, Actor: w.NewActor(workerName(w.born))}
+	k.Of, k.Ended = k, k.ended
+	k.seen = &oracle.Worker{Name: k.Name, Begun: k.Now()}
+	w.born++
 	return k
 }
 
@@ -77,10 +77,8 @@ func (w *World) newDelivery(m []sqstest.Message) *Worker {
 	k := w.newWorker(task{kind: deliver, run: (*Worker).consume})
 	k.messages = m
 	if w.setup.Batch > 0 {
-		k.startHandler()
-		return k
+		k.useHandler()
 	}
-	k.start()
 	return k
 }
 
@@ -147,14 +145,14 @@ func (k *Worker) processor() *order.Processor {
 }
 
 // Now returns the time of the worker's own clock.
-func (k *Worker) Now() time.Time { return k.world.clock.now.Add(-k.clock.behind) }
+func (k *Worker) Now() time.Time { return k.Clock() }
 
 func (k *Worker) oddity() string {
 	switch {
 	case k.seen.Old:
 		return "of the older release"
-	case k.clock.behind != 0:
-		return "whose clock is " + k.clock.behind.String() + " behind"
+	case k.Skew != 0:
+		return "whose clock is " + (-k.Skew).String() + " behind"
 	}
 	return ""
 }
@@ -168,11 +166,11 @@ func (k *Worker) reply(m sqstest.Message, a sqs.Action, why order.Reason) respon
 	switch a.Verdict {
 	case order.Done:
 		w.oracle.Acknowledged(numberOf(m))
-		err = w.queue.Delete(w.clock.now, w.queue.orders, m.Receipt)
+		err = w.queue.Delete(w.Now, w.queue.orders, m.Receipt)
 	case order.Park:
 		err = k.park(m, why)
 	case order.Redeliver:
-		if w.history.on {
+		if w.Recording() {
 			r.text = "it comes back in " + a.Delay.String()
 		}
 		err = w.hide(m.Receipt, a.Delay)
@@ -193,10 +191,10 @@ func (k *Worker) park(m sqstest.Message, why order.Reason) error {
 	draft := sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
 		sqs.AttrReason: sqstest.Text(string(why)), number: m.Attributes[number],
 	}}
-	if _, err := w.queue.Send(w.clock.now, w.queue.dead, draft); err != nil {
+	if _, err := w.queue.Send(w.Now, w.queue.dead, draft); err != nil {
 		return err
 	}
-	return w.queue.Delete(w.clock.now, w.queue.orders, m.Receipt)
+	return w.queue.Delete(w.Now, w.queue.orders, m.Receipt)
 }
 
 // parked reports that a message becomes a dead letter.
@@ -212,26 +210,27 @@ func (k *Worker) parked(m sqstest.Message, why order.Reason) {
 func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
 	w := k.world
 	k.clock.called = k.Now()
-	if !k.dead {
-		k.next = c
-		k.routine.Yield()
+	if k.dead {
+		k.die() // another goroutine of it goes on
 	}
+	k.next = c
+	k.Await(stage.Call{})
 	if k.dead {
 		k.die()
 	}
 	w.oracle.Calls(k.seen, c, k.clock.called)
-	w.history.markNoted(w.oracle, 1)
+	w.markNoted(1)
 	fault := k.fault
 	if fault == Panics {
 		panic("a bug")
 	}
 	r, err := k.withFault(c, do)
 	w.oracle.Returned(k.seen, c, r.intent, err)
-	w.history.markNoted(w.oracle, 1)
+	w.markNoted(1)
 	k.received.text(string(c.Name))
 	k.received.text(string(fault))
 	k.received.response(r, err)
-	if w.history.on {
+	if w.Recording() {
 		k.addLine(c, r, err)
 	}
 	if fault.kills() {
@@ -248,7 +247,7 @@ func (k *Worker) addLine(c oracle.Call, r response, err error) {
 	if k.fault != None && !errors.Is(err, errDenied) {
 		text = string(k.fault)
 	}
-	k.world.addLine(k.seen.Name, receiver(c), describe(c), text)
+	k.world.AddCall(k.seen.Name, receiver(c), describe(c), text)
 }
 
 // withFault makes a call. Faults at Stripe happen in callStripe.
@@ -275,7 +274,7 @@ func (k *Worker) withFault(c oracle.Call, do func() (response, error)) (response
 
 func (k *Worker) die() {
 	k.dead = true
-	k.routine.Die()
+	k.Die()
 }
 
 // late is a request whose worker no longer waits for the response.
@@ -290,21 +289,21 @@ type late struct {
 
 func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
 	w := k.world
-	if w.history.on {
+	if w.Recording() {
 		what += describe(c)
 	}
-	w.workers.late = append(w.workers.late, late{
-		what: what, message: w.workers.message, cause: w.workers.cause, received: k.received, happen: happen,
+	w.late = append(w.late, late{
+		what: what, message: w.message, cause: w.cause, received: k.received, happen: happen,
 		arrived: k.task.arrived,
 	})
 }
 
 // arrive lets a late request arrive, or end.
 func (w *World) arrive(n int) {
-	l := w.workers.late[n]
-	w.workers.late = slices.Delete(slices.Clone(w.workers.late), n, n+1)
-	w.workers.message, w.workers.cause = l.message, l.cause
-	w.clock.now = w.clock.now.Add(callTime)
+	l := w.late[n]
+	w.late = slices.Delete(slices.Clone(w.late), n, n+1)
+	w.message, w.cause = l.message, l.cause
+	w.Now = w.Now.Add(callTime)
 	w.happens("network", l.what)
 	seen := w.ledgerLength()
 	l.happen()
@@ -316,16 +315,16 @@ func (w *World) arrive(n int) {
 
 // begin lets a worker run to its first call.
 func (w *World) begin(k *Worker) {
-	w.workers.alive, w.workers.current = append(w.workers.alive, k), k
-	w.resume(k)
+	run, start := func() { k.task.run(k) }, w.lab.pool.Start
+	if k.task.threads {
+		start = stage.StartGoroutine
+	}
+	w.Enter(k.Actor, start(run))
 }
 
-// resume lets a worker run to its next call, or to its end.
-func (w *World) resume(k *Worker) {
-	if w.lab.pool.Resume(k.routine) {
-		return
-	}
-	odd := k.seen.Old || k.clock.behind != 0
+// ended reports the end of a worker.
+func (k *Worker) ended() {
+	w, odd := k.world, k.seen.Old || k.Skew != 0
 	if len(k.messages) > 0 {
 		w.oracle.WorkerEnds(k.seen, numberOf(k.messages[0]), odd)
 	} else if odd {
@@ -334,23 +333,21 @@ func (w *World) resume(k *Worker) {
 	if k.task.ended != nil {
 		k.task.ended()
 	}
-	w.workers.alive = slices.DeleteFunc(w.workers.alive, func(o *Worker) bool { return o == k })
-	w.workers.current = w.workers.awake()
 }
+
+func workerOf(a *stage.Actor) *Worker {
+	if a == nil {
+		return nil
+	}
+	return a.Of.(*Worker) //nolint:forcetypeassert // newWorker sets it
+}
+
+// current returns the worker whose turn it is; nil if none can run.
+func (w *World) current() *Worker { return workerOf(w.Current) }
 
 // doing reports whether a worker has a task of the kind.
-func (s *workers) doing(what kind) bool {
-	return slices.ContainsFunc(s.alive, func(k *Worker) bool { return k.task.kind == what })
-}
-
-// awake returns the oldest worker that is not frozen, or nil.
-func (s *workers) awake() *Worker {
-	for _, k := range s.alive {
-		if !k.clock.frozen {
-			return k
-		}
-	}
-	return nil
+func (w *World) doing(what kind) bool {
+	return slices.ContainsFunc(w.Actors, func(a *stage.Actor) bool { return workerOf(a).task.kind == what })
 }
 
 // brief returns the part of an error that a history has room for.

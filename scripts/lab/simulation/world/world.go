@@ -42,17 +42,21 @@ const (
 	number      = "number" // the attribute with a message's place in the case, which a redrive keeps
 )
 
-// World is one run of a case. Each part of its state has an owner: the clock, the
-// services, the queue, the workers, what people did, the choices and the history.
+// World is one run of a case on a stage, which has its clock, its workers and its choices.
 type World struct {
+	stage.Stage
+
 	setup     Case
 	sent      []oracle.Sent
 	lab       *Lab
-	clock     clock
 	services  services
 	queue     queue
-	workers   workers
-	hooks     []*hook // by the number of their event
+	born      int // workers
+	message   int // the place of the message that was worked on last
+	cause     oracle.Cause
+	late      []late      // requests that were sent and have not arrived, or not ended
+	over      func() bool // ends the run early
+	hooks     []*hook     // by the number of their event
 	stream    stream
 	incidents incidents
 	choices   choices
@@ -61,9 +65,6 @@ type World struct {
 	oracle    *oracle.Oracle
 	tally     Tally
 }
-
-// clock is the time of a world.
-type clock struct{ start, now time.Time }
 
 // services are what the workers call, except for the queue.
 type services struct {
@@ -84,20 +85,11 @@ type queue struct {
 	oldest       time.Time // when the oldest message was sent
 }
 
-// workers are the tasks that have begun and not ended, oldest first.
-type workers struct {
-	alive   []*Worker
-	current *Worker // whose turn it is; nil if none can run
-	born    int
-	message int // the place of the message that was worked on last
-	cause   oracle.Cause
-	late    []late // requests that were sent and have not arrived, or not ended
-}
-
 // NewWorld returns a world in which no message has been sent.
 func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
-	w := &World{setup: c, sent: c.sent(), lab: l, clock: clock{epoch(), epoch()}}
-	w.choices.choose = choose
+	w := &World{setup: c, sent: c.sent(), lab: l}
+	w.Schedule(l.pool, choose, epoch())
+	w.Oldest, w.Script = true, (*script)(w)
 	w.services.policy = sqs.DefaultPolicy()
 	w.services.stripe = stripetest.New(stripetest.Rules{KeyLife: c.KeyLife})
 	options := stripe.Options{Key: apiKey, Scope: scope, Exchange: w.exchange}
@@ -120,7 +112,7 @@ func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
 func epoch() time.Time { return time.Unix(5_000_000_000, 0).UTC() }
 
 func (w *World) makeQueues() {
-	w.queue = queue{Machine: sqstest.New(1), orders: ordersQueue, dead: deadQueue, oldest: w.clock.start}
+	w.queue = queue{Machine: sqstest.New(1), orders: ordersQueue, dead: deadQueue, oldest: epoch()}
 	if w.setup.Restless {
 		w.queue.Pick = w.pickMessage
 	}
@@ -129,13 +121,13 @@ func (w *World) makeQueues() {
 		w.queue.orders, w.queue.dead, settings.FIFO = ordersQueue+fifo, deadQueue+fifo, true
 	}
 	settings.Retention = oracle.DeadRetention
-	must(w.queue.Create(w.clock.start, w.queue.dead, settings))
+	must(w.queue.Create(epoch(), w.queue.dead, settings))
 	settings.Retention, settings.MaxReceives = oracle.Retention, oracle.MaxReceives
 	settings.Visibility, settings.DeadLetters = oracle.Visibility, w.queue.dead
 	if w.setup.Receives > 0 {
 		settings.MaxReceives = w.setup.Receives
 	}
-	must(w.queue.Create(w.clock.start, w.queue.orders, settings))
+	must(w.queue.Create(epoch(), w.queue.orders, settings))
 }
 
 // Run sends the case's messages and takes steps until nothing is left to do or an
@@ -147,36 +139,52 @@ func (w *World) RunUntil(over func() bool) *stage.Violation {
 	for i := range w.setup.Messages {
 		w.send(i)
 	}
-	for w.oracle.Broken() == nil {
-		options := w.options()
-		if len(options) == 0 {
-			w.oracle.AtRest()
-			break
-		}
-		if over() || !w.oracle.Continue(w.usualSteps()) {
-			break
-		}
-		i := w.pick(len(options))
-		w.tally.step(options[i], i > 0)
-		if i > 0 {
-			w.choices.deviations = append(w.choices.deviations, options[i].deviation())
-		}
-		w.take(options[i])
-		w.noticeEvents()
-		w.appendStream()
-		w.oracle.AfterStep(w.workers.message, w.workers.cause)
-		w.history.markNoted(w.oracle, 0)
-	}
-	for _, k := range w.workers.alive {
-		k.dead = true
-		w.lab.pool.Resume(k.routine) // unwinds its stack
-	}
-	w.choices.trace.number(w.clock.now.UnixNano())
+	w.over = over
+	w.Stage.Run(w.afterStep)
+	w.End()
+	w.choices.trace.number(w.Now.UnixNano())
 	broken, noted := w.oracle.Conclude()
 	if noted {
-		w.history.cut()
+		w.cutHistory()
 	}
 	return broken
+}
+
+// script is a world as its stage sees it.
+type script World
+
+var _ stage.Script = (*script)(nil)
+
+// Options implements stage.Script.
+func (s *script) Options() int {
+	w := (*World)(s)
+	options := w.options()
+	if len(options) == 0 {
+		w.oracle.AtRest()
+	} else if w.over() || !w.oracle.Continue(w.usualSteps()) {
+		return 0
+	}
+	return len(options)
+}
+
+// Take implements stage.Script.
+func (s *script) Take(i int) {
+	w := (*World)(s)
+	o := w.lab.options[i]
+	w.chose(i, len(w.lab.options))
+	w.tally.step(o, i > 0)
+	if i > 0 {
+		w.choices.deviations = append(w.choices.deviations, o.deviation())
+	}
+	w.take(o)
+}
+
+func (w *World) afterStep() {
+	w.noticeEvents()
+	w.appendStream()
+	w.oracle.AfterStep(w.message, w.cause)
+	w.markNoted(0)
+	w.Broken = w.oracle.Broken()
 }
 
 // Case returns the case of the world.
@@ -186,18 +194,18 @@ func (w *World) send(i int) {
 	m := &w.setup.Messages[i]
 	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: w.lab.attributes(i)}
 	if w.setup.FIFO {
-		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.clock.now.UnixNano())
+		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.Now.UnixNano())
 	}
-	must1(w.queue.Send(w.clock.now, w.queue.orders, draft))
+	must1(w.queue.Send(w.Now, w.queue.orders, draft))
 	w.queue.unseen++
-	if !w.history.on {
+	if !w.Recording() {
 		return
 	}
 	what := fmt.Sprintf("sends message %d: %s", i+1, m)
 	if m.Poison != "" {
 		what = fmt.Sprintf("sends message %d, which is no order: %s", i+1, m.Poison)
 	}
-	w.addLine("producer", "queue", what, "")
+	w.AddCall("producer", "queue", what, "")
 }
 
 func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }
@@ -215,7 +223,7 @@ type view struct{ world *World }
 
 var _ oracle.View = view{}
 
-func (v view) Now() time.Time { return v.world.clock.now }
+func (v view) Now() time.Time { return v.world.Now }
 
 // Row returns an order's record, and whether there is one.
 func (v view) Row(id order.ID) (order.Record, bool) { return v.world.services.store.Peek(id) }
@@ -226,7 +234,7 @@ func (v view) Stripe() oracle.Stripe { //nolint:ireturn // as in oracle.View
 
 // Expired returns how many messages the queue has deleted because of their age.
 func (v view) Expired() int {
-	return must1(v.world.queue.Counts(v.world.clock.now, v.world.queue.orders)).Expired
+	return must1(v.world.queue.Counts(v.world.Now, v.world.queue.orders)).Expired
 }
 
 // Lab has what the worlds of one goroutine share, to save time. It is not safe for

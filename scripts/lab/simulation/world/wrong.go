@@ -122,7 +122,7 @@ func (w *World) createForeign(like stripetest.Intent, pays bool, create, confirm
 		form.Set("metadata["+name+"]", like.Metadata[name])
 	}
 	post := func(path, key string, form url.Values) *stripetest.Intent {
-		return w.services.stripe.Do(w.clock.now, stripetest.Request{
+		return w.services.stripe.Do(w.Now, stripetest.Request{
 			Method: http.MethodPost, Path: path, APIKey: apiKey, Key: key, Form: form,
 		}).Intent
 	}
