@@ -4,53 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
-	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 )
-
-func decoded(t *testing.T, d *orders.Decoder, m world.Message) order.Order {
-	t.Helper()
-	o, err := d.Decode(m.Body())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-func TestEveryFieldIsPartOfTheFingerprint(t *testing.T) {
-	t.Parallel()
-	d := orders.NewDecoder()
-	for n := range baskets {
-		m := contentOf(n, "ORD-1", world.Visa)
-		mine := decoded(t, d, m).Fingerprint()
-		for _, f := range world.Fields() {
-			other := m.With(f)
-			if other == m || other.ID != m.ID {
-				t.Errorf("basket %d, %s: got %+v, want another content under the same id", n, f.Name, other)
-			}
-			if decoded(t, d, other).Fingerprint() == mine {
-				t.Errorf("basket %d: the fingerprint leaves out %s", n, f.Name)
-			}
-		}
-	}
-}
-
-func TestTheAmountOfAMessageIsWhatTheProductCharges(t *testing.T) {
-	t.Parallel()
-	d := orders.NewDecoder()
-	for n := range baskets {
-		m := contentOf(n, "ORD-1", world.Visa)
-		got, want := decoded(t, d, m), order.Money{Amount: m.Amount(), Currency: order.Currency(m.Currency)}
-		if got.Total() != want || got.CustomerID() != m.Customer ||
-			got.Payment() != (order.Payment{Customer: m.Payer, Method: m.Method}) {
-			t.Errorf("basket %d: got %v by %s with %+v, want %v of %s",
-				n, got.Total(), got.CustomerID(), got.Payment(), want, m.String())
-		}
-	}
-}
 
 // variety is what a list of cases has of each kind.
 type variety struct{ currencies, payers, customers, amounts map[string]bool }
@@ -103,19 +59,6 @@ func linesOf(m world.Message) (n int) {
 	return n
 }
 
-func TestSearchesHaveAConflictInEveryField(t *testing.T) {
-	t.Parallel()
-	for name, all := range map[string][]Search{"every day": Scenarios(), "make prove": Deep(2)} {
-		for _, f := range world.Fields() {
-			if !slices.ContainsFunc(all, func(s Search) bool {
-				return len(s.Messages) == 2 && s.Messages[1] == s.Messages[0].With(f)
-			}) {
-				t.Errorf("%s: no conflict is about %s", name, f.Name)
-			}
-		}
-	}
-}
-
 // An interrupted run knows a search by its name, and a finding by its list and place.
 func TestSearchesHaveUniqueNames(t *testing.T) {
 	t.Parallel()
@@ -127,24 +70,5 @@ func TestSearchesHaveUniqueNames(t *testing.T) {
 			}
 			seen[s.key()] = true
 		}
-	}
-}
-
-func TestAPlainerCaseLacksOneOddity(t *testing.T) {
-	t.Parallel()
-	m := contentOf(1, "ORD-1", world.Declined)
-	c := world.Case{Messages: []world.Message{m, m}, Gap: 10 * oracle.Visibility, KeyLife: -1, Receives: 3, Batch: 2, FIFO: true}
-	c.Webhooks, c.Reconcile, c.Publish = true, true, true
-	before := report.Oddities(c)
-	for _, plain := range plainer(c) {
-		if after := report.Oddities(plain); len(after) >= len(before) {
-			t.Errorf("got %q, want less than %q", after, before)
-		}
-	}
-	if got := len(plainer(c)); got != 9 {
-		t.Errorf("got %d cases, want one for the gap, the keys, the receives, the group, each actor and each method", got)
-	}
-	if c.Messages[0].Method != world.Declined || c.Gap != 10*oracle.Visibility {
-		t.Error("the case itself has changed")
 	}
 }

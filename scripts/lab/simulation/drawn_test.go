@@ -15,17 +15,6 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-func TestTheSameSeedGivesTheSameHistory(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(200) {
-		first, _ := simulation.Replay(seed)
-		again, _ := simulation.Replay(seed)
-		if diff := cmp.Diff(again, first); diff != "" {
-			t.Fatalf("seed %d: %s", seed, diff)
-		}
-	}
-}
-
 // unsteady makes a call in some worlds that it does not make in others.
 type unsteady bool
 
@@ -100,24 +89,6 @@ func TestRandomWorldsReachEveryReasonThatTheirFaultsCanCause(t *testing.T) {
 	}
 }
 
-// Each case broke an invariant once, with two deviations.
-func TestGapsThatWereFoundStayClosed(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]world.Case{
-		"a pending order whose intent is canceled does not stay pending": { // I4
-			Messages: []world.Message{sold(2, world.TakesDays)}, People: true,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c.Name = name
-			if r := simulation.Run([]simulation.Search{{Case: c, Most: 2}}, nil); r.Worst != nil || r.Schedules < 100 {
-				t.Errorf("%d schedules: %v", r.Schedules, r.Worst)
-			}
-		})
-	}
-}
-
 // A fault that never happens would prove nothing about the product.
 func TestEveryKindOfTroubleHappens(t *testing.T) {
 	t.Parallel()
@@ -127,55 +98,21 @@ func TestEveryKindOfTroubleHappens(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"400: Stripe refuses, and nothing happens",
-		"401",
-		"403",
-		"409: the key is in use",
-		"429",
-		"429: the intent is locked",
-		"503",
-		"a 500 without effect, kept under the key",
-		"action allowed again",
-		"action denied",
-		"another transaction was faster, and given up",
-		"bank bounces",
-		"bank clears",
-		"cancel in the Dashboard",
-		"customer pays",
-		"done, after most of the lease",
-		"done, and the bank declines it this time",
-		"done, and the worker dies",
-		"done, and the worker is killed at its deadline",
-		"done, but a 500, kept under the key",
-		"done, but half of the answer is missing",
-		"done, but one event is refused",
-		"done, but the answer is about something else",
-		"done, but the answer is lost",
-		"early publication",
-		"early reconcile run",
-		"keys forgotten",
-		"late arrival",
-		"lost on the way there",
-		"neighbor with the same id",
-		"no answer: Stripe is still at it",
-		"no answer: it is still on the way",
-		"not yet: the worker and its clock stand still",
-		"not yet: the worker freezes",
-		"older release",
-		"operator cancels",
-		"outage",
-		"overlapping webhook",
-		"redrive",
-		"refresh",
-		"row edited by mistake",
-		"shown twice",
-		"the code panics",
-		"throttled, and given up",
-		"turn",
-		"webhook late",
-		"webhook never sent",
-		"webhook sent twice",
-		"wrong clock",
+		"400: Stripe refuses, and nothing happens", "401", "403", "409: the key is in use", "429",
+		"429: the intent is locked", "503", "a 500 without effect, kept under the key",
+		"action allowed again", "action denied", "another transaction was faster, and given up",
+		"bank bounces", "bank clears", "cancel in the Dashboard", "customer pays",
+		"done, after most of the lease", "done, and the bank declines it this time",
+		"done, and the worker dies", "done, and the worker is killed at its deadline",
+		"done, but a 500, kept under the key", "done, but half of the answer is missing",
+		"done, but one event is refused", "done, but the answer is about something else",
+		"done, but the answer is lost", "early publication", "early reconcile run", "keys forgotten",
+		"late arrival", "lost on the way there", "neighbor with the same id",
+		"no answer: Stripe is still at it", "no answer: it is still on the way",
+		"not yet: the worker and its clock stand still", "not yet: the worker freezes", "older release",
+		"operator cancels", "outage", "overlapping webhook", "redrive", "refresh",
+		"row edited by mistake", "shown twice", "the code panics", "throttled, and given up", "turn",
+		"webhook late", "webhook never sent", "webhook sent twice", "wrong clock",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)

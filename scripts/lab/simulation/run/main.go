@@ -71,14 +71,11 @@ func run(out, errOut io.Writer, o options) error {
 		}
 	}
 	printTables(out, most, total, searched, time.Since(start))
-	all, err := planted()
-	if err != nil {
-		return err
-	}
-	if err := showBugs(out, all, total); err != nil {
-		return err
-	}
 	if o.Page != "" {
+		all, err := planted()
+		if err != nil {
+			return err
+		}
 		p, err := newProof(o, total, all, time.Since(start))
 		if err := errors.Join(err, writePages(o.Page, o.Full, p)); err != nil {
 			return err

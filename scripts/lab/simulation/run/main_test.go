@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,6 @@ import (
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/baselines"
-	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/simulation/report"
-	"orderonce/scripts/lab/simulation/world"
 )
 
 func TestASeedAndAScheduleAreReplayed(t *testing.T) {
@@ -31,38 +27,6 @@ func TestASeedAndAScheduleAreReplayed(t *testing.T) {
 	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil ||
 		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
-	}
-}
-
-func TestABaselineThatIsNotCaughtIsAnError(t *testing.T) {
-	t.Parallel()
-	noop := func(context.Context, baselines.Env, baselines.Message) error { return nil }
-	_, _, err := baselineReport([]baselines.Baseline{{Name: "noop", Handle: noop}}, 20)
-	if err == nil || err.Error() != `baseline "noop": no order was charged twice in 20 worlds` {
-		t.Errorf("got %v, want an error that names the baseline", err)
-	}
-}
-
-func TestEveryPlantedBugIsListedWithItsNeedsOrItsTest(t *testing.T) {
-	t.Parallel()
-	all := []guards.Guard{
-		{Name: "one", Invariant: "I1", Catcher: guards.Search(), Needs: "429; action denied: dynamodb:PutItem"},
-		{Name: "two", Invariant: "I4", Catcher: guards.Random(), Worlds: "99", Needs: "nothing unusual"},
-		{Name: "three", Invariant: "I8", Catcher: guards.Catcher{Test: "TestRows", Pkg: "./x"}},
-	}
-	r := report.Report{Tally: world.Tally{Faults: map[world.Fault]int{"429": 3, "503": 2}, Events: map[string]int{"action denied": 1}}}
-	var out bytes.Buffer
-	if err := showBugs(&out, all, r); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"│ one         │ I1     │ 429; action denied: dynamodb:PutItem ", "│ two         │ I4     │ nothing unusual ",
-		"│ three                              │ I8     │ TestRows in ./x ",
-		"3 planted bugs: the simulation finds 2, named tests find 1 ", "faults that no planted bug needs: 503\n",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
-		}
 	}
 }
 
@@ -90,14 +54,6 @@ func TestFlagsSetTheBoundsOfARun(t *testing.T) {
 		if got := (bounds{most, worlds}); got != want {
 			t.Errorf("%q: got %+v, want %+v", flags, got, want)
 		}
-	}
-}
-
-func TestOnlyTheHistoryOfAStoryIsKept(t *testing.T) {
-	t.Parallel()
-	got := historyOf("Without x:\n  diff │\n┌─\n│ a\n└─\n\nI1 broken for order ORD-1: 2\n\nCaught\n")
-	if want := "  diff │\n┌─\n│ a\n└─\nI1 broken for order ORD-1: 2\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
