@@ -9,7 +9,6 @@ STRIPE_MOCK_VERSION := v0.203.0
 STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
-AWS_CLI  ?= /usr/bin/aws
 # These tests take minutes, so make test-long runs them and make test does not.
 LONG     := TestEveryMissingGuardIsCaughtAndTheTreeIsUnchanged|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestEachGuardOfThePageBreaksItsInvariant|TestTheSameAttacksBreakNothingWithEveryGuard|TestPairs|TestTenThousandOrdersWait
 MODULES  := . scripts scripts/lab
@@ -25,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock awscli tf tofu environment deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,7 +101,7 @@ define run-browser
 	  --jsonfile=$(CURDIR)/build/test-browser.json -- -count=1 -timeout=60m -parallel=1 -run='^TestInABrowser$(1)' ./browser) && { $(no-skips); }
 endef
 
-OTHERS := TestTheAWSCLI|TestInABrowser.*
+OTHERS := TestInABrowser.*
 
 test: export ORDERONCE_ALL = 1
 test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
@@ -157,10 +156,6 @@ bench-quick: engine ## cold start, orders a second, memory and zip size of the f
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
 	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe ./adapters/stripe/refund
-
-awscli: ## send a message to the queue double with an AWS CLI; AWS_CLI=/usr/bin/aws, where Debian installs its own
-	@[ -x "$(AWS_CLI)" ] || { echo '$(AWS_CLI) is missing: apt-get install awscli, or set AWS_CLI'; exit 1; }
-	AWS_CLI=$(AWS_CLI) go test -count=1 -run='^TestTheAWSCLI$$' -v ./adapters/sqs/sqstest
 
 $(STRIPE_MOCK):
 	@mkdir -p build && GOBIN=$(CURDIR)/build go install github.com/stripe/stripe-mock@$(STRIPE_MOCK_VERSION) && \

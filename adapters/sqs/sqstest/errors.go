@@ -12,23 +12,17 @@ const (
 	CodeBatchRequestTooLong          = "BatchRequestTooLong"
 	CodeEmptyBatchRequest            = "EmptyBatchRequest"
 	CodeInternalError                = "InternalError"
-	CodeInvalidAction                = "InvalidAction"
-	CodeInvalidAttributeName         = "InvalidAttributeName"
 	CodeInvalidAttributeValue        = "InvalidAttributeValue"
-	CodeInvalidBatchEntryID          = "InvalidBatchEntryId"
 	CodeInvalidMessageContents       = "InvalidMessageContents"
 	CodeInvalidParameterValue        = "InvalidParameterValue"
 	CodeMissingParameter             = "MissingParameter"
-	CodeNoSource                     = "CouldNotDetermineMessageSource"
-	CodeOverLimit                    = "OverLimit"
+	CodeOverLimit                    = "OverLimit" // only injected: see Server.Fail
 	CodeQueueDoesNotExist            = "QueueDoesNotExist"
 	CodeQueueNameExists              = "QueueNameExists"
 	CodeReceiptHandleIsInvalid       = "ReceiptHandleIsInvalid"
-	CodeResourceNotFound             = "ResourceNotFoundException"
 	CodeServiceUnavailable           = "ServiceUnavailable"
 	CodeTooManyEntriesInBatchRequest = "TooManyEntriesInBatchRequest"
 	CodeUnsupportedOperation         = "UnsupportedOperation"
-	CodeUnsupportedProtocol          = "UnsupportedProtocol" // not a code of SQS: see rejectQuery
 )
 
 // Error is an error of SQS with one of the codes above.
@@ -44,8 +38,6 @@ func (e *Error) status() int {
 		return http.StatusInternalServerError
 	case CodeServiceUnavailable:
 		return http.StatusServiceUnavailable
-	case CodeResourceNotFound:
-		return http.StatusNotFound
 	}
 	return http.StatusBadRequest
 }
@@ -56,10 +48,8 @@ func (e *Error) queryCode() string {
 	switch e.Code {
 	case CodeQueueDoesNotExist:
 		return "AWS.SimpleQueueService.NonExistentQueue"
-	case CodeQueueNameExists:
-		return "QueueAlreadyExists"
 	case CodeBatchEntryIDsNotDistinct, CodeBatchRequestTooLong, CodeEmptyBatchRequest,
-		CodeInvalidBatchEntryID, CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
+		CodeTooManyEntriesInBatchRequest, CodeUnsupportedOperation:
 		return "AWS.SimpleQueueService." + e.Code
 	}
 	return e.Code
@@ -77,22 +67,20 @@ func fault(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+func invalid(format string, args ...any) *Error {
+	return fault(CodeInvalidParameterValue, format, args...)
+}
+
 func noQueue(name string) *Error {
 	return fault(CodeQueueDoesNotExist, "The specified queue does not exist: %q.", name)
 }
 
+func missing(parameter string) *Error {
+	return fault(CodeMissingParameter, "The request must contain the parameter %s.", parameter)
+}
+
 func outside(parameter string, value any, reason string) *Error {
-	return fault(
-		CodeInvalidParameterValue, "Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason,
-	)
-}
-
-func unknownAttribute(name string) *Error {
-	return fault(CodeInvalidAttributeName, "Unknown Attribute %s.", name)
-}
-
-func badAttribute(name string) *Error {
-	return fault(CodeInvalidAttributeValue, "Invalid value for the parameter %s.", name)
+	return invalid("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
 func seconds(d time.Duration) int { return int(d / time.Second) }

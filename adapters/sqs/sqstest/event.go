@@ -68,7 +68,7 @@ func encodeRecord(queue string, m Message) []byte {
 	r := record{
 		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, Attributes: m.systemAttributes(),
 		MessageAttributes:      make(map[string]recordAttribute, len(m.Attributes)),
-		MD5OfMessageAttributes: attributesMD5(m.Attributes), MD5OfBody: bodyMD5(m.Body),
+		MD5OfMessageAttributes: attributesMD5(m.Attributes), MD5OfBody: digest([]byte(m.Body)),
 		EventSource: "aws:sqs", EventSourceARN: ARN(queue), AWSRegion: Region,
 	}
 	for name, a := range m.Attributes {

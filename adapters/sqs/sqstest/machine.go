@@ -1,6 +1,7 @@
 // Package sqstest implements the documented rules of Amazon SQS and of Lambda's event
 // source mapping, for tests and for running the system on one machine. It knows nothing
-// of orders, tables or Stripe.
+// of orders, tables or Stripe, and leaves out what orderonce does not use, such as
+// delays.
 //
 // Machine implements the rules without goroutines, clock, locks or I/O, so that a
 // simulation controls every choice. Serve serves a Machine with the AWS JSON 1.0
@@ -11,19 +12,23 @@
 package sqstest
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Limits of SQS for every queue (SQS developer guide, "Amazon SQS message quotas" and
-// "Amazon SQS FIFO queue quotas"; older versions have 20,000 in flight for FIFO queues).
+// Limits of SQS for every queue (API reference, ReceiveMessage and
+// ChangeMessageVisibility).
 const (
-	InFlightLimit = 120_000
 	maxReceive    = 10
 	maxVisibility = 12 * time.Hour
-	maxDelay      = 15 * time.Minute
 )
+
+// deduplicationInterval is how long after a send to a FIFO queue another message with the
+// same id is a duplicate.
+const deduplicationInterval = 5 * time.Minute
 
 // Region and Account are part of every ARN and queue URL.
 const (
@@ -34,99 +39,151 @@ const (
 // ARN returns the ARN of a queue.
 func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account + ":" + queue }
 
+// Settings are a queue's attributes. Start from DefaultSettings, because a Retention of
+// zero is invalid.
+type Settings struct {
+	Visibility  time.Duration // 0 to 12 h
+	Retention   time.Duration // 60 s to 14 days
+	DeadLetters string        // name of the dead-letter queue, or empty
+	MaxReceives int           // 1 to 1,000 if DeadLetters is set
+	FIFO        bool          // as the queue's name says
+}
+
+// DefaultSettings returns the settings of a queue that is created without attributes (API
+// reference, CreateQueue).
+func DefaultSettings() Settings {
+	return Settings{Visibility: 30 * time.Second, Retention: 4 * 24 * time.Hour}
+}
+
+// Counts are the numbers of messages of one queue. Sent + Arrived always equals Visible +
+// InFlight + Deleted + Expired + DeadLettered + Redriven.
+type Counts struct {
+	Visible, InFlight      int
+	Sent                   int // stored by Send, so without duplicates
+	Arrived                int // dead-lettered or redriven into this queue
+	Deleted                int
+	Expired                int
+	DeadLettered, Redriven int // out of this queue
+}
+
+// Empty reports whether the queue has no messages in any state.
+func (c Counts) Empty() bool { return c.Visible+c.InFlight == 0 }
+
 // Machine holds queues and their messages. Every call has the time as an argument, which
 // must not decrease. New returns a usable Machine. It is not safe for concurrent use.
 type Machine struct {
 	// Pick returns which of n visible messages is received next, 0 to n-1, because
 	// standard queues do not promise an order. Index 0 is the one that has been visible
-	// longest; the others are in no meaningful order, but in the same one for the same
-	// history. On a FIFO queue Pick chooses among the groups that may be received from,
+	// longest. On a FIFO queue Pick chooses among the groups that may be received from,
 	// and index 0 is the group whose next message was sent first. A nil Pick always
 	// chooses 0.
 	Pick func(n int) int
 
 	seed   uint64
 	serial uint64 // of the latest message
-	moved  int    // messages dead-lettered or redriven: then other queues may have changed
 	queues map[string]*queue
+}
+
+// entry is a message in a queue. Its VisibleAt decides its State.
+type entry struct {
+	Message
+
+	serial   uint64    // order of arrival in the machine, on a FIFO queue in the queue
+	received time.Time // latest receive in this queue
+}
+
+type queue struct {
+	name     string
+	settings Settings
+	entries  []*entry  // by serial
+	recent   []Message // FIFO: what was sent within deduplicationInterval, oldest first
+	counts   Counts
+	due      time.Time // before it, settle has nothing to do; the zero time after every change
 }
 
 // New returns a machine without queues. The same seed and calls result in the same
 // message ids and receipt handles.
 func New(seed uint64) *Machine { return &Machine{seed: seed, queues: map[string]*queue{}} }
 
-// Create creates a queue. If the queue exists, Create returns nil for the same settings,
-// else QueueNameExists (API reference, CreateQueue).
-func (m *Machine) Create(now time.Time, name string, s Settings) error {
-	if err := m.checkQueue(name, s); err != nil {
+// Create creates a queue. Errors: QueueNameExists, InvalidAttributeValue.
+func (m *Machine) Create(_ time.Time, name string, s Settings) error {
+	if m.queues[name] != nil {
+		return fault(CodeQueueNameExists, "A queue named %q already exists.", name)
+	}
+	if err := m.check(name, s); err != nil {
 		return err
 	}
-	if q, exists := m.queues[name]; exists {
-		if q.settings != s {
-			return fault(CodeQueueNameExists, "A queue named %q already exists with other attributes.", name)
-		}
-		return nil
-	}
-	m.queues[name] = newQueue(name, s, now)
+	m.queues[name] = &queue{name: name, settings: s}
 	return nil
 }
 
 // Configure replaces a queue's settings immediately; SQS takes up to 15 minutes (API
-// reference, SetQueueAttributes).
+// reference, SetQueueAttributes). Errors: QueueDoesNotExist, InvalidAttributeValue.
 func (m *Machine) Configure(now time.Time, name string, s Settings) error {
 	q, err := m.open(now, name)
+	if err == nil {
+		err = m.check(name, s)
+	}
 	if err != nil {
 		return err
 	}
-	if err := m.checkQueue(name, s); err != nil {
-		return err
+	q.settings, q.due = s, time.Time{}
+	return nil
+}
+
+func (m *Machine) check(name string, s Settings) error {
+	attribute := ""
+	switch {
+	case s.Visibility < 0 || s.Visibility > maxVisibility:
+		attribute = "VisibilityTimeout"
+	case s.Retention < time.Minute || s.Retention > 14*24*time.Hour:
+		attribute = "MessageRetentionPeriod"
+	case s.FIFO != strings.HasSuffix(name, ".fifo"):
+		attribute = "FifoQueue"
+	case s.DeadLetters == "":
+	case m.queues[s.DeadLetters] == nil, s.MaxReceives < 1, s.MaxReceives > 1000,
+		m.queues[s.DeadLetters].settings.FIFO != s.FIFO: // "must be same type of queue as the source"
+		attribute = "RedrivePolicy"
 	}
-	q.settings, q.modified = s, now
-	if s.FIFO {
-		q.redelay(now)
+	if attribute != "" {
+		return fault(CodeInvalidAttributeValue, "Invalid value for the parameter %s.", attribute)
 	}
 	return nil
 }
 
 // Send stores a message and returns it. If it is a duplicate on a FIFO queue, Send stores
-// nothing and returns a message with the id and the sequence number of the first one.
-// Errors: QueueDoesNotExist, MissingParameter, InvalidParameterValue,
-// InvalidMessageContents.
+// nothing and returns the first one. Errors: QueueDoesNotExist, MissingParameter,
+// InvalidParameterValue, InvalidMessageContents.
 func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	q, err := m.open(now, name)
+	if err == nil {
+		err = d.check(q.settings)
+	}
 	if err != nil {
 		return Message{}, err
 	}
-	if err := d.check(q.settings); err != nil {
-		return Message{}, err
-	}
-	d = d.identify(q.settings)
-	if first := q.accepted[d.DeduplicationID]; first != nil {
-		return Message{
-			ID: first.id, Body: d.Body, Attributes: d.Attributes, Sent: first.at,
-			Group: d.Group, DeduplicationID: d.DeduplicationID, Sequence: first.sequence,
-		}, nil
-	}
-	delay := q.settings.Delay
-	if d.Delay != nil && !q.settings.FIFO {
-		delay = *d.Delay
+	if q.settings.FIFO {
+		same := func(sent Message) bool { return sent.DeduplicationID == d.DeduplicationID }
+		if i := slices.IndexFunc(q.recent, same); i >= 0 {
+			return q.recent[i], nil
+		}
 	}
 	e := m.newEntry(now, d)
-	e.visible = now.Add(delay)
-	q.sent++
-	q.store(now, e)
-	q.accept(e.Message)
+	q.add(e)
+	q.counts.Sent++
+	if q.settings.FIFO { // SQS remembers the id "even after the message is received and deleted"
+		q.recent = append(q.recent, e.Message)
+	}
 	return e.Message, nil
 }
 
-// Receive returns up to limit (1 to 10) visible messages and hides them for visibility,
-// or for the queue's visibility timeout if nil. A message whose receive count has reached
-// maxReceiveCount is moved to the dead-letter queue instead.
+// Receive returns up to limit messages and hides them for the visibility timeout, or for
+// the queue's timeout if nil. A message whose receive count has reached maxReceiveCount
+// is moved to the dead-letter queue instead.
 //
 // A FIFO queue returns as many messages of a group as possible, in their order, and then
-// no more of the group until those are deleted or visible again. At the limit in flight
-// it "does not return an error" (SQS developer guide, "Amazon SQS FIFO queue quotas").
-// Errors: QueueDoesNotExist, InvalidParameterValue, OverLimit.
+// no more of the group until those are deleted or visible again (SQS developer guide,
+// "FIFO queue delivery logic"). Errors: QueueDoesNotExist, InvalidParameterValue.
 func (m *Machine) Receive(
 	now time.Time, name string, limit int, visibility *time.Duration,
 ) ([]Message, error) {
@@ -143,19 +200,21 @@ func (m *Machine) Receive(
 		return nil, outside("MaxNumberOfMessages", limit, "Must be between 1 and 10, if provided.")
 	case hide < 0 || hide > maxVisibility:
 		return nil, outside("VisibilityTimeout", seconds(hide), "Must be between 0 and 43200, if provided.")
-	case q.inFlight >= InFlightLimit && !q.settings.FIFO:
-		return nil, fault(CodeOverLimit, "Too many messages are in flight, the limit is %d.", InFlightLimit)
 	}
-	out := make([]Message, 0, min(limit, q.shown.Len())) // ends, because a dead letter leaves the queue
-	for offered := q.offered(); len(out) < limit && offered.Len() > 0 && q.inFlight < InFlightLimit; {
-		e := offered.entries[m.pick(offered.Len())]
-		for ; e != nil && len(out) < limit && q.inFlight < InFlightLimit; e = q.follower(e) {
-			if dead, ok := m.queues[q.settings.DeadLetters]; ok && e.Receives >= q.settings.MaxReceives {
+	out := make([]Message, 0, min(limit, q.counts.Visible))
+	for lines := q.offered(); len(lines) > 0 && len(out) < limit; {
+		i := 0
+		if m.Pick != nil {
+			i = m.Pick(len(lines))
+		}
+		for _, e := range lines[i][:min(len(lines[i]), limit-len(out))] {
+			if dead := m.queues[q.settings.DeadLetters]; dead != nil && e.Receives >= q.settings.MaxReceives {
 				m.deadLetter(now, q, dead, e)
 			} else {
 				out = append(out, q.deliver(now, e, hide))
 			}
 		}
+		lines = slices.Delete(lines, i, i+1)
 	}
 	return out, nil
 }
@@ -181,7 +240,7 @@ func (m *Machine) Delete(now time.Time, name, handle string) error {
 		return nil
 	}
 	q.remove(e)
-	q.deleted++
+	q.counts.Deleted++
 	return nil
 }
 
@@ -201,11 +260,10 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 	if err != nil {
 		return err
 	}
-	if d < 0 || d > maxVisibility {
-		return outside("VisibilityTimeout", seconds(d), "Must be between 0 and 43200.")
-	}
 	e, latest, err := q.find(handle)
 	switch {
+	case d < 0 || d > maxVisibility:
+		return outside("VisibilityTimeout", seconds(d), "Must be between 0 and 43200.")
 	case err != nil:
 		return err
 	case e == nil, q.settings.FIFO && (!latest || e.State != InFlight):
@@ -220,10 +278,38 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
 		)
 	}
-	q.remove(e)
-	e.visible = now.Add(d)
-	q.add(now, e)
+	e.VisibleAt, q.due = now.Add(d), time.Time{}
 	return nil
+}
+
+// Redrive moves every message that may be received from one queue to another, oldest
+// first. A moved message is a new one: new id, no receives, and its retention starts
+// again (SQS developer guide, "Learn how to configure a dead-letter queue redrive").
+// Chosen, because the documents do not say it for FIFO queues: a moved message is never a
+// duplicate, and a group with a message in flight is not moved. Errors:
+// QueueDoesNotExist.
+func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
+	source, err := m.open(now, from)
+	if err != nil {
+		return 0, err
+	}
+	target, err := m.open(now, to)
+	if err != nil {
+		return 0, err
+	}
+	all := slices.Concat(source.offered()...)
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.serial, b.serial))
+	})
+	for _, e := range all {
+		source.remove(e)
+		target.add(m.newEntry(now, Draft{
+			Body: e.Body, Attributes: e.Attributes, Group: e.Group, DeduplicationID: e.DeduplicationID,
+		}))
+	}
+	source.counts.Redriven += len(all)
+	target.counts.Arrived += len(all)
+	return len(all), nil
 }
 
 // Counts returns how many messages of a queue are in each state, and how many left it and
@@ -233,11 +319,7 @@ func (m *Machine) Counts(now time.Time, name string) (Counts, error) {
 	if err != nil {
 		return Counts{}, err
 	}
-	return Counts{
-		Visible: q.shown.Len(), InFlight: q.inFlight, Delayed: q.delayed(),
-		Sent: q.sent, Arrived: q.arrived, Deleted: q.deleted, Expired: q.expired,
-		DeadLettered: q.deadLettered, Redriven: q.redriven,
-	}, nil
+	return q.counts, nil
 }
 
 // Messages returns all messages of a queue, in the order of arrival, without receiving
@@ -247,11 +329,9 @@ func (m *Machine) Messages(now time.Time, name string) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Message, 0, len(q.messages))
-	for _, e := range q.inOrder() {
-		m := e.Message
-		m.VisibleAt = e.visible
-		out = append(out, m)
+	out := make([]Message, len(q.entries))
+	for i, e := range q.entries {
+		out[i] = e.Message
 	}
 	return out, nil
 }
@@ -268,10 +348,10 @@ func (m *Machine) Settings(name string) (Settings, error) {
 // Next returns the next time after now at which a message becomes visible or expires, and
 // false if there is none. A simulation advances its clock to it.
 func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
-	m.settle(now)
 	for _, q := range m.queues {
-		if at := q.next(); !at.IsZero() && (!ok || at.Before(next)) {
-			next, ok = at, true
+		q.settle(now)
+		if len(q.entries) > 0 && (!ok || q.due.Before(next)) {
+			next, ok = q.due, true
 		}
 	}
 	return next, ok
@@ -280,7 +360,9 @@ func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
 // open returns a queue after settling all queues, so that the state does not depend on
 // which queue is used.
 func (m *Machine) open(now time.Time, name string) (*queue, error) {
-	m.settle(now)
+	for _, q := range m.queues {
+		q.settle(now)
+	}
 	q, ok := m.queues[name]
 	if !ok {
 		return nil, noQueue(name)
@@ -288,34 +370,16 @@ func (m *Machine) open(now time.Time, name string) (*queue, error) {
 	return q, nil
 }
 
-// settle applies what the passing of time does to every queue.
-func (m *Machine) settle(now time.Time) {
-	for _, q := range m.queues {
-		q.settle(now)
-	}
-}
-
-func (m *Machine) pick(n int) int {
-	if m.Pick == nil {
-		return 0
-	}
-	return m.Pick(n)
-}
-
 // newEntry returns a message whose id has the form of a version 4 UUID and ends in its
 // number, for readable logs.
 func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 	m.serial++
-	message := Message{
-		ID: m.uuid(m.serial), Body: d.Body, Attributes: d.Attributes, Sent: now,
+	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
+		m.seed>>32, m.seed>>16&0xffff, m.seed>>4&0xfff, m.seed&0xf, m.serial&(1<<48-1))
+	return &entry{serial: m.serial, Message: Message{
+		ID: id, Body: d.Body, Attributes: d.Attributes, Sent: now, VisibleAt: now,
 		Group: d.Group, DeduplicationID: d.DeduplicationID,
-	}
-	return &entry{Message: message, serial: m.serial, visible: now}
-}
-
-func (m *Machine) uuid(serial uint64) string {
-	s := m.seed
-	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", s>>32, s>>16&0xffff, s>>4&0xfff, s&0xf, serial&(1<<48-1))
+	}}
 }
 
 // deadLetter keeps the id and the receive count. On a standard queue the message keeps
@@ -325,37 +389,121 @@ func (m *Machine) uuid(serial uint64) string {
 // configure a dead-letter queue redrive").
 func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	from.remove(e)
-	from.deadLettered++
-	e.Source, e.Receipt, e.visible = from.name, "", now
+	from.counts.DeadLettered++
+	e.Source, e.Receipt, e.VisibleAt = from.name, "", now
 	if to.settings.FIFO {
 		m.serial++
 		e.serial, e.Sent, e.DeduplicationID = m.serial, now, e.ID
 	}
-	to.arrived++
-	to.store(now, e)
-	m.moved++
+	to.counts.Arrived++
+	to.add(e)
 }
 
-func (m *Machine) checkQueue(name string, s Settings) error {
-	base, fifo := strings.CutSuffix(name, fifoSuffix)
-	dead, exists := m.queues[s.DeadLetters]
-	switch {
-	case base == "" || len(name) > 80 || strings.Trim(base, wordCharacters+"-") != "":
-		return outside(
-			"QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length.",
-		)
-	case fifo != s.FIFO:
-		return outside(
-			"QueueName", name, "The name of a FIFO queue, and of no other, must end with the .fifo suffix.",
-		)
-	case s.DeadLetters != "" && !exists:
-		return outside("RedrivePolicy", s.DeadLetters, "Dead letter target does not exist.")
-	case exists && s.DeadLetters == name: // undocumented, but Receive would never end
-		return outside("RedrivePolicy", s.DeadLetters, "A queue can't be its own dead-letter queue.")
-	case exists && dead.settings.FIFO != s.FIFO:
-		return outside(
-			"RedrivePolicy", s.DeadLetters, "Dead-letter queue must be same type of queue as the source.",
+// settle applies what the passing of time does: messages expire, hidden ones become
+// visible, and sends are no longer remembered.
+func (q *queue) settle(now time.Time) {
+	for len(q.recent) > 0 && now.Sub(q.recent[0].Sent) >= deduplicationInterval {
+		q.recent = q.recent[1:]
+	}
+	if now.Before(q.due) {
+		return
+	}
+	q.counts.Visible, q.counts.InFlight, q.due = 0, 0, now.Add(q.settings.Retention)
+	sooner := func(at time.Time) {
+		if at.Before(q.due) {
+			q.due = at
+		}
+	}
+	q.entries = slices.DeleteFunc(q.entries, func(e *entry) bool {
+		expires := e.Sent.Add(q.settings.Retention)
+		switch {
+		case !now.Before(expires): // deleted, and never dead-lettered
+			q.counts.Expired++
+			return true
+		case now.Before(e.VisibleAt):
+			e.State = InFlight
+			q.counts.InFlight++
+			sooner(e.VisibleAt)
+		default:
+			e.State = Visible
+			q.counts.Visible++
+		}
+		sooner(expires)
+		return false
+	})
+}
+
+// offered returns the messages that may be received, in the lines among which a receive
+// chooses: each message alone, the longest visible first, or on a FIFO queue each group
+// without a message in flight.
+func (q *queue) offered() (lines [][]*entry) {
+	if q.counts.Visible == 0 {
+		return nil
+	}
+	blocked, place := map[string]bool{}, map[string]int{}
+	var visible []*entry
+	for _, e := range q.entries {
+		if e.State == Visible {
+			visible = append(visible, e)
+		} else if q.settings.FIFO {
+			blocked[e.Group] = true
+		}
+	}
+	if !q.settings.FIFO {
+		slices.SortStableFunc(visible, func(a, b *entry) int { return a.VisibleAt.Compare(b.VisibleAt) })
+		return slices.Collect(slices.Chunk(visible, 1))
+	}
+	for _, e := range visible {
+		if blocked[e.Group] {
+			continue
+		}
+		i, known := place[e.Group]
+		if !known {
+			i, lines = len(lines), append(lines, nil)
+			place[e.Group] = i
+		}
+		lines[i] = append(lines[i], e)
+	}
+	return lines
+}
+
+// deliver hides an entry and returns a copy with a new receipt handle.
+func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
+	e.Receives++
+	e.Receipt = fmt.Sprintf("%s:%s:%d", q.name, e.ID, e.Receives)
+	e.received, e.VisibleAt, e.State = now, now.Add(hide), InFlight
+	if e.FirstReceived.IsZero() {
+		e.FirstReceived = now
+	}
+	q.due = time.Time{}
+	return e.Message
+}
+
+// add inserts a message by its serial number.
+func (q *queue) add(e *entry) {
+	i, _ := slices.BinarySearchFunc(q.entries, e.serial, func(o *entry, serial uint64) int {
+		return cmp.Compare(o.serial, serial)
+	})
+	q.entries, q.due = slices.Insert(q.entries, i, e), time.Time{}
+}
+
+func (q *queue) remove(e *entry) {
+	i := slices.Index(q.entries, e)
+	q.entries, q.due = slices.Delete(q.entries, i, i+1), time.Time{}
+}
+
+// find returns the message of a receipt handle, nil if it is deleted, and whether the
+// handle is that of the latest receive in this queue.
+func (q *queue) find(handle string) (e *entry, latest bool, err error) {
+	part := strings.Split(handle, ":")
+	if len(part) != 3 || part[0] != q.name {
+		return nil, false, fault(
+			CodeReceiptHandleIsInvalid, "The input receipt handle %q is not a valid receipt handle.", handle,
 		)
 	}
-	return s.check()
+	i := slices.IndexFunc(q.entries, func(e *entry) bool { return e.ID == part[1] })
+	if i < 0 {
+		return nil, false, nil
+	}
+	return q.entries[i], q.entries[i].Receipt == handle, nil
 }

@@ -1,6 +1,7 @@
 package sqstest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,24 +62,29 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Lambda developer guide, "Example standard queue message event", as in aws-lambda-go.
+// Lambda developer guide, "Example standard queue message event" and "Example FIFO queue
+// message event", as in aws-lambda-go.
 func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.sendTo("orders", sqstest.Draft{Body: `{"a":"<é>"}`, Attributes: map[string]sqstest.Attribute{
-		"text": sqstest.Text("x"), "bytes": {Type: "Binary", Binary: []byte{1}},
-	}})
-	m := w.one("orders")
-	decoder := json.NewDecoder(strings.NewReader(string(sqstest.Event("orders", []sqstest.Message{m}))))
+	m := sqstest.Message{
+		ID: "id", Receipt: "handle", Body: `{"a":"<é>"}`, Sent: start(), FirstReceived: start(), Receives: 1,
+		Source: "source", Group: "group", DeduplicationID: "x", Attributes: map[string]sqstest.Attribute{
+			"text": sqstest.Text("x"), "bytes": {Type: "Binary", Binary: []byte{1}},
+		},
+	}
+	decoder := json.NewDecoder(bytes.NewReader(sqstest.Event("orders", []sqstest.Message{m})))
 	decoder.DisallowUnknownFields()
 	var got events.SQSEvent
-	w.must(decoder.Decode(&got))
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
 	want := events.SQSEvent{Records: []events.SQSMessage{{
-		MessageId: m.ID, ReceiptHandle: m.Receipt, Body: `{"a":"<é>"}`,
+		MessageId: "id", ReceiptHandle: "handle", Body: `{"a":"<é>"}`,
 		Md5OfBody: "b92ba41755973cd1c20e9fd4c0173ab3", Md5OfMessageAttributes: "ba436c18e396f5eb35a1e3ea67b618cf",
 		Attributes: map[string]string{
 			"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323045000",
-			"SenderId": "AIDAPRETENDSENDER",
+			"SenderId": "AIDAPRETENDSENDER", "DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:000000000000:source",
+			"MessageGroupId": "group", "MessageDeduplicationId": "x",
 		},
 		MessageAttributes: map[string]events.SQSMessageAttribute{
 			"text":  {DataType: "String", StringValue: new("x"), StringListValues: []string{}, BinaryListValues: [][]byte{}},
@@ -87,23 +93,6 @@ func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 		EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:000000000000:orders", AWSRegion: "us-east-1",
 	}}}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-}
-
-// Lambda developer guide, "Example FIFO queue message event".
-func TestAnEventOfAFIFOQueueHasGroupAndSequence(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	sent := w.line("a1")[0]
-	var got events.SQSEvent
-	w.must(json.Unmarshal(sqstest.Event("orders.fifo", w.take(1)), &got))
-	want := map[string]string{
-		"ApproximateReceiveCount": "1", "SentTimestamp": "1767323045000", "ApproximateFirstReceiveTimestamp": "1767323045000",
-		"SenderId": "AIDAPRETENDSENDER", "MessageGroupId": "a", "SequenceNumber": sent.Sequence,
-		"MessageDeduplicationId": "f55ff16f66f43360266b95db6f8fec01d76031054306ae4a4b380598f6cfd114", // SHA-256 of the body
-	}
-	if diff := cmp.Diff(got.Records[0].Attributes, want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
@@ -147,23 +136,16 @@ func newFeed(t *testing.T, invoke func(context.Context, events.SQSEvent) (any, e
 func (f *feed) put(bodies ...string) {
 	f.t.Helper()
 	f.edit(func(m *sqstest.Machine, now time.Time) (err error) {
-		for _, body := range bodies {
+		for i, body := range bodies {
 			d := sqstest.Draft{Body: body}
 			if f.Queue == "orders.fifo" {
-				d.Group = body[:1]
+				d.Group, d.DeduplicationID = body[:1], strconv.Itoa(i)
 			}
 			_, sendErr := m.Send(now, f.Queue, d)
 			err = errors.Join(err, sendErr)
 		}
 		return err
 	})
-}
-
-// useFIFO points the mapping to a new FIFO queue.
-func (f *feed) useFIFO() {
-	f.t.Helper()
-	f.Queue = "orders.fifo"
-	f.create(f.Queue, func(s *sqstest.Settings) { s.FIFO, s.ContentDeduplication = true, true })
 }
 
 // run starts the mapping and returns a function that stops it.
@@ -264,11 +246,11 @@ func TestAMapping(t *testing.T) {
 			[]string{"poison1" + failed, "a1" + done, "poison2" + failed},
 		},
 		// Lambda developer guide, "Configuring scaling behavior for SQS event source
-		// mappings": "If your function returns an error, the function attempts all retries
-		// on the affected messages before Lambda receives additional messages from the
-		// same group".
+		// mappings": "If your function returns an error, the function attempts all
+		// retries on the affected messages before Lambda receives additional messages
+		// from the same group".
 		"delays only the group of a failed message": {
-			func(f *feed) { f.BatchSize = 1; f.useFIFO(); f.put("a1", "a2", "b1") },
+			func(f *feed) { f.BatchSize, f.Queue = 1, "orders.fifo"; f.put("a1", "a2", "b1") },
 			func(_ context.Context, e events.SQSEvent) (any, error) {
 				if r := e.Records[0]; r.Body == "a1" && firstDelivery(r) {
 					return nil, errors.New("pretend")
@@ -324,28 +306,8 @@ func TestTheFunctionMayChangeTheVisibilityOfItsMessage(t *testing.T) {
 	if err := f.Drained(t.Context()); err != nil { // the clock does not move
 		t.Error(err)
 	}
-	// after Drained the last batch has been observed
+	// A drained queue has no batch that was not observed.
 	want := []string{"a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost"}
-	if diff := cmp.Diff(f.bodies(), want); diff != "" {
-		t.Errorf("batches (-got +want):\n%s", diff)
-	}
-}
-
-func TestAQueueIsNotDrainedBeforeItsLastBatchIsObserved(t *testing.T) {
-	t.Parallel()
-	f := newFeed(t, succeed)
-	observe := f.Observe
-	f.Observe = func(b sqstest.Batch) {
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := f.Drained(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v from within Observe, want %v", err, context.Canceled)
-		}
-		observe(b)
-	}
-	f.put("a")
-	f.drain()
-	want := []string{"a1: 1 deleted, 0 failed, 0 lost"}
 	if diff := cmp.Diff(f.bodies(), want); diff != "" {
 		t.Errorf("batches (-got +want):\n%s", diff)
 	}
@@ -370,40 +332,29 @@ func TestADuplicateMayRunInASecondInvocation(t *testing.T) {
 }
 
 // Lambda developer guide, "Batching behavior": a batch ends at its size or at 6 MB.
-func TestABatchEnds(t *testing.T) {
+func TestABatchEndsAtItsSizeOrAt6MB(t *testing.T) {
 	t.Parallel()
-	sizes := func(f *feed) (got []int) {
+	for name, tt := range map[string]struct {
+		bodies []string
+		want   []int
+	}{
+		"size": {strings.Split("abcdefghi", ""), []int{4, 4, 1}},
+		"6 MB": {slices.Repeat([]string{strings.Repeat("a", 1<<20)}, 7), []int{5, 2}},
+	} {
+		f := newFeed(t, succeed)
+		if f.BatchSize = 10; name == "size" {
+			f.BatchSize = 4
+		}
+		f.put(tt.bodies...)
+		f.drain()
+		var got []int
 		for _, b := range f.batches {
 			got = append(got, len(b.Messages))
 		}
-		return got
+		if diff := cmp.Diff(got, tt.want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
+		}
 	}
-	t.Run("at its size", func(t *testing.T) {
-		t.Parallel()
-		f := newFeed(t, succeed)
-		f.BatchSize = 4
-		f.put("a", "b", "c", "d", "e", "f", "g", "h", "i")
-		f.drain()
-		if diff := cmp.Diff(sizes(f), []int{4, 4, 1}); diff != "" {
-			t.Errorf("mismatch (-got +want):\n%s", diff)
-		}
-	})
-	t.Run("at 6 MB", func(t *testing.T) {
-		t.Parallel()
-		f := newFeed(t, succeed)
-		invoke := f.Invoke
-		f.Invoke = func(ctx context.Context, payload []byte) ([]byte, error) {
-			if len(payload) > sqstest.MaxPayload {
-				t.Errorf("got a payload of %d bytes, want at most %d", len(payload), sqstest.MaxPayload)
-			}
-			return invoke(ctx, payload)
-		}
-		f.put(slices.Repeat([]string{strings.Repeat("a", 1<<20)}, 7)...)
-		f.drain()
-		if diff := cmp.Diff(sizes(f), []int{5, 2}); diff != "" {
-			t.Errorf("mismatch (-got +want):\n%s", diff)
-		}
-	})
 }
 
 func TestInvocationsRunAtTheSameTimeUpToTheConcurrency(t *testing.T) {
@@ -469,7 +420,7 @@ func TestAGroupIsInOneInvocationAtATimeAndInOrder(t *testing.T) {
 		bodies = append(bodies, body)
 		want[body[:1]] += body
 	}
-	f.useFIFO()
+	f.Queue = "orders.fifo"
 	f.put(bodies...)
 	f.drain()
 	if diff := cmp.Diff(handled, want); diff != "" {
@@ -496,64 +447,32 @@ func TestRunWaitsForARunningInvocation(t *testing.T) {
 	}
 }
 
-func TestAStoppedMappingReceivesNoMoreMessages(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
-		cancel()
-		return failing(), nil
-	})
-	f.BatchSize = 1
-	f.put("a", "b", "c")
-	if err := f.Run(ctx); err != nil {
-		t.Error(err)
-	}
-	want := []string{"a1: 1 deleted, 0 failed, 0 lost"}
-	if diff := cmp.Diff(f.bodies(), want); diff != "" {
-		t.Errorf("batches (-got +want):\n%s", diff)
-	}
-}
-
 // Lambda developer guide, "Lambda parameters for Amazon SQS event source mappings";
 // Lambda API reference, CreateEventSourceMapping: BatchSize is at most 10 without a
-// batching window; ScalingConfig: MaximumConcurrency is at most 1,000.
+// batching window; ScalingConfig: MaximumConcurrency is at most 1,000. A function that
+// may run for longer than the visibility timeout would get a message again meanwhile.
 func TestCheckRejects(t *testing.T) {
 	t.Parallel()
 	f := newFeed(t, succeed)
-	tests := map[string]func(*sqstest.Mapping){
-		"no batch size":          func(m *sqstest.Mapping) { m.BatchSize = 0 },
-		"11 in a batch":          func(m *sqstest.Mapping) { m.BatchSize = 11 },
-		"no concurrency":         func(m *sqstest.Mapping) { m.Concurrency = 0 },
-		"a concurrency of 1,001": func(m *sqstest.Mapping) { m.Concurrency = 1001 },
-		"an unknown queue":       func(m *sqstest.Mapping) { m.Queue = "nowhere" },
-	}
-	for name, change := range tests {
+	for want, change := range map[string]func(*sqstest.Mapping){
+		"batch size 0: want 1 to 10":       func(m *sqstest.Mapping) { m.BatchSize = 0 },
+		"batch size 11: want 1 to 10":      func(m *sqstest.Mapping) { m.BatchSize = 11 },
+		"concurrency 0: want 1 to 1000":    func(m *sqstest.Mapping) { m.Concurrency = 0 },
+		"concurrency 1001: want 1 to 1000": func(m *sqstest.Mapping) { m.Concurrency = 1001 },
+		"queue visibility timeout: 30 seconds is less than Function timeout: 31 seconds": func(m *sqstest.Mapping) {
+			m.FunctionTimeout = 31 * time.Second
+		},
+		`QueueDoesNotExist: The specified queue does not exist: "nowhere".`: func(m *sqstest.Mapping) { m.Queue = "nowhere" },
+	} {
 		m := f.Mapping
 		change(&m)
-		if err := m.Check(); err == nil {
-			t.Errorf("%s: got no error", name)
+		if err := m.Run(t.Context()); err == nil || err.Error() != fmt.Sprintf("mapping of queue %q: %s", m.Queue, want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
-	}
-	none := sqstest.Mapping{Server: f.Mapping.Server, Queue: "nowhere"}
-	if err := none.Run(t.Context()); code(err) != sqstest.CodeQueueDoesNotExist {
-		t.Errorf("Run with invalid settings: got %v, want %s", err, sqstest.CodeQueueDoesNotExist)
 	}
 	widest := f.Mapping
 	widest.BatchSize, widest.Concurrency, widest.FunctionTimeout = 10, 1000, 30*time.Second
 	if err := widest.Check(); err != nil {
 		t.Errorf("got %v, want no error at the limits", err)
-	}
-}
-
-// Lambda checks this when a mapping is created, because otherwise a message would be
-// redelivered while the function processes it. Lambda developer guide, "Configuring a
-// queue to use with Lambda", advises six times the function's timeout.
-func TestTheFunctionTimeoutIsAtMostTheVisibilityTimeout(t *testing.T) {
-	t.Parallel()
-	f := newFeed(t, succeed)
-	f.FunctionTimeout = 31 * time.Second
-	want := `mapping of queue "orders": queue visibility timeout: 30 seconds is less than Function timeout: 31 seconds`
-	if err := f.Check(); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +14,9 @@ import (
 // State is the state of a message in a queue.
 type State int
 
-// The states of a message (SQS developer guide, "Amazon SQS visibility timeout" and
-// "delay queues").
+// The states of a message (SQS developer guide, "Amazon SQS visibility timeout").
 const (
 	Visible State = iota
-	Delayed
 	InFlight
 )
 
@@ -34,11 +31,10 @@ type Message struct {
 	Source        string    // queue that dead-lettered it, empty if none did
 	Receipt       string    // handle of the latest receive in this queue, empty if none
 	State         State
-	VisibleAt     time.Time // from which it can be received; only Messages sets it
+	VisibleAt     time.Time // from which it can be received
 
 	Group           string // message group id
 	DeduplicationID string // in a FIFO queue
-	Sequence        string // in a FIFO queue: larger for a later message
 }
 
 // Attribute is a message attribute. Type is String, Number or Binary, optionally with a
@@ -51,46 +47,47 @@ type Attribute struct {
 // Text returns a String attribute.
 func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
 
-// Draft is a message to send. A nil Delay means the queue's delay. A FIFO queue requires
-// a Group, and a DeduplicationID unless it has content-based deduplication.
+// Draft is a message to send. A FIFO queue requires a Group and a DeduplicationID.
 type Draft struct {
 	Body       string
 	Attributes map[string]Attribute
-	Delay      *time.Duration
 
 	Group, DeduplicationID string
 }
 
+// maxSize is the limit of a message, and of all messages of a batch.
+const maxSize = 1 << 20
+
 const wordCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
+// check applies the limits of the API reference, SendMessage. A standard queue accepts a
+// group, for fair queues; it has no effect here.
 func (d Draft) check(s Settings) error {
-	if d.Body == "" {
-		return fault(CodeMissingParameter, "The request must contain the parameter MessageBody.")
-	}
-	if d.Delay != nil && (*d.Delay < 0 || *d.Delay > maxDelay) {
-		return outside("DelaySeconds", seconds(*d.Delay), "DelaySeconds must be >= 0 and <= 900.")
-	}
-	if len(d.Attributes) > 10 {
-		return fault(
-			CodeInvalidParameterValue, "Number of message attributes [%d] exceeds the allowed maximum [10].",
-			len(d.Attributes),
-		)
-	}
-	if size := d.size(); size > s.MaxSize {
-		return fault(
-			CodeInvalidParameterValue,
-			"One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", s.MaxSize,
-		)
-	}
-	if strings.ContainsFunc(d.Body, forbidden) {
+	switch {
+	case d.Body == "":
+		return missing("MessageBody")
+	case len(d.Attributes) > 10:
+		return invalid("Number of message attributes [%d] exceeds the allowed maximum [10].", len(d.Attributes))
+	case d.size() > maxSize:
+		return invalid("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.",
+			maxSize)
+	case strings.ContainsFunc(d.Body, forbidden):
 		return fault(CodeInvalidMessageContents, "The message contains characters outside the allowed set.")
+	case s.FIFO && d.Group == "":
+		return missing("MessageGroupId")
+	case s.FIFO && d.DeduplicationID == "":
+		return invalid("The queue should either have ContentBasedDeduplication enabled or " +
+			"MessageDeduplicationId provided explicitly")
+	case !s.FIFO && d.DeduplicationID != "":
+		return outside("MessageDeduplicationId", d.DeduplicationID,
+			"The request include parameter that is not valid for this queue type.")
 	}
 	for name, a := range d.Attributes {
 		if err := a.check(name); err != nil {
 			return err
 		}
 	}
-	return d.checkIDs(s)
+	return nil
 }
 
 // size counts as SQS does: the body and every part of every message attribute.
@@ -108,57 +105,57 @@ func forbidden(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
 
-// check applies "Message attribute components" in the SQS developer guide.
+// check applies "Message attribute components" in the SQS developer guide, except that
+// the text of a Number is not parsed.
 func (a Attribute) check(name string) error {
 	lower := strings.ToLower(name)
 	kind, _, _ := strings.Cut(a.Type, ".")
+	binary := kind == "Binary"
 	switch {
 	case name == "" || len(name) > 256 || strings.Trim(name, wordCharacters+"-.") != "",
 		strings.HasPrefix(name, "."), strings.HasSuffix(name, "."), strings.Contains(name, ".."),
 		strings.HasPrefix(lower, "aws."), strings.HasPrefix(lower, "amazon."):
-		return fault(CodeInvalidParameterValue, "Invalid message attribute name %q.", name)
-	case len(a.Type) > 256 || kind != "String" && kind != "Number" && kind != "Binary":
-		return fault(
-			CodeInvalidParameterValue, "The message attribute %q has an invalid message attribute type.", name,
-		)
-	case kind == "Binary" && (len(a.Binary) == 0 || a.Text != ""),
-		kind != "Binary" && (a.Text == "" || len(a.Binary) > 0):
-		return fault(
-			CodeInvalidParameterValue, "The message attribute %q must contain a non-empty value of its type.", name,
-		)
-	case kind == "Number" && !isNumber(a.Text):
-		return fault(
-			CodeInvalidParameterValue, "Can't cast the value of message (user) attribute %q to a number.", name,
-		)
+		return invalid("Invalid message attribute name %q.", name)
+	case len(a.Type) > 256 || kind != "String" && kind != "Number" && !binary:
+		return invalid("The message attribute %q has an invalid message attribute type.", name)
+	case binary == (len(a.Binary) == 0), binary == (a.Text != ""):
+		return invalid("The message attribute %q must contain a non-empty value of its type.", name)
 	case strings.ContainsFunc(a.Text, forbidden):
 		// Not the code for a body: LocalStack's suite, recorded against AWS,
 		// test_invalid_string_attributes_cause_invalid_parameter_value_error.
-		return fault(
-			CodeInvalidParameterValue, "The message attribute %q contains characters outside the allowed set.", name,
-		)
+		return invalid("The message attribute %q contains characters outside the allowed set.", name)
 	}
 	return nil
 }
 
-// isNumber reports whether a text is a number with "up to 38 digits of precision, and it
-// can be between 10^-128 and 10^+126" (SQS developer guide, "Message attribute data
-// types"). SQS also "trims leading and trailing zeroes", which is not done here.
-func isNumber(text string) bool {
-	if strings.Trim(text, "0123456789+-.eE") != "" {
-		return false // ParseFloat accepts more: hexadecimal, underscores, inf
+// senderID is a made-up user id, because the server does not know its callers.
+const senderID = "AIDAPRETENDSENDER"
+
+// systemAttributes returns the attributes in ReceiveMessage and in a function's event;
+// times are in milliseconds since the epoch.
+func (m Message) systemAttributes() map[string]string {
+	millis := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+	out := map[string]string{
+		"SenderId":                         senderID,
+		"SentTimestamp":                    millis(m.Sent),
+		"ApproximateReceiveCount":          strconv.Itoa(m.Receives),
+		"ApproximateFirstReceiveTimestamp": millis(m.FirstReceived),
 	}
-	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
-	digits := strings.Trim(strings.Trim(strings.ReplaceAll(mantissa, ".", ""), "+-"), "0")
-	n, err := strconv.ParseFloat(text, 64)
-	n = math.Abs(n)
-	return err == nil && len(digits) <= 38 && (n == 0 || 1e-128 <= n && n <= 1e126)
+	if m.Source != "" {
+		out["DeadLetterQueueSourceArn"] = ARN(m.Source)
+	}
+	if m.Group != "" {
+		out["MessageGroupId"] = m.Group
+	}
+	if m.DeduplicationID != "" {
+		out["MessageDeduplicationId"] = m.DeduplicationID
+	}
+	return out
 }
 
-func (a Attribute) isBinary() bool { return strings.HasPrefix(a.Type, "Binary") }
-
-// bodyMD5 returns MD5OfMessageBody.
-func bodyMD5(body string) string {
-	sum := md5.Sum([]byte(body)) //nolint:gosec // the protocol's checksum
+// digest returns the checksum of a body, MD5OfMessageBody.
+func digest(b []byte) string {
+	sum := md5.Sum(b) //nolint:gosec // the protocol's checksum
 	return hex.EncodeToString(sum[:])
 }
 
@@ -174,14 +171,13 @@ func attributesMD5(attributes map[string]Attribute) string {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		a := attributes[name]
 		b = appendSized(appendSized(b, name), a.Type)
-		if a.isBinary() {
+		if strings.HasPrefix(a.Type, "Binary") {
 			b = appendSized(append(b, 2), string(a.Binary))
 		} else {
 			b = appendSized(append(b, 1), a.Text)
 		}
 	}
-	sum := md5.Sum(b) //nolint:gosec // the protocol's checksum
-	return hex.EncodeToString(sum[:])
+	return digest(b)
 }
 
 func appendSized(b []byte, s string) []byte {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -21,48 +22,30 @@ type request struct {
 	Entries   []request
 	ID        string `json:"Id"` // of a batch entry
 
-	MessageBody             *string
-	MessageAttributes       map[string]wireAttribute
-	MessageSystemAttributes map[string]json.RawMessage
-	DelaySeconds            *int
-	MessageGroupID          string `json:"MessageGroupId"`
-	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
+	MessageBody            string
+	MessageAttributes      map[string]wireAttribute
+	MessageGroupID         string `json:"MessageGroupId"`
+	MessageDeduplicationID string `json:"MessageDeduplicationId"`
 
 	MaxNumberOfMessages         *int
 	VisibilityTimeout           *int
-	WaitTimeSeconds             *int
+	WaitTimeSeconds             int
 	AttributeNames              []string
 	MessageSystemAttributeNames []string
 	MessageAttributeNames       []string
 	ReceiptHandle               string
-
-	QueueOwner     string `json:"QueueOwnerAWSAccountId"`
-	SourceArn      string
-	DestinationArn string
-
-	MaxNumberOfMessagesPerSecond *int
 }
 
 // queue returns the queue name at the end of the queue URL, or the name in place of the
 // URL, which SQS accepts as well (github.com/getmoto/moto/pull/5073). For a URL of
-// another account or region it returns a text that is not a queue's name.
+// another account it returns the URL, which is not a queue's name.
 func (r request) queue() string {
-	if !strings.ContainsAny(r.QueueURL, ":/") {
-		return cmp.Or(r.QueueURL, r.QueueName)
-	}
-	u, err := url.Parse(r.QueueURL)
-	if err == nil && !elsewhere(u.Hostname()) {
+	if u, err := url.Parse(r.QueueURL); err == nil {
 		if name, ok := strings.CutPrefix(u.Path, "/"+Account+"/"); ok {
 			return name
 		}
 	}
-	return "elsewhere: " + r.QueueURL
-}
-
-// elsewhere reports whether a host is AWS's in another region. Any other host may be a
-// name of this server.
-func elsewhere(host string) bool {
-	return strings.HasSuffix(host, ".amazonaws.com") && !slices.Contains(strings.Split(host, "."), Region)
+	return r.QueueURL
 }
 
 type wireAttribute struct {
@@ -88,11 +71,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the connection broke, or the body is too large
 	}
-	if isQuery(r, body) {
+	_, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if !ok {
 		rejectQuery(w)
 		return
 	}
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	var in request
 	decodeErr := json.Unmarshal(body, &in)
 	call := Call{Operation: operation, Queue: in.queue(), Request: body}
@@ -104,9 +87,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case f.kind == fails:
 	case decodeErr != nil:
-		call.Err = fault(
-			CodeInvalidParameterValue, "The request is not valid JSON for %s: %v.", operation, decodeErr,
-		)
+		call.Err = invalid("The request is not valid JSON for %s: %v.", operation, decodeErr)
 	default:
 		out, call.Err = s.perform(r.Context(), operation, in)
 	}
@@ -120,6 +101,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
 	respond(w, out, call.Err)
+}
+
+// rejectQuery responds to a client of the older Query protocol, such as the AWS CLI 2.9
+// of Debian 12, in XML, because it cannot parse an error in JSON.
+func rejectQuery(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/xml")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>
+<ErrorResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><Error><Type>Sender</Type>`+
+		`<Code>UnsupportedProtocol</Code>`+
+		`<Message>this queue speaks AWS JSON 1.0: use AWS CLI 2.13 or later, or orders post</Message></Error>`+
+		`<RequestId>00000000-0000-0000-0000-000000000000</RequestId></ErrorResponse>`)
 }
 
 // respond writes the result or the error. SDKs read the error code of the Query protocol
@@ -140,52 +133,73 @@ func respond(w http.ResponseWriter, out any, err error) {
 	_, _ = w.Write(b) // fails if the client has closed the connection
 }
 
-// perform performs one operation. Operations that wait lock the machine themselves.
-func (s *Server) perform(ctx context.Context, operation string, in request) (any, error) {
-	switch operation {
-	case "AddPermission", "CancelMessageMoveTask", "CreateQueue", "DeleteQueue", "ListDeadLetterSourceQueues",
-		"ListMessageMoveTasks", "ListQueues", "ListQueueTags", "PurgeQueue", "RemovePermission",
-		"SetQueueAttributes", "TagQueue", "UntagQueue":
-		return nil, fault(CodeUnsupportedOperation, "%s is not supported by sqstest.", operation)
-	case "GetQueueUrl":
-		return s.getQueueURL(in)
-	case "StartMessageMoveTask":
-		return s.startMessageMoveTask(in)
-	}
-	if in.QueueURL == "" {
+// perform performs one operation. Only ReceiveMessage waits.
+func (s *Server) perform(ctx context.Context, operation string, in request) (out any, err error) {
+	switch {
+	case operation == "GetQueueUrl":
+	case in.QueueURL == "":
 		return nil, missing("QueueUrl")
-	}
-	switch operation {
-	case "ReceiveMessage":
+	case operation == "ReceiveMessage":
 		return s.receiveMessage(ctx, in)
-	case "SendMessageBatch":
-		return s.batch(in, sendEntry)
-	case "DeleteMessageBatch":
-		return s.batch(in, deleteEntry)
-	case "ChangeMessageVisibilityBatch":
-		return s.batch(in, changeEntry)
 	}
-	return s.performAlone(operation, in)
-}
-
-// performAlone performs the operations that are one call of the machine.
-func (s *Server) performAlone(operation string, in request) (out any, err error) {
-	out = struct{}{}
 	s.Machine(func(m *Machine, now time.Time) {
 		switch operation {
-		case "SendMessage":
-			out, err = sendEntry(m, now, in.queue(), in)
-		case "DeleteMessage":
-			_, err = deleteEntry(m, now, in.queue(), in)
-		case "ChangeMessageVisibility":
-			_, err = changeEntry(m, now, in.queue(), in)
+		case "GetQueueUrl":
+			_, err = m.Settings(in.QueueName)
+			out = map[string]string{"QueueUrl": s.QueueURL(in.QueueName)}
 		case "GetQueueAttributes":
-			out, err = getAttributes(m, now, in)
+			out, err = m.attributes(now, in)
+		case "SendMessage":
+			out, err = m.sendEntry(now, in.queue(), in)
+		case "DeleteMessage":
+			out, err = struct{}{}, m.Delete(now, in.queue(), in.ReceiptHandle)
+		case "ChangeMessageVisibility":
+			out, err = m.changeEntry(now, in.queue(), in)
+		case "SendMessageBatch":
+			out, err = m.batch(now, in, m.sendEntry)
+		case "ChangeMessageVisibilityBatch":
+			out, err = m.batch(now, in, m.changeEntry)
 		default:
-			err = fault(CodeInvalidAction, "The action %q is not valid for this endpoint.", operation)
+			err = fault(CodeUnsupportedOperation, "%s is not supported by sqstest.", operation)
 		}
 	})
 	return out, err
+}
+
+// attributes returns the attributes of a queue that AttributeNames requests. Without
+// names these are none, and not all (github.com/aws/aws-cli/issues/17).
+func (m *Machine) attributes(now time.Time, in request) (any, error) {
+	q, err := m.open(now, in.queue())
+	if err != nil {
+		return nil, err
+	}
+	s := q.settings
+	all := map[string]any{
+		"QueueArn":                              ARN(q.name),
+		"ApproximateNumberOfMessages":           q.counts.Visible,
+		"ApproximateNumberOfMessagesNotVisible": q.counts.InFlight,
+		"ApproximateNumberOfMessagesDelayed":    0,
+		"VisibilityTimeout":                     seconds(s.Visibility),
+		"MessageRetentionPeriod":                seconds(s.Retention),
+		"MaximumMessageSize":                    maxSize,
+	}
+	if s.DeadLetters != "" {
+		all["RedrivePolicy"] = fmt.Sprintf(
+			`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, ARN(s.DeadLetters), s.MaxReceives,
+		)
+	}
+	if s.FIFO {
+		all["FifoQueue"] = true
+	}
+	out := struct {
+		Attributes map[string]string `json:",omitempty"`
+	}{map[string]string{}}
+	for name, value := range all {
+		if wanted(name, in.AttributeNames) {
+			out.Attributes[name] = fmt.Sprint(value)
+		}
+	}
+	return out, nil
 }
 
 // sent is the response to SendMessage, and an entry in that to SendMessageBatch.
@@ -194,63 +208,40 @@ type sent struct {
 	MessageID              string `json:"MessageId"`
 	MD5OfMessageBody       string
 	MD5OfMessageAttributes string `json:",omitempty"`
-	SequenceNumber         string `json:",omitempty"`
 }
 
-func sendEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
-	if len(in.MessageSystemAttributes) > 0 {
-		return nil, fault(CodeUnsupportedOperation, "MessageSystemAttributes are not supported by sqstest.")
-	}
-	got, err := m.Send(now, queue, in.draft())
+// sendEntry digests what was sent, also if it is a duplicate with other content.
+func (m *Machine) sendEntry(now time.Time, queue string, in request) (any, error) {
+	d := in.draft()
+	got, err := m.Send(now, queue, d)
 	return sent{
-		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: bodyMD5(got.Body),
-		MD5OfMessageAttributes: attributesMD5(got.Attributes), SequenceNumber: got.Sequence,
+		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: digest([]byte(d.Body)),
+		MD5OfMessageAttributes: attributesMD5(d.Attributes),
 	}, err
 }
 
 // draft returns the message of a SendMessage or of an entry in a SendMessageBatch.
 func (r request) draft() Draft {
-	d := Draft{
-		Delay: duration(r.DelaySeconds), Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID,
+	d := Draft{Body: r.MessageBody, Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID}
+	if len(r.MessageAttributes) > 0 {
+		d.Attributes = make(map[string]Attribute, len(r.MessageAttributes))
 	}
-	if r.MessageBody != nil {
-		d.Body = *r.MessageBody
+	for name, a := range r.MessageAttributes {
+		d.Attributes[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
 	}
-	d.Attributes = attributesOf(r.MessageAttributes)
 	return d
 }
 
-func attributesOf(wire map[string]wireAttribute) map[string]Attribute {
-	if len(wire) == 0 {
-		return nil
-	}
-	out := make(map[string]Attribute, len(wire))
-	for name, a := range wire {
-		out[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
-	}
-	return out
+// changed is an entry in the response to ChangeMessageVisibilityBatch.
+type changed struct {
+	ID string `json:"Id,omitempty"`
 }
 
-// done is an entry in the response to a batch that returns only ids.
-type done struct {
-	ID string `json:"Id"`
-}
-
-func deleteEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
-	if in.ReceiptHandle == "" {
-		return nil, missing("ReceiptHandle")
-	}
-	return done{in.ID}, m.Delete(now, queue, in.ReceiptHandle)
-}
-
-func changeEntry(m *Machine, now time.Time, queue string, in request) (any, error) {
-	switch {
-	case in.ReceiptHandle == "":
-		return nil, missing("ReceiptHandle")
-	case in.VisibilityTimeout == nil:
+func (m *Machine) changeEntry(now time.Time, queue string, in request) (any, error) {
+	if in.VisibilityTimeout == nil {
 		return nil, missing("VisibilityTimeout")
 	}
-	return done{in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, *duration(in.VisibilityTimeout))
+	return changed{in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, *duration(in.VisibilityTimeout))
 }
 
 // failed is an entry of a batch that failed.
@@ -263,58 +254,42 @@ type failed struct {
 
 // batch performs the entries of a batch: some may fail while others succeed (API
 // reference, SendMessageBatch). An empty list is omitted from the response.
-func (s *Server) batch(in request, do func(*Machine, time.Time, string, request) (any, error)) (any, error) {
-	if err := checkBatch(in.Entries); err != nil {
-		return nil, err
-	}
+func (m *Machine) batch(
+	now time.Time, in request, do func(time.Time, string, request) (any, error),
+) (any, error) {
 	out := struct {
 		Successful []any    `json:",omitempty"`
 		Failed     []failed `json:",omitempty"`
 	}{}
-	var err error
-	s.Machine(func(m *Machine, now time.Time) {
-		var q *queue
-		if q, err = m.open(now, in.queue()); err != nil {
-			return
-		}
-		if err = checkFIFOBatch(q.settings, in.Entries); err != nil {
-			return
-		}
-		for _, e := range in.Entries {
-			done, err := do(m, now, in.queue(), e)
-			if sqsErr, ok := errors.AsType[*Error](err); ok {
-				out.Failed = append(out.Failed, failed{
-					e.ID, sqsErr.blame() == "Sender", sqsErr.queryCode(), sqsErr.Message,
-				})
-			} else {
-				out.Successful = append(out.Successful, done)
-			}
-		}
-	})
-	return out, err
-}
-
-// checkFIFOBatch rejects a whole batch for a FIFO queue if an entry has no group or no
-// deduplication id, with another code than SendMessage (LocalStack's suite, recorded
-// against AWS: test_send_batch_missing_message_group_id_for_fifo_queue,
-// test_send_batch_missing_deduplication_id_for_fifo_queue).
-func checkFIFOBatch(queue Settings, entries []request) error {
-	for _, e := range entries {
-		if !queue.FIFO || e.MessageBody == nil { // nothing to send
-			continue
-		}
-		if e.MessageGroupID == "" {
-			return fault(CodeInvalidParameterValue, "The request must contain the parameter MessageGroupId.")
-		}
-		if e.MessageDeduplicationID == "" && !queue.ContentDeduplication {
-			return noDeduplication()
+	if _, err := m.open(now, in.queue()); err != nil {
+		return nil, err
+	}
+	if err := checkBatch(in.Entries); err != nil {
+		return nil, err
+	}
+	for _, e := range in.Entries {
+		result, err := do(now, in.queue(), e)
+		if sqsErr, ok := errors.AsType[*Error](err); ok {
+			out.Failed = append(out.Failed, failed{
+				e.ID, sqsErr.blame() == "Sender", sqsErr.queryCode(), sqsErr.Message,
+			})
+		} else {
+			out.Successful = append(out.Successful, result)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // checkBatch rejects a whole batch.
 func checkBatch(entries []request) error {
+	size, seen := 0, map[string]bool{}
+	for _, e := range entries {
+		if seen[e.ID] {
+			return fault(CodeBatchEntryIDsNotDistinct, "Id %q repeated.", e.ID)
+		}
+		seen[e.ID] = true
+		size += e.draft().size()
+	}
 	switch {
 	case len(entries) == 0:
 		return fault(CodeEmptyBatchRequest, "There should be at least one entry in the request.")
@@ -323,25 +298,10 @@ func checkBatch(entries []request) error {
 			CodeTooManyEntriesInBatchRequest, "Maximum number of entries per request are 10. You have sent %d.",
 			len(entries),
 		)
-	}
-	size, seen := 0, map[string]bool{}
-	for _, e := range entries {
-		if e.ID == "" || len(e.ID) > 80 || strings.Trim(e.ID, wordCharacters+"-") != "" {
-			return fault(
-				CodeInvalidBatchEntryID,
-				"A batch entry id %q is not 1 to 80 alphanumeric characters, hyphens and underscores.", e.ID,
-			)
-		}
-		if seen[e.ID] {
-			return fault(CodeBatchEntryIDsNotDistinct, "Id %q repeated.", e.ID)
-		}
-		seen[e.ID] = true
-		size += e.draft().size()
-	}
-	if size > 1<<20 {
+	case size > maxSize:
 		return fault(
 			CodeBatchRequestTooLong, "Batch requests cannot be longer than %d bytes. You have sent %d bytes.",
-			1<<20, size,
+			maxSize, size,
 		)
 	}
 	return nil
@@ -354,27 +314,16 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 	if in.MaxNumberOfMessages != nil {
 		limit = *in.MaxNumberOfMessages
 	}
-	if t := in.WaitTimeSeconds; t != nil && (*t < 0 || *t > 20) {
-		return nil, outside("WaitTimeSeconds", *t, "Must be >= 0 and <= 20, if provided.")
+	if t := in.WaitTimeSeconds; t < 0 || t > 20 {
+		return nil, outside("WaitTimeSeconds", t, "Must be >= 0 and <= 20, if provided.")
 	}
 	var got []Message
 	var err error
-	long := false
-	w := &waiter{}
-	w.try = func(now time.Time) bool {
-		if w.until.IsZero() {
-			wait := s.waitTime(in)
-			w.until, long = now.Add(wait), wait > 0
-		}
+	ended := s.await(ctx, &waiter{wait: duration(&in.WaitTimeSeconds), try: func(now time.Time) bool {
 		got, err = s.machine.Receive(now, in.queue(), limit, duration(in.VisibilityTimeout))
-		if sqsErr, ok := errors.AsType[*Error](err); ok && long && sqsErr.Code == CodeOverLimit {
-			// "If you use long polling, Amazon SQS returns no error messages" (SQS developer
-			// guide, "standard queue quotas").
-			err = nil
-		}
 		return err != nil || len(got) > 0
-	}
-	if err := orElse(s.await(ctx, w), &err); err != nil {
+	}})
+	if err := cmp.Or(ended, err); err != nil {
 		return nil, err
 	}
 	out := struct {
@@ -386,34 +335,20 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 	return out, nil
 }
 
-// waitTime returns the wait time of the request, or else of the queue.
-func (s *Server) waitTime(in request) time.Duration {
-	if in.WaitTimeSeconds != nil {
-		return *duration(in.WaitTimeSeconds)
-	}
-	settings, err := s.machine.Settings(in.queue())
-	if err != nil {
-		return 0
-	}
-	return settings.Wait
-}
-
 // wire returns a message with the requested attributes, which alone count for the digest.
 func wire(m Message, in request) wireMessage {
+	out := wireMessage{
+		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: digest([]byte(m.Body)),
+		Attributes: m.systemAttributes(), MessageAttributes: map[string]wireAttribute{},
+	}
 	requested := map[string]Attribute{}
 	for name, a := range m.Attributes {
 		if wanted(name, in.MessageAttributeNames) {
 			requested[name] = a
+			out.MessageAttributes[name] = wireAttribute{DataType: a.Type, StringValue: a.Text, BinaryValue: a.Binary}
 		}
 	}
-	out := wireMessage{
-		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body,
-		MD5OfBody: bodyMD5(m.Body), MD5OfMessageAttributes: attributesMD5(requested),
-		Attributes: m.systemAttributes(), MessageAttributes: make(map[string]wireAttribute, len(requested)),
-	}
-	for name, a := range requested {
-		out.MessageAttributes[name] = wireAttribute{DataType: a.Type, StringValue: a.Text, BinaryValue: a.Binary}
-	}
+	out.MD5OfMessageAttributes = attributesMD5(requested)
 	for name := range out.Attributes {
 		if !wanted(name, in.AttributeNames) && !wanted(name, in.MessageSystemAttributeNames) {
 			delete(out.Attributes, name)
@@ -422,16 +357,9 @@ func wire(m Message, in request) wireMessage {
 	return out
 }
 
-// wanted reports whether a list requests a name: with All, .*, a prefix and .*, or the
-// name (API reference, ReceiveMessage).
+// wanted reports whether a list requests a name.
 func wanted(name string, list []string) bool {
-	for _, want := range list {
-		prefix, all := strings.CutSuffix(want, ".*")
-		if want == "All" || want == name || all && strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, "All") || slices.Contains(list, name)
 }
 
 func duration(seconds *int) *time.Duration {
@@ -439,8 +367,4 @@ func duration(seconds *int) *time.Duration {
 		return nil
 	}
 	return new(time.Duration(*seconds) * time.Second)
-}
-
-func missing(parameter string) *Error {
-	return fault(CodeMissingParameter, "The request must contain the parameter %s.", parameter)
 }

@@ -97,30 +97,24 @@ func (s *Server) Wake() { s.Machine(func(*Machine, time.Time) {}) }
 // of it. It returns the context's error, or http.ErrServerClosed.
 func (s *Server) Drained(ctx context.Context, queue string) error {
 	var err error
-	return orElse(s.await(ctx, &waiter{try: func(now time.Time) bool {
+	ended := s.await(ctx, &waiter{try: func(now time.Time) bool {
 		var c Counts
 		c, err = s.machine.Counts(now, queue)
 		return err != nil || c.Empty() && s.busy[queue] == 0
-	}}), &err)
-}
-
-// orElse returns the error of a wait, or else the error that the waiter found.
-func orElse(wait error, found *error) error {
-	if wait != nil {
-		return wait
-	}
-	return *found
+	}})
+	return cmp.Or(ended, err)
 }
 
 // waiter waits for a change of the machine.
 type waiter struct {
 	try   func(now time.Time) bool // under the lock, after every change: true ends the wait
-	until time.Time                // by the server's clock; zero: no end
+	wait  *time.Duration           // by the server's clock; nil: no end
+	until time.Time
 	done  chan struct{}
 }
 
 func (w *waiter) over(now time.Time) bool {
-	if !w.try(now) && (w.until.IsZero() || now.Before(w.until)) {
+	if !w.try(now) && (w.wait == nil || now.Before(w.until)) {
 		return false
 	}
 	close(w.done)
@@ -131,10 +125,12 @@ func (w *waiter) over(now time.Time) bool {
 // caller read what w found.
 func (s *Server) await(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
-	s.mu.Lock()
-	s.waiters = append(s.waiters, w)
-	s.notify()
-	s.mu.Unlock()
+	s.Machine(func(_ *Machine, now time.Time) {
+		if w.wait != nil {
+			w.until = now.Add(*w.wait)
+		}
+		s.waiters = append(s.waiters, w)
+	})
 	select {
 	case <-w.done:
 	case <-ctx.Done():
@@ -161,39 +157,28 @@ func (s *Server) ended(ctx context.Context) error {
 	}
 }
 
-// notify calls every waiter, the longest waiting first. If one of them moved messages to
-// another queue, it calls the rest again, at most as often as there are queues: in a
-// cycle of dead-letter queues it would never stop.
+// notify calls every waiter, the longest waiting first, and then the rest again, because
+// a waiter may have moved a message to the dead-letter queue. It sets the alarm to the
+// next time at which a waiter may succeed. Without waiters there is no alarm, so an idle
+// server costs nothing.
 func (s *Server) notify() {
 	now := s.options.Now()
-	for range max(1, len(s.machine.queues)) {
-		moved := s.machine.moved
+	for range 2 {
 		s.waiters = slices.DeleteFunc(s.waiters, func(w *waiter) bool { return w.over(now) })
-		if s.machine.moved == moved {
-			break
-		}
 	}
-	s.rearm(now)
-}
-
-// rearm sets the alarm to the next time at which a waiter may succeed. Without waiters
-// there is no alarm, so an idle server costs nothing.
-func (s *Server) rearm(now time.Time) {
+	s.alarm.Stop()
 	if len(s.waiters) == 0 {
-		s.alarm.Stop()
 		return
 	}
 	next, ok := s.machine.Next(now)
 	for _, w := range s.waiters {
-		if !w.until.IsZero() && (!ok || w.until.Before(next)) {
+		if w.wait != nil && (!ok || w.until.Before(next)) {
 			next, ok = w.until, true
 		}
 	}
-	if !ok {
-		s.alarm.Stop()
-		return
+	if ok {
+		s.alarm.Reset(max(next.Sub(now), time.Millisecond))
 	}
-	s.alarm.Reset(max(next.Sub(now), time.Millisecond))
 }
 
 // failure is a fault to inject.

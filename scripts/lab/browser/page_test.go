@@ -169,7 +169,7 @@ func (p page) count(t *testing.T, name string) int {
 func (p page) awaitQuiet(t *testing.T) {
 	t.Helper()
 	p.eventually(t, func() string {
-		if n := p.count(t, "queue.waiting") + p.count(t, "queue.inFlight") + p.count(t, "queue.delayed"); n > 0 {
+		if n := p.count(t, "queue.waiting") + p.count(t, "queue.inFlight"); n > 0 {
 			return fmt.Sprintf("messages in the queue: %d", n)
 		}
 		return read[string](t, p.tab, `document.querySelector('[data-state="working"], [data-state="frozen"]')?.outerHTML ?? ""`)

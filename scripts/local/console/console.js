@@ -30,7 +30,7 @@ const many = (n, one, more = `${one}s`) => `${count(n)} ${n === 1 ? one : more}`
 
 const model = {
   clock: { now: 0, ahead: "" },
-  queue: { waiting: 0, inFlight: 0, delayed: 0 },
+  queue: { waiting: 0, inFlight: 0 },
   instances: [],
   orders: new Map(), // by id
   totals: { rows: [] },
@@ -170,8 +170,8 @@ function renderCounts() {
 }
 
 function renderQueue() {
-  const { waiting, inFlight, delayed } = model.queue;
-  for (const [name, n] of [["waiting", waiting], ["in_flight", inFlight], ["delayed", delayed]]) {
+  const { waiting, inFlight } = model.queue;
+  for (const [name, n] of [["waiting", waiting], ["in_flight", inFlight]]) {
     const dots = /** @type {HTMLElement} */ (document.querySelector(`[data-queue="${name}"] .dots`));
     const shown = Math.min(Number(n), SHOWN_DOTS);
     while (dots.childElementCount > shown) dots.lastElementChild?.remove();

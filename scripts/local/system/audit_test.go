@@ -362,7 +362,6 @@ func lostMessages() []spoiled {
 		{"a message is parked without a reason", "I3", func(a *accounts) { a.park("junk", "") }},
 		{"a message waits", "I3", func(a *accounts) { a.Left.Visible++ }},
 		{"a message is in flight", "I3", func(a *accounts) { a.Left.InFlight++ }},
-		{"a message is delayed", "I3", func(a *accounts) { a.Left.Delayed++ }},
 		{"different content is acknowledged", "I9", func(a *accounts) { delete(a.Parked, "other") }},
 		{"different content is parked for another reason", "I9", func(a *accounts) { a.park("other", order.ReasonRefused) }},
 	}

@@ -439,7 +439,7 @@ func (s *System) Counts() (c sqstest.Counts) {
 // Waiting returns the number of messages in the order queue.
 func (s *System) Waiting() int {
 	c := s.Counts()
-	return c.Visible + c.InFlight + c.Delayed
+	return c.Visible + c.InFlight
 }
 
 // Busy reports whether the function runs, or has a message to process. In a FIFO queue, a
@@ -456,7 +456,7 @@ func (s *System) Skip() {
 	var wait time.Duration
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		c, _ := m.Counts(now, s.OrderQueue()) // it was created by Start
-		if next, ok := m.Next(now); ok && c.InFlight+c.Delayed > 0 {
+		if next, ok := m.Next(now); ok && c.InFlight > 0 {
 			wait = next.Sub(now) + time.Second
 		}
 	})

@@ -43,8 +43,6 @@ func (w *Watch) readQueue(s *system.System) {
 			queue.Waiting++
 		case sqstest.InFlight:
 			queue.InFlight++
-		case sqstest.Delayed:
-			queue.Delayed++
 		}
 	}
 	for id, m := range w.messages {

@@ -30,7 +30,6 @@ type Clock struct {
 type Queue struct {
 	Waiting  int `json:"waiting"`
 	InFlight int `json:"inFlight"`
-	Delayed  int `json:"delayed"`
 }
 
 // Instance is a process of the order function.
@@ -96,7 +95,7 @@ type Order struct {
 	N          int      `json:"n"` // 1 for the first order that was seen
 	Amount     string   `json:"amount,omitempty"`
 	Place      Place    `json:"place"`
-	Message    string   `json:"message"`             // waiting, in_flight, delayed, acknowledged, parked
+	Message    string   `json:"message"`             // waiting, in_flight, acknowledged, parked
 	VisibleAt  int64    `json:"visibleAt,omitempty"` // when a hidden message returns, in milliseconds by this machine's clock
 	Instance   int      `json:"instance,omitempty"`  // that works on it
 	Step       Step     `json:"step,omitempty"`      // the latest of the running attempt

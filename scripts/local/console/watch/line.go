@@ -195,8 +195,6 @@ func (l *line) messageState() string {
 		return "in_flight"
 	case states[sqstest.Visible]:
 		return "waiting"
-	case states[sqstest.Delayed]:
-		return "delayed"
 	case l.dead:
 		return "parked"
 	}
