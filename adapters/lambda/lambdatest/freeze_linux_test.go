@@ -2,7 +2,6 @@ package lambdatest_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -55,25 +54,6 @@ func TestAThawedInvocationIsKilledIfItDoesNotEnd(t *testing.T) {
 	if diff := cmp.Diff(want, got.all()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func TestAFreezeDoesNotBringTheDeadlineForward(t *testing.T) {
-	t.Parallel()
-	began := make(starts, 1)
-	host := start(t, lambdatest.Options{Output: began})
-	end := filepath.Join(t.TempDir(), "end")
-	done := invoke(t, host, do("until", end))
-	<-began
-	host.Freeze(0, nil)
-	grace, cancel := context.WithTimeout(t.Context(), 3*time.Second) // longer than the least time after a thaw
-	defer cancel()
-	select {
-	case err := <-done:
-		t.Fatalf("error = %v within three seconds of a thaw, want none for a minute", err)
-	case <-grace.Done():
-	}
-	touch(t, end)
-	must(t, <-done)
 }
 
 func TestKillAndCloseEndFrozenInstances(t *testing.T) {

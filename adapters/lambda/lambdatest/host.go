@@ -32,7 +32,7 @@ var (
 	// [*ExitError].
 	ErrCrashed = errors.New("runtime exited")
 	// ErrInit is returned if a new process did not request its first invocation. It wraps
-	// a [*FunctionError], an [*ExitError] or, if two starts took too long, ErrTimedOut.
+	// a [*FunctionError], an [*ExitError] or, after ten seconds, ErrTimedOut.
 	ErrInit = errors.New("init failed")
 	// ErrClosed is returned if the host was closed before the invocation started.
 	ErrClosed = errors.New("host is closed")
@@ -81,10 +81,6 @@ type Options struct {
 	// Timeout bounds each invocation, as in the function's configuration. Default 3 s, as
 	// in Lambda.
 	Timeout time.Duration
-	// InitTimeout bounds the start of a process up to its first request for an
-	// invocation. Default 10 s, as in Lambda. If a start takes longer, a second one
-	// follows within Timeout, and its duration counts toward it.
-	InitTimeout time.Duration
 	// Instances is the limit of concurrent processes. Default 1.
 	Instances int
 	// Output receives the output of the processes, one whole line per Write. Nil discards
@@ -106,7 +102,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Binary = binary
 	o.Timeout = cmp.Or(o.Timeout, 3*time.Second)
-	o.InitTimeout = cmp.Or(o.InitTimeout, 10*time.Second)
 	o.Instances = max(o.Instances, 1)
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // real processes have the real clock
@@ -202,28 +197,14 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		return nil, fmt.Errorf("wait for an instance: %w", context.Cause(ctx))
 	}
 	defer func() { <-h.slots }()
-	body, err := h.invoke(payload)
-	defer h.publish()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tally.Invocations++
-	if err != nil {
-		h.tally.Errors++
-	}
-	return body, err
-}
-
-func (h *Host) invoke(payload []byte) ([]byte, error) {
-	in, timeout := h.takeIdle(), h.opts.Timeout
+	in := h.takeIdle()
 	if in == nil {
-		var spent time.Duration
 		var err error
-		if in, spent, err = h.launch(); err != nil {
+		if in, err = h.launch(); err != nil {
 			return nil, err
 		}
-		timeout -= spent
 	}
-	call := h.assign(in, payload, timeout)
+	call := h.assign(in, payload)
 	defer call.timer.Stop()
 	h.publish()
 
@@ -295,7 +276,7 @@ func (h *Host) release(in *instance) {
 	h.idle = append(h.idle, in)
 }
 
-func (h *Host) assign(in *instance, payload []byte, timeout time.Duration) *invocation {
+func (h *Host) assign(in *instance, payload []byte) *invocation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.serial++
@@ -305,8 +286,8 @@ func (h *Host) assign(in *instance, payload []byte, timeout time.Duration) *invo
 		id:       fmt.Sprintf("00000000-0000-4000-8000-%012x", h.serial),
 		payload:  payload,
 		began:    now,
-		deadline: now.Add(timeout),
-		timer:    time.NewTimer(timeout),
+		deadline: now.Add(h.opts.Timeout),
+		timer:    time.NewTimer(h.opts.Timeout),
 		result:   make(chan result, 1),
 	}
 	h.live[in] = call

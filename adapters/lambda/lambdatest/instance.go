@@ -28,15 +28,12 @@ type instance struct {
 
 	ready    chan struct{}                 // the process requests an invocation
 	work     chan *invocation              // and receives it
-	initFail chan *FunctionError           // or reports that it cannot start
-	reported atomic.Pointer[FunctionError] // that report
+	reported atomic.Pointer[FunctionError] // or reports that it cannot start
 	dead     chan struct{}                 // closed when the process has ended
-	exit     *ExitError                    // set before dead is closed
+	exit     error                         // set before dead is closed: the report, or else an ExitError
 	cause    atomic.Pointer[Change]        // why the host killed it; nil if it did not
-	started  atomic.Bool                   // the process requested an invocation: its init is over
 	current  atomic.Pointer[invocation]
-	last     atomic.Pointer[invocation] // the latest one with a result
-	peakRSS  atomic.Int64               // bytes, as last sampled
+	peakRSS  atomic.Int64 // bytes, as last sampled
 }
 
 // invocation is one event for an instance.
@@ -53,55 +50,31 @@ type invocation struct {
 type result struct {
 	body []byte
 	err  error
-
-	status    int    // of the error response to the runtime
-	errorType string // of the error response; "" if the runtime's request was accepted
 }
 
-// launch starts a process, and a second one if the first does not request an invocation
-// in time: "If all three tasks do not complete within 10 seconds, Lambda retries the Init
-// phase at the time of the first function invocation with the configured function
-// timeout" (Lambda developer guide, "Lambda execution environment lifecycle"). It returns
-// how much of the invocation's time-out the second start took. A start that crashes or
-// reports an error is not repeated, although Lambda does that (INIT_REPORT lines with
-// Phase: init, then invoke).
-func (h *Host) launch() (in *instance, spent time.Duration, err error) {
-	in, err = h.initialize(h.opts.InitTimeout)
-	if !errors.Is(err, ErrTimedOut) {
-		return in, 0, err
-	}
-	again := h.opts.Now()
-	in, err = h.initialize(h.opts.Timeout)
-	return in, h.opts.Now().Sub(again), err
-}
+// initTimeout bounds the start of a process up to its first request for an invocation
+// (Lambda developer guide, "Lambda execution environment lifecycle"). A start that fails
+// is not repeated, although Lambda does that.
+const initTimeout = 10 * time.Second
 
-// initialize starts a process and waits until it requests an invocation.
-func (h *Host) initialize(limit time.Duration) (*instance, error) {
+// launch starts a process and waits until it requests an invocation.
+func (h *Host) launch() (*instance, error) {
 	in, err := h.spawn()
 	if err != nil {
 		return nil, err
 	}
 	h.publish()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(initTimeout)
 	defer timer.Stop()
-	why := TimedOut
 	select {
 	case <-in.ready:
 		return in, nil
 	case <-in.dead:
 		err = in.exit
-	case reported := <-in.initFail:
-		why, err = Exited, reported
-		h.exited(fmt.Errorf("%w: %w", ErrExited, reported))
 	case <-timer.C:
-		err = fmt.Errorf("%w after %v", ErrTimedOut, limit)
-	}
-	_ = in.kill(why)
-	<-in.dead
-	select {
-	case reported := <-in.initFail: // the process reported and then exited: the report says more
-		err = reported
-	default:
+		err = fmt.Errorf("%w after %v", ErrTimedOut, initTimeout)
+		_ = in.kill(TimedOut)
+		<-in.dead
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInit, err)
 }
@@ -114,14 +87,13 @@ func (h *Host) spawn() (*instance, error) {
 	h.mu.Lock() // Close waits for h.ended only after it had the lock
 	defer h.mu.Unlock()
 	in := &instance{
-		binary:   h.binary,
-		cmd:      exec.CommandContext(h.ctx, h.binary), //nolint:gosec // the caller chooses the binary
-		output:   &lines{mu: &h.print, to: h.opts.Output},
-		began:    h.opts.Now(),
-		ready:    make(chan struct{}),
-		work:     make(chan *invocation),
-		initFail: make(chan *FunctionError, 1),
-		dead:     make(chan struct{}),
+		binary: h.binary,
+		cmd:    exec.CommandContext(h.ctx, h.binary), //nolint:gosec // the caller chooses the binary
+		output: &lines{mu: &h.print, to: h.opts.Output},
+		began:  h.opts.Now(),
+		ready:  make(chan struct{}),
+		work:   make(chan *invocation),
+		dead:   make(chan struct{}),
 	}
 	in.server = &http.Server{Handler: in.api(), ReadHeaderTimeout: time.Minute}
 	in.cmd.Dir = filepath.Dir(in.binary)
@@ -129,7 +101,6 @@ func (h *Host) spawn() (*instance, error) {
 	in.cmd.Stdout, in.cmd.Stderr = in.output, in.output
 	in.cmd.Cancel = func() error { return in.kill(Closed) }
 	dieWithParent(in.cmd)
-	in.cmd.WaitDelay = time.Second // for a grandchild that keeps the pipe open
 	if err := in.cmd.Start(); err != nil {
 		_ = listener.Close()
 		if err = closedOr(h, fmt.Errorf("start %s: %w", in.binary, err)); !errors.Is(err, ErrClosed) {
@@ -151,6 +122,9 @@ func (h *Host) reap(in *instance) {
 	_ = in.cmd.Wait() // ProcessState shows how it ended
 	in.output.finish()
 	in.exit = &ExitError{Status: in.cmd.ProcessState.String(), Output: in.output.tail()}
+	if reported := in.reported.Load(); reported != nil { // it says more
+		in.exit = reported
+	}
 	_ = in.server.Close()
 	defer h.publish()
 	h.mu.Lock()
@@ -159,11 +133,7 @@ func (h *Host) reap(in *instance) {
 	delete(h.live, in)
 	h.tally.ended(in)
 	if !killed(in.cmd.ProcessState) {
-		var cause error = in.exit
-		if reported := in.reported.Load(); reported != nil { // it says more
-			cause = reported
-		}
-		h.exited(fmt.Errorf("%w: %w", ErrExited, cause))
+		h.exited(fmt.Errorf("%w: %w", ErrExited, in.exit))
 	}
 	close(in.dead)
 }

@@ -3,7 +3,6 @@ package lambdatest_test
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"orderonce/adapters/lambda/lambdatest"
@@ -72,22 +70,6 @@ func TestAFrozenInstanceDiesWithTheProcessOfItsHost(t *testing.T) {
 	must(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
 	await(t, "the instance is dead", func() bool { return dead(strings.TrimSpace(pid)) })
-}
-
-func TestACrashIsReportedThoughAGrandchildKeepsTheOutputOpen(t *testing.T) {
-	t.Parallel()
-	said := make(starts, 9)
-	_, err := start(t, lambdatest.Options{Output: said}).Invoke(t.Context(), do("child", ""))
-	if !errors.Is(err, lambdatest.ErrCrashed) {
-		t.Errorf("error = %v, want ErrCrashed", err)
-	}
-	child := <-said
-	if dead(child) {
-		t.Error("the crash was reported after the grandchild's end, want before")
-	}
-	if pid, err := strconv.Atoi(child); err == nil {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
 }
 
 // dead reports whether a process is gone, or a zombie.

@@ -5,28 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 )
 
 // Report has the counts and times of a host so far.
 type Report struct {
-	Live        int // processes that run or are frozen
-	ColdStarts  int
-	Invocations int
-	Errors      int // invocations that returned an error, of any kind
-	Kills       int // processes that Kill, or the deadline of an invocation, ended
+	Live       int // processes that run or are frozen
+	ColdStarts int
+	Kills      int // processes that Kill, or the deadline of an invocation, ended
 	// FirstResponseMS is the median time from the start of a process to its first
 	// response, in milliseconds.
 	FirstResponseMS float64
 	// CPUMS is the user and system time of all processes, including their starts. Live
 	// processes count on Linux only, in steps of 10 ms. It is exact after Close.
 	CPUMS float64
-	// PeakRSSBytes is the largest resident set of any process. On Linux it does not count
-	// processes that exited by themselves before a Report.
+	// PeakRSSBytes is the largest resident set of any process, without those that exited by
+	// themselves before a Report. It is measured on Linux only.
 	PeakRSSBytes int64
 }
 
@@ -77,10 +73,6 @@ func (t *tally) ended(in *instance) {
 	state := in.cmd.ProcessState
 	t.cpu += state.UserTime() + state.SystemTime()
 	t.peakRSS = max(t.peakRSS, in.peakRSS.Load())
-	// Not on Linux, where a child of fork starts with its parent's maximum.
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok && runtime.GOOS != "linux" {
-		t.peakRSS = max(t.peakRSS, usage.Maxrss)
-	}
 }
 
 // sample records the peak of the resident set while the process still runs.

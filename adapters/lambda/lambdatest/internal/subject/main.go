@@ -3,13 +3,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -30,21 +27,12 @@ type report struct {
 }
 
 func main() {
-	mode := variable("INIT")
-	if path := variable("ONCE"); path != "" {
-		if _, err := os.Stat(path); err == nil {
-			mode = "" // an earlier process was here
-		}
-		_ = os.WriteFile(path, nil, 0o600)
-	}
-	switch mode {
+	switch variable("INIT") {
 	case "exit":
 		say("STRIPE_KEY is missing\n")
 		os.Exit(3)
 	case "panic":
 		panic("no key")
-	case "hang":
-		time.Sleep(time.Hour)
 	case "error":
 		post(context.Background(), "init/error", `{"errorType":"Config","errorMessage":"no key"}`)
 		os.Exit(1)
@@ -67,30 +55,15 @@ func handle(ctx context.Context, o order) (any, error) {
 	case "hang":
 		say(o.Text + "\n")
 		time.Sleep(time.Hour)
-	case "stray":
-		o.Text = post(ctx, "invocation/another/response", "stray")
-	case "init error":
-		o.Text = post(ctx, "init/error", "{}")
 	case "twice":
 		call, _ := lambdacontext.FromContext(ctx)
 		post(ctx, "invocation/"+call.AwsRequestID+"/response", "early")
 		say(post(ctx, "invocation/"+call.AwsRequestID+"/response", "late") + "\n")
-	case "truncate":
-		call, _ := lambdacontext.FromContext(ctx)
-		say(truncate(ctx, "invocation/"+call.AwsRequestID+"/response") + "\n")
 	case "lines": // in two parts each
 		for range 200 {
 			say(strings.Repeat(o.Text, 500))
 			say(strings.Repeat(o.Text, 500) + "\n")
 		}
-	case "child":
-		child := exec.CommandContext(context.WithoutCancel(ctx), "sleep", "30") // longer than the function lives
-		child.Stdout = os.Stdout
-		if err := child.Start(); err != nil {
-			return nil, err
-		}
-		say(fmt.Sprintln(child.Process.Pid))
-		os.Exit(4)
 	case "later": // in the background
 		go func() {
 			for _, err := os.Stat(o.Text); err != nil; _, err = os.Stat(o.Text) {
@@ -103,8 +76,6 @@ func handle(ctx context.Context, o order) (any, error) {
 		for _, err := os.Stat(o.Text); err != nil; _, err = os.Stat(o.Text) {
 			time.Sleep(time.Millisecond)
 		}
-	case "large":
-		return strings.Repeat("x", 7<<20), nil
 	case "print":
 		say(o.Text + "\n")
 	}
@@ -133,29 +104,6 @@ func post(ctx context.Context, path, body string) string {
 	return response.Status
 }
 
-// truncate posts less than it announces and returns the status.
-func truncate(ctx context.Context, path string) string {
-	connection, err := new(net.Dialer).DialContext(ctx, "tcp", variable("AWS_LAMBDA_RUNTIME_API"))
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = connection.Close() }()
-	_, _ = fmt.Fprintf(
-		connection, "POST /2018-06-01/runtime/%s HTTP/1.1\r\nHost: lambda\r\nContent-Length: 100\r\n\r\nhalf", path,
-	)
-	if half, ok := connection.(*net.TCPConn); ok {
-		_ = half.CloseWrite()
-	}
-	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
-	if err != nil {
-		return err.Error()
-	}
-	_ = response.Body.Close()
-	return response.Status
-}
-
-func variable(name string) string {
-	return os.Getenv(name)
-}
+func variable(name string) string { return os.Getenv(name) }
 
 func say(text string) { _, _ = os.Stdout.WriteString(text) }
