@@ -14,7 +14,7 @@ import (
 
 	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
-	"orderonce/scripts/local/system"
+	"orderonce/scripts/invariants"
 )
 
 // The files of the orders that are put by HTTP and of the stock.
@@ -25,7 +25,7 @@ const (
 
 // put is an order that was put by HTTP, and the answer.
 type put struct {
-	system.Posted
+	invariants.Message
 
 	answer string
 }
@@ -49,19 +49,18 @@ func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
 		}
 		puts = append(puts, p)
 	}
-	var entered []system.Posted
+	var entered []invariants.Message
 	for _, p := range puts {
-		p.MessageID = l.messageOf(p.OrderID()) // the answer does not have it
-		repeats := func(o system.Posted) bool { return o.OrderID() == p.OrderID() }
-		if p.MessageID != "" && !slices.ContainsFunc(entered, repeats) {
-			entered = append(entered, p.Posted)
+		p.ID = l.messageOf(p.OrderID()) // the answer does not have it
+		repeats := func(o invariants.Message) bool { return o.OrderID() == p.OrderID() }
+		if p.ID != "" && !slices.ContainsFunc(entered, repeats) {
+			entered = append(entered, p.Message)
 		}
 	}
-	s.Posted = append(s.Posted, entered...)
-	if s.Books, err = l.Collect(ctx, s.Posted, l.log); err != nil {
+	s.Messages = append(s.Messages, entered...)
+	if err := l.collect(ctx, s, t); err != nil {
 		return err
 	}
-	s.deliveries, s.crashes = t.counts()
 	showPuts(os.Stdout, puts)
 	show(os.Stdout, *s, entered)
 	return nil
@@ -69,7 +68,7 @@ func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
 
 // put puts an order and waits until it is processed and its receipt is sent.
 func (l *local) put(ctx context.Context, body string) (put, error) {
-	p := put{Posted: system.NewPosted(jobs.NewDecoder(), body, "")}
+	p := put{Message: invariants.NewMessage(jobs.NewDecoder(), body, "")}
 	if p.Invalid != nil {
 		return p, fmt.Errorf("%s: %w", httpFile, p.Invalid)
 	}

@@ -54,11 +54,11 @@ func (l *local) later(ctx context.Context, dead []victim, happened map[order.ID]
 			happened[v.id] = "killed, message and webhook lost; settled by reconcile"
 		}
 	}
-	for r, err := range l.Records(ctx) {
+	for r, err := range l.Orders(ctx) {
 		if err != nil {
 			return err
 		}
-		if did, err := l.act(r); err != nil {
+		if did, err := l.act(r.Record); err != nil {
 			return err
 		} else if did != "" {
 			happened[r.OrderID] = did + ", settled by webhook"

@@ -11,6 +11,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -51,14 +52,14 @@ func TestPost(t *testing.T) {
 			"canceled": "operator canceled it, then a late message charged nobody",
 		} {
 			if h := got.history(id); !strings.Contains(h, want) {
-				t.Errorf("history of order %q = %q, want %q in it\n%s", id, h, want, got.Logged)
+				t.Errorf("history of order %q = %q, want %q in it\n%s", id, h, want, got.Log)
 			}
 		}
-		last := got.Posted[len(got.Posted)-1]
+		last := got.Messages[len(got.Messages)-1]
 		if h := got.refundHistory(last); h != "killed after Stripe made it, found there" || got.Made("killed", "R") != 1 {
-			t.Errorf("history of the refund = %q, made %d times\n%s", h, got.Made("killed", "R"), got.Logged)
+			t.Errorf("history of the refund = %q, made %d times\n%s", h, got.Made("killed", "R"), got.Log)
 		}
-		ofKilled := func(p system.Posted) bool { return p.Order.ID() == "killed" }
+		ofKilled := func(p invariants.Message) bool { return p.Order.ID() == "killed" }
 		if n := got.deliveriesOf(ofKilled); n < 3 || got.crashes < 2 { // more on a busy machine
 			t.Errorf("%d deliveries and %d crashes, want at least 3 and 2", n, got.crashes)
 		}

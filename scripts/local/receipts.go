@@ -28,7 +28,7 @@ type postman struct {
 func (p *postman) afterMail(int) {
 	s := p.system.Load()
 	sent := s.Mail.Sent()
-	if len(sent) > 0 && system.OrderOf(sent[len(sent)-1]) == p.victim {
+	if len(sent) > 0 && system.EmailOf(sent[len(sent)-1]).OrderID == p.victim {
 		p.once.Do(func() { s.Receipt.Kill(nil) })
 	}
 }
@@ -39,10 +39,9 @@ func (p *postman) loses(event json.RawMessage) bool {
 
 // repeat delivers every event to the receipt function once more, as EventBridge may, and
 // collects the books again.
-func (l *local) repeat(ctx context.Context, s *summary) (err error) {
+func (l *local) repeat(ctx context.Context, s *summary, t *tally) error {
 	l.RepeatEvents()
-	s.Books, err = l.Collect(ctx, s.Posted, l.log)
-	return err
+	return l.collect(ctx, s, t)
 }
 
 // showReceipts prints how many e-mails were sent for how many receipts, and each doubt.

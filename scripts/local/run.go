@@ -17,6 +17,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -69,7 +70,7 @@ func (r run) Run(ctx context.Context) error {
 		err = r.enter(ctx, s, &result, tally)
 	}
 	if err == nil {
-		err = s.repeat(ctx, &result)
+		err = s.repeat(ctx, &result, tally)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
@@ -133,21 +134,28 @@ func (r run) postAll(ctx context.Context, l *local, all stages, t *tally) (summa
 		if err != nil {
 			return summary{}, err
 		}
-		result.Posted = append(result.Posted, posted...)
+		result.Messages = append(result.Messages, posted...)
 		ending, cancel := context.WithTimeout(ctx, r.Limit)
 		err = l.later(ending, s.killer.deaths(), result.later)
 		if err == nil {
-			result.Books, err = l.Collect(ending, result.Posted, l.log)
+			err = l.collect(ending, &result, t)
 		}
 		cancel()
 		if err != nil {
 			return summary{}, err
 		}
 		result.killed = append(result.killed, s.killer.deaths()...)
-		result.deliveries, result.crashes = t.counts()
 		show(os.Stdout, result, posted)
 	}
 	return result, nil
+}
+
+// collect reads the books, the log and the tally.
+func (l *local) collect(ctx context.Context, s *summary, t *tally) (err error) {
+	s.Books, err = l.Collect(ctx, s.Messages, l.log)
+	s.log = l.log.Lines()
+	s.deliveries, s.crashes = t.counts()
+	return err
 }
 
 // announce returns what is posted, and whose function will be killed, if any.
@@ -195,11 +203,11 @@ func readWaves(path string) ([][]string, error) {
 }
 
 // post sends each wave once the queue is empty, and returns when it is empty again.
-func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]system.Posted, error) {
+func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]invariants.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	decoder := jobs.NewDecoder()
-	var posted []system.Posted
+	var posted []invariants.Message
 	total, c := len(slices.Concat(s.waves...)), newCounter(os.Stderr)
 	defer c.clear()
 	for _, wave := range s.waves {
@@ -212,7 +220,7 @@ func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]syste
 			return nil, err
 		}
 		for i, body := range wave {
-			posted = append(posted, system.NewPosted(decoder, body, ids[i]))
+			posted = append(posted, invariants.NewMessage(decoder, body, ids[i]))
 		}
 		if err := l.drain(ctx, func() error {
 			c.show("%d of %d messages done", len(posted)-l.Waiting(), total)
@@ -271,7 +279,7 @@ func (t *tally) counts() (deliveries map[string]int, crashes int) {
 }
 
 // orderIDs lists the orders of the messages in the order of their first appearance.
-func orderIDs(posted []system.Posted) []order.ID {
+func orderIDs(posted []invariants.Message) []order.ID {
 	var ids []order.ID
 	seen := map[order.ID]bool{}
 	for _, p := range posted {

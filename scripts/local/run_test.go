@@ -24,6 +24,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -78,11 +79,11 @@ func TestTallyCountsEveryDelivery(t *testing.T) {
 
 func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
 	t.Parallel()
-	var posted []system.Posted
+	var posted []invariants.Message
 	for _, id := range []string{"B", "A", "not an id", "B"} {
 		body := `{"orderId":"` + id + `","customerId":"C","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],` +
 			`"payment":{"customer":"cus_1","method":"pm_1"}}`
-		posted = append(posted, system.NewPosted(jobs.NewDecoder(), body, "1"))
+		posted = append(posted, invariants.NewMessage(jobs.NewDecoder(), body, "1"))
 	}
 	if diff := cmp.Diff(orderIDs(posted), []order.ID{"B", "A"}); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)

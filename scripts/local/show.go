@@ -11,17 +11,18 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
 // summary is what a run prints.
 type summary struct {
-	system.Books
+	invariants.Books
 
+	log              []system.Line
 	deliveries       map[string]int      // by message id
 	crashes          int                 // invocations that ended without a response
 	killed           []victim            // their function was killed
@@ -31,11 +32,11 @@ type summary struct {
 }
 
 // show prints every order and every refund that was posted.
-func show(w io.Writer, s summary, posted []system.Posted) {
+func show(w io.Writer, s summary, posted []invariants.Message) {
 	if len(orderIDs(posted)) > 0 {
 		showOrders(w, s, posted)
 	}
-	if slices.ContainsFunc(posted, system.Posted.IsRefund) {
+	if slices.ContainsFunc(posted, invariants.Message.IsRefund) {
 		showRefunds(w, s, posted)
 	}
 	fmt.Fprintln(w)
@@ -53,21 +54,21 @@ func showRest(w io.Writer, s summary) {
 	showTotals(w, s)
 }
 
-func showOrders(w io.Writer, s summary, posted []system.Posted) {
+func showOrders(w io.Writer, s summary, posted []invariants.Message) {
 	orders := newTable(w, "order", "status", "amount", "charges", "deliveries", "what happened")
 	orders.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 4, Align: text.AlignRight}, {Number: 5, Align: text.AlignRight}, {Number: 6, WidthMax: 58},
 	})
 	for _, id := range orderIDs(posted) {
-		r := s.Records[id]
-		deliveries := s.deliveriesOf(func(p system.Posted) bool { return p.Order.ID() == id })
+		r := s.Orders[id]
+		deliveries := s.deliveriesOf(func(p invariants.Message) bool { return p.Order.ID() == id })
 		orders.AppendRow(table.Row{id, r.Status, r.Total, len(s.Charges[id]), deliveries, s.history(id)})
 	}
 	fmt.Fprintln(w)
 	orders.Render()
 }
 
-func showRefunds(w io.Writer, s summary, posted []system.Posted) {
+func showRefunds(w io.Writer, s summary, posted []invariants.Message) {
 	refunds := newTable(w, "refund", "order", "amount", "made", "deliveries", "order is now", "what happened")
 	refunds.SetColumnConfigs([]table.ColumnConfig{
 		{Number: 4, Align: text.AlignRight},
@@ -75,13 +76,13 @@ func showRefunds(w io.Writer, s summary, posted []system.Posted) {
 		{Number: 7, WidthMin: 42, WidthMax: 42},
 	})
 	for n, p := range posted {
-		same := func(other system.Posted) bool {
+		same := func(other invariants.Message) bool {
 			return other.OrderID() == p.OrderID() && other.Refund.ID() == p.Refund.ID()
 		}
 		if !p.IsRefund() || slices.ContainsFunc(posted[:n], same) {
 			continue
 		}
-		r, id := s.Records[p.OrderID()], p.Refund.ID()
+		r, id := s.Orders[p.OrderID()], p.Refund.ID()
 		amount := order.Money{Amount: p.Refund.Amount(), Currency: r.Total.Currency}
 		refunds.AppendRow(table.Row{
 			id, p.OrderID(), amount, s.Made(p.OrderID(), id), s.deliveriesOf(same), r.Status, s.refundHistory(p),
@@ -94,24 +95,23 @@ func showRefunds(w io.Writer, s summary, posted []system.Posted) {
 func showParked(w io.Writer, s summary) {
 	parked := newTable(w, "parked message", "reason", "detail")
 	parked.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 69, WidthMaxEnforcer: text.WrapSoft}})
-	for i, p := range s.Posted {
-		if dead, ok := s.Parked[p.MessageID]; ok {
-			reason, detail := dead.Attributes[sqs.AttrReason].Text, dead.Attributes[sqs.AttrDetail].Text
-			parked.AppendRow(table.Row{fmt.Sprintf("%d: %s", i+1, nameOf(p)), reason, detail})
+	for i, p := range s.Messages {
+		if dead, ok := s.Parked[p.ID]; ok {
+			parked.AppendRow(table.Row{fmt.Sprintf("%d: %s", i+1, nameOf(p)), dead.Reason, dead.Detail})
 		}
 	}
 	parked.Render()
 }
 
 func showTotals(w io.Writer, s summary) {
-	ids := orderIDs(s.Posted)
+	ids := orderIDs(s.Messages)
 	charges, refunds := 0, 0
-	deliveries := s.deliveriesOf(func(system.Posted) bool { return true })
+	deliveries := s.deliveriesOf(func(invariants.Message) bool { return true })
 	for _, id := range ids {
 		charges += len(s.Charges[id])
 		refunds += len(s.Refunds[id])
 	}
-	fmt.Fprintf(w, "%s, %s, %s, %s, %s, %d parked", count(len(s.Posted), "message", "messages"),
+	fmt.Fprintf(w, "%s, %s, %s, %s, %s, %d parked", count(len(s.Messages), "message", "messages"),
 		count(deliveries, "delivery", "deliveries"), count(len(ids), "order", "orders"),
 		count(charges, "charge", "charges"), count(refunds, "refund", "refunds"), len(s.Parked))
 	if s.crashes > 0 {
@@ -127,7 +127,7 @@ func showTotals(w io.Writer, s summary) {
 // published returns how many of the orders' events are on the bus.
 func (s summary) published() string {
 	events, published := 0, 0
-	for _, r := range s.Records {
+	for _, r := range s.Orders {
 		events += len(r.Events)
 	}
 	for _, n := range s.Published() {
@@ -146,8 +146,8 @@ func count(n int, one, many string) string {
 var errBroken = errors.New("invariant broken")
 
 // showChecks prints the invariants. It returns errBroken with the ids of the broken ones.
-func showChecks(w io.Writer, checks []system.Check) error {
-	broken := system.Show(w, checks)
+func showChecks(w io.Writer, checks []invariants.Result) error {
+	broken := invariants.Show(w, checks)
 	if len(broken) > 0 {
 		return fmt.Errorf("%w: %s", errBroken, strings.Join(broken, ", "))
 	}
@@ -164,17 +164,17 @@ func newTable(w io.Writer, header ...any) table.Writer { //nolint:ireturn // the
 }
 
 // nameOf returns the id of the refund or of the order that a message asks for.
-func nameOf(p system.Posted) string {
+func nameOf(p invariants.Message) string {
 	if p.Invalid == nil {
 		return cmp.Or(string(p.Refund.ID()), string(p.OrderID()))
 	}
 	return p.Body[:min(len(p.Body), 21)] + "..."
 }
 
-func (s summary) deliveriesOf(which func(system.Posted) bool) (n int) {
-	for _, p := range s.Posted {
+func (s summary) deliveriesOf(which func(invariants.Message) bool) (n int) {
+	for _, p := range s.Messages {
 		if which(p) {
-			n += s.deliveries[p.MessageID]
+			n += s.deliveries[p.ID]
 		}
 	}
 	return n
@@ -190,14 +190,14 @@ func (s summary) history(id order.ID) string {
 }
 
 // refundHistory returns what happened to a refund, from the function's log.
-func (s summary) refundHistory(p system.Posted) string {
+func (s summary) refundHistory(p invariants.Message) string {
 	describe := func(l system.Line) string { return s.refundStep(l, p) }
 	return strings.Join(s.steps(p.OrderID(), string(p.Refund.ID()), describe), "; ")
 }
 
 // steps describes the log lines of an order or of one of its refunds, each once.
 func (s summary) steps(id order.ID, refundID string, describe func(system.Line) string) (steps []string) {
-	for _, line := range s.Log {
+	for _, line := range s.log {
 		if line.OrderID != string(id) || line.RefundID != refundID || line.Receipt != "" {
 			continue
 		}
@@ -208,7 +208,7 @@ func (s summary) steps(id order.ID, refundID string, describe func(system.Line) 
 	return steps
 }
 
-func (s summary) refundStep(l system.Line, p system.Posted) string {
+func (s summary) refundStep(l system.Line, p invariants.Message) string {
 	killed := func(v victim) bool { return v.id == p.OrderID() && v.at == stripetest.CreateRefund }
 	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons are shown as they are
 	case order.ReasonSettled:
@@ -229,7 +229,7 @@ func (s summary) step(l system.Line, id order.ID) string {
 	case order.ReasonSettled:
 		return s.settled(l.Attempt, id)
 	case order.ReasonDuplicate:
-		if s.Records[id].Failure == order.CanceledByOperator {
+		if s.Orders[id].Failure == order.CanceledByOperator {
 			return "operator canceled it, then a late message charged nobody"
 		}
 		return "duplicate acknowledged"
@@ -246,7 +246,7 @@ func (s summary) settled(attempt int, id order.ID) string {
 	if attempt > 1 && slices.ContainsFunc(s.killed, killed) {
 		return "function killed after the charge, next delivery settled it"
 	}
-	r, end := s.Records[id], "charged once"
+	r, end := s.Orders[id], "charged once"
 	first := order.Event{To: r.Status, Failure: r.Failure}
 	if len(r.Events) > 0 {
 		first = r.Events[0]

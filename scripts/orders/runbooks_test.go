@@ -27,6 +27,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -43,7 +44,7 @@ type runbook struct {
 	// events are what happens outside this tool: what AWS, Stripe or their consoles do.
 	// The page names each in a comment, where it happens.
 	events map[string]func(*incident)
-	over   func(*incident, system.Books)
+	over   func(*incident, invariants.Books)
 }
 
 // TestEveryRunbook puts the local system, which runs the compiled function, into the
@@ -136,8 +137,10 @@ func (b runbook) audit(i *incident) {
 	books, err := i.Collect(i.t.Context(), i.posted, i.log)
 	must(i.t, err)
 	for id, charges := range books.Charges {
-		books.Charges[id] = slices.DeleteFunc(charges, func(c stripetest.Charge) bool { return i.foreign[c.Intent] })
-		books.Refunds[id] = slices.DeleteFunc(books.Refunds[id], func(r stripetest.Refund) bool { return i.foreign[r.Intent] })
+		foreign := func(c invariants.Charge) bool { return i.foreign[string(c.Intent)] }
+		if slices.ContainsFunc(charges, foreign) {
+			books.Charges[id], books.Refunds[id] = slices.DeleteFunc(charges, foreign), nil
+		}
 	}
 	for _, c := range books.Audit() {
 		for _, broken := range c.Broken {
@@ -158,10 +161,10 @@ type incident struct {
 	t       *testing.T
 	running atomic.Pointer[system.System] // for what runs while Start has not returned
 	log     *system.Log
-	posted  []system.Posted // the messages that the runbook must not discard
-	foreign map[string]bool // the intents that another system charged
-	stopped bool            // messages wait, so no command waits for an empty queue
-	folder  string          // of the files that commands write
+	posted  []invariants.Message // the messages that the runbook must not discard
+	foreign map[string]bool      // the intents that another system charged
+	stopped bool                 // messages wait, so no command waits for an empty queue
+	folder  string               // of the files that commands write
 }
 
 // block runs the commands of a console block, which may be indented.
@@ -226,7 +229,7 @@ func (i *incident) post(bodies ...string) {
 	i.t.Helper()
 	decoder := jobs.NewDecoder()
 	for n, id := range i.send(bodies...) {
-		i.posted = append(i.posted, system.NewPosted(decoder, bodies[n], id))
+		i.posted = append(i.posted, invariants.NewMessage(decoder, bodies[n], id))
 	}
 	i.drain()
 }
@@ -318,7 +321,7 @@ func (i *incident) intent(id order.ID) string {
 func (i *incident) statuses(want map[order.ID]order.Status) {
 	i.t.Helper()
 	got := map[order.ID]order.Status{}
-	for r, err := range i.Records(i.t.Context()) {
+	for r, err := range i.Orders(i.t.Context()) {
 		must(i.t, err)
 		got[r.OrderID] = r.Status
 	}
@@ -328,8 +331,8 @@ func (i *incident) statuses(want map[order.ID]order.Status) {
 }
 
 // leads returns what checks the statuses at the end of a runbook.
-func leads(want map[order.ID]order.Status) func(*incident, system.Books) {
-	return func(i *incident, _ system.Books) {
+func leads(want map[order.ID]order.Status) func(*incident, invariants.Books) {
+	return func(i *incident, _ invariants.Books) {
 		i.t.Helper()
 		i.statuses(want)
 	}
@@ -650,7 +653,7 @@ func wrongOrders() runbook {
 		events: map[string]func(*incident){
 			"processing is resumed": (*incident).resumes,
 			"the refunds are posted": func(i *incident) {
-				for r, err := range i.Records(i.t.Context()) {
+				for r, err := range i.Orders(i.t.Context()) {
 					must(i.t, err)
 					if r.Total.Amount == 240000 && r.Status == order.Paid {
 						i.post(fmt.Sprintf(`{"type":"refund","orderId":%q,"refundId":"wrong-price","amount":240000,`+
@@ -659,11 +662,11 @@ func wrongOrders() runbook {
 				}
 			},
 		},
-		over: func(i *incident, b system.Books) {
+		over: func(i *incident, b invariants.Books) {
 			i.statuses(want)
-			for id, a := range b.Accounts {
-				if a.Status == order.Refunded && a.Left() != 0 {
-					i.t.Errorf("%s: %d left, want all refunded", id, a.Left())
+			for id, o := range b.Orders {
+				if o.Status == order.Refunded && o.Left != 0 {
+					i.t.Errorf("%s: %d left, want all refunded", id, o.Left)
 				}
 			}
 		},
@@ -715,7 +718,7 @@ func doubtfulReceipt(publish, receipts string) runbook {
 			i.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
 			i.post(sale(unsent, 2400, good))
 		},
-		over: func(i *incident, b system.Books) {
+		over: func(i *incident, b invariants.Books) {
 			i.statuses(map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid})
 			if len(b.Mail) != 2 || len(b.Doubts) != 0 || killed.Load() != 2 {
 				i.t.Errorf("got %d e-mails, %d doubts and %d kills, want 2, none and 2", len(b.Mail), len(b.Doubts), killed.Load())

@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/storm/run"
-	"orderonce/scripts/local/system"
 )
 
 // column is a figure of an outcome.
@@ -62,7 +62,7 @@ func show(w io.Writer, outcomes []run.Outcome) {
 		if len(o.Checks) > 0 {
 			fmt.Fprintf(w, "\n%s: %s\n\n%s.\n\norders audit: %d orders, %d match, %d differ.\n",
 				o.Handler.Name, summary(o), refundSummary(o.Refunds), o.Books.Orders, o.Books.Matched, o.Books.Differing)
-			system.Show(w, o.Checks)
+			invariants.Show(w, o.Checks)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/storm/run"
-	"orderonce/scripts/local/system"
 )
 
 // two returns an outcome of the product with a broken check, and one of a handler that
@@ -30,7 +30,7 @@ func two() []run.Outcome {
 			},
 			Later: run.Later{Webhooks: 900, Runs: 7, Settled: 80, Deleted: 30, Kills: 50},
 			Count: run.Count{Orders: 980, Messages: 1100, Settled: 980, Extra: 2900},
-			Checks: []system.Check{
+			Checks: []invariants.Result{
 				{ID: "I1", Claim: "at most one"},
 				{ID: "I9", Claim: "parked", Broken: []string{"order storm-000001"}},
 			},

@@ -37,7 +37,7 @@ func TestDisputes(t *testing.T) {
 		}
 	}
 	b := s.settle()
-	r := b.Records["card"]
+	r := b.Orders["card"]
 	got := []string{string(r.Status), string(r.Dispute.ID), string(r.Dispute.Status)}
 	for _, e := range r.Events {
 		got = append(got, e.Type())

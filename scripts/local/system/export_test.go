@@ -1,4 +1,6 @@
 package system
 
+import "orderonce/scripts/invariants"
+
 // Add adds an item to an order, as Orders does.
-func Add(o *Order, item Item) error { return add(o, item) }
+func Add(o *invariants.Order, item Item) error { return add(o, item) }

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +12,9 @@ import (
 
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/invariants"
 )
 
 // intakeTime is the timeout of the function of the entrance by HTTP.
@@ -87,7 +90,29 @@ type Answer struct {
 // PutOrder puts an order by HTTP, as the IAM user "shop". The body is a message of
 // docs/reference/message.md.
 func (s *System) PutOrder(ctx context.Context, id, body string) (Answer, error) {
-	return s.CallAPI(ctx, http.MethodPut, "/orders/"+id, body)
+	a, err := s.CallAPI(ctx, http.MethodPut, "/orders/"+id, body)
+	m := invariants.NewMessage(jobs.NewDecoder(), body, "")
+	decided := a.Status == http.StatusConflict || a.Status < http.StatusMultipleChoices
+	if err == nil && m.Invalid == nil && decided {
+		var shown struct{ Status any } // the number of an error is not a status of the order
+		_ = json.Unmarshal([]byte(a.Body), &shown)
+		status, accepted := shown.Status.(string)
+		s.put.Lock()
+		defer s.put.Unlock()
+		s.requests = append(s.requests, invariants.Request{Order: m.Order, Accepted: accepted, Status: status})
+	}
+	return a, err
+}
+
+// Requests returns the answered requests of PutOrder, oldest first; nil without the
+// function.
+func (s *System) Requests() []invariants.Request {
+	if s.Intake == nil {
+		return nil
+	}
+	s.put.Lock()
+	defer s.put.Unlock()
+	return append([]invariants.Request{}, s.requests...)
 }
 
 // CallAPI sends a signed request with a JSON body, and further headers in the form "Name:

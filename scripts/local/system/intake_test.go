@@ -19,6 +19,7 @@ import (
 	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -67,10 +68,10 @@ func (o *running) put(id, body string) system.Answer {
 
 // settlePut waits until the worker is done, and checks every invariant, as if the order
 // had come as one message.
-func (o *running) settlePut(bodies ...string) system.Books {
+func (o *running) settlePut(bodies ...string) invariants.Books {
 	o.t.Helper()
 	for _, b := range bodies {
-		o.posted = append(o.posted, system.NewPosted(jobs.NewDecoder(), b, ""))
+		o.posted = append(o.posted, invariants.NewMessage(jobs.NewDecoder(), b, ""))
 	}
 	return o.settle()
 }

@@ -93,7 +93,7 @@ func later(s *running) map[order.ID]outcome {
 	}
 	b := s.settle()
 	got := map[order.ID]outcome{}
-	for id := range b.Records {
+	for id := range b.Orders {
 		got[id] = outcomeOf(b, id)
 	}
 	return got

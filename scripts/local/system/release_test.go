@@ -57,7 +57,7 @@ func TestANewFingerprintVersionParksNoOrderUnderWay(t *testing.T) {
 				t.Errorf("parked %+v, want nothing parked", books.Parked)
 			}
 			s.settlesOnce(books, "under-way")
-			if got := books.Records["under-way"].Fingerprint; !strings.HasPrefix(string(got), c.wantVersion) {
+			if got := books.Orders["under-way"].Fingerprint; !strings.HasPrefix(string(got), c.wantVersion) {
 				t.Errorf("got fingerprint %s, want version %s", got, c.wantVersion)
 			}
 			if intents := s.Stripe.Count(stripetest.Create); intents != 2 || !replaced.Load() {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,6 +17,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/invariants"
 )
 
 // Item is an item of a table.
@@ -64,49 +66,29 @@ func (s *System) scan(ctx context.Context, all *sdk.ScanInput) iter.Seq2[Item, e
 	}
 }
 
-// Order is an order of the table with its events and its refunds.
-type Order struct {
-	order.Record
-
-	Refunds []refund.Item // by id
-	Outside int64         // given back by others
-	Left    int64         // what a new refund may give back, as the row shows
-}
-
-// Records reads every order of the table with its events. It ends at the first error.
-func (s *System) Records(ctx context.Context) iter.Seq2[order.Record, error] {
-	return func(yield func(order.Record, error) bool) {
-		for o, err := range s.Orders(ctx) {
-			if !yield(o.Record, err) {
-				return
-			}
-		}
-	}
-}
-
 // Orders reads every order of the table. It decodes the attributes of
 // docs/reference/row.md itself and does not use the store, so that a test compares the
 // store with something else. It ends at the first error.
-func (s *System) Orders(ctx context.Context) iter.Seq2[Order, error] {
-	return func(yield func(Order, error) bool) {
-		var o Order
+func (s *System) Orders(ctx context.Context) iter.Seq2[invariants.Order, error] {
+	return func(yield func(invariants.Order, error) bool) {
+		var o invariants.Order
 		for item, err := range s.Items(ctx, s.Options.Table) {
 			if err != nil {
-				yield(Order{}, err)
+				yield(invariants.Order{}, err)
 				return
 			}
 			if Text(item, "sk") == registrationKey {
-				continue // of an order that a client put
+				continue // the order may have no message yet
 			}
 			// A scan returns the items of a partition together.
 			if id := order.ID(Text(item, "orderId")); id != o.OrderID {
 				if o.OrderID != "" && !yield(o, nil) {
 					return
 				}
-				o = Order{Record: order.Record{OrderID: id}}
+				o = invariants.Order{Record: order.Record{OrderID: id}}
 			}
 			if err := add(&o, item); err != nil {
-				yield(Order{}, err)
+				yield(invariants.Order{}, err)
 				return
 			}
 		}
@@ -116,13 +98,39 @@ func (s *System) Orders(ctx context.Context) iter.Seq2[Order, error] {
 	}
 }
 
+// Order reads one order as Orders does. It returns order.ErrNotFound.
+func (s *System) Order(ctx context.Context, id order.ID) (o invariants.Order, err error) {
+	o.OrderID = id
+	pages := sdk.NewQueryPaginator(sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint)), &sdk.QueryInput{
+		TableName: &s.Options.Table, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression:    aws.String("orderId = :id"),
+		ExpressionAttributeValues: Item{":id": &types.AttributeValueMemberS{Value: string(id)}},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return o, fmt.Errorf("read order %q: %w", id, err)
+		}
+		for _, item := range page.Items {
+			if err := add(&o, item); err != nil {
+				return o, err
+			}
+		}
+	}
+	if o.Status == "" {
+		return o, order.ErrNotFound
+	}
+	return o, nil
+}
+
 // registrationKey is the sort key of what the entrance by HTTP knows of an order.
 const registrationKey = "intake"
 
 var errUnknownSortKey = errors.New("unknown sort key")
 
-func add(r *Order, item Item) error {
+func add(r *invariants.Order, item Item) error {
 	switch sk := Text(item, "sk"); {
+	case sk == registrationKey: // of an order that a client put
 	case sk == "order":
 		r.CustomerID = Text(item, "customerId")
 		r.Total = order.Money{Amount: Number(item, "amount"), Currency: order.Currency(Text(item, "currency"))}
@@ -133,7 +141,11 @@ func add(r *Order, item Item) error {
 		r.Mode = order.Mode(Text(item, "stripeMode"))
 		r.Failure, r.LastError = Text(item, "failure"), Text(item, "lastError")
 		r.Dispute = dispute(item)
-		r.addRefunds(item)
+		if item["leaseUntil"] != nil {
+			r.Until = time.UnixMilli(Number(item, "leaseUntil"))
+		}
+		r.Stock = stock(item)
+		addRefunds(r, item)
 	case strings.HasPrefix(sk, "event#"):
 		r.Events = append(r.Events, order.Event{
 			Seq: int(Number(item, "seq")), From: order.Status(Text(item, "from")), To: order.Status(Text(item, "to")),
@@ -148,6 +160,17 @@ func add(r *Order, item Item) error {
 	return nil
 }
 
+// stock returns the stock that an order item holds.
+func stock(item Item) (held order.Goods) {
+	if m, is := item["stock"].(*types.AttributeValueMemberM); is {
+		held = order.Goods{}
+		for sku := range m.Value {
+			held[sku] = Number(m.Value, sku)
+		}
+	}
+	return held
+}
+
 // dispute returns the dispute of an item without its time.
 func dispute(item Item) order.Dispute {
 	return order.Dispute{
@@ -156,7 +179,7 @@ func dispute(item Item) order.Dispute {
 }
 
 // addRefunds adds the refunds of an order item, without their times.
-func (o *Order) addRefunds(item Item) {
+func addRefunds(o *invariants.Order, item Item) {
 	o.Outside, o.Left = Number(item, "refundedOutside"), o.Total.Amount
 	if item["refundable"] != nil {
 		o.Left = Number(item, "refundable")

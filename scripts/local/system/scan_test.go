@@ -9,6 +9,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -57,7 +58,7 @@ func refundMap(status, stripeID string) types.AttributeValue {
 
 func TestAdd(t *testing.T) {
 	t.Parallel()
-	got := system.Order{Record: order.Record{OrderID: "A"}}
+	got := invariants.Order{Record: order.Record{OrderID: "A"}}
 	for _, item := range []system.Item{
 		{
 			"sk": text("order"), "customerId": text("CUST-1"), "amount": number("1999"), "currency": text("usd"),
@@ -101,7 +102,7 @@ func TestAdd(t *testing.T) {
 	made, open := item, item
 	made.ID, made.Status, made.Refund = "A", refund.Succeeded, "re_1"
 	open.ID, open.Status = "B", refund.Open
-	want := system.Order{Record: record, Refunds: []refund.Item{made, open}, Outside: 300, Left: 999}
+	want := invariants.Order{Record: record, Refunds: []refund.Item{made, open}, Outside: 300, Left: 999}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("- got, + want:\n%s", diff)
 	}
@@ -112,7 +113,7 @@ func TestAdd(t *testing.T) {
 
 func TestAnOrderWithoutRefundsHasAllLeft(t *testing.T) {
 	t.Parallel()
-	var got system.Order
+	var got invariants.Order
 	must(t, system.Add(&got, system.Item{"sk": text("order"), "amount": number("1999")}))
 	if got.Left != 1999 {
 		t.Errorf("got %d left, want 1999", got.Left)

@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -50,7 +51,7 @@ func stocked(pieces int64, o system.Options) system.Options {
 	return o
 }
 
-func (o *running) wantShirts(b system.Books, available, reserved, sold int64) {
+func (o *running) wantShirts(b invariants.Books, available, reserved, sold int64) {
 	o.t.Helper()
 	want := order.Stock{SKU: shirt, Available: available, Reserved: reserved, Sold: sold}
 	if diff := cmp.Diff(want, b.Stock[shirt]); diff != "" {
@@ -72,7 +73,7 @@ func (w world) lastHundred(t *testing.T) {
 	s.post(bodies...)
 	b := s.settle()
 	got, charges := map[order.Status]int{}, 0
-	for id, r := range b.Records {
+	for id, r := range b.Orders {
 		got[r.Status]++
 		charges += len(b.Charges[id])
 	}
@@ -137,7 +138,7 @@ func (w world) killedWithStock(method string, pieces int64, want order.Status, c
 						sold = pieces
 					}
 					s.wantShirts(b, pieces-sold, 0, sold)
-					if r := b.Records["killed"]; r.Status != want || len(b.Charges["killed"]) != int(sold/2) {
+					if r := b.Orders["killed"]; r.Status != want || len(b.Charges["killed"]) != int(sold/2) {
 						t.Errorf("got %s with %d charges, want %s", r.Status, len(b.Charges["killed"]), want)
 					}
 					if !s.trap.sprung.Load() {
@@ -218,7 +219,7 @@ func (w world) killedFreeing(t *testing.T) {
 				must(t, s.Look(t.Context()))
 				b := s.settle()
 				s.wantShirts(b, 2, 0, 0)
-				if r := b.Records["asked"]; r.Status != order.Canceled || !sprung.Load() {
+				if r := b.Orders["asked"]; r.Status != order.Canceled || !sprung.Load() {
 					t.Errorf("got %s, killed: %t, want %s after a kill", r.Status, sprung.Load(), order.Canceled)
 				}
 			})
@@ -241,8 +242,8 @@ func (w world) waitingWithStock(t *testing.T) {
 	b := s.settle()
 	s.wantShirts(b, 0, 8, 0)
 	s.Stripe.Machine(func(m *stripetest.Machine) {
-		must(t, m.CustomerPays(s.Stripe.Now(), string(b.Records["pays"].Intent)))
-		must(t, m.Settle(s.Stripe.Now(), string(b.Records["clears"].Intent), true))
+		must(t, m.CustomerPays(s.Stripe.Now(), string(b.Orders["pays"].Intent)))
+		must(t, m.Settle(s.Stripe.Now(), string(b.Orders["clears"].Intent), true))
 	})
 	must(t, s.Heard(t.Context()))
 	must(t, s.Look(t.Context()))
@@ -251,7 +252,7 @@ func (w world) waitingWithStock(t *testing.T) {
 	for id, want := range map[order.ID]order.Status{
 		"pays": order.Paid, "leaves": order.Canceled, "pending": order.Pending, "clears": order.Paid,
 	} {
-		if got := b.Records[id].Status; got != want {
+		if got := b.Orders[id].Status; got != want {
 			t.Errorf("%s is %s, want %s", id, got, want)
 		}
 	}

@@ -105,15 +105,15 @@ func (o *running) fates(t *testing.T) (events int) {
 	}
 	o.post(bodies...)
 	o.settle()
-	for r, err := range o.Records(t.Context()) {
+	for r, err := range o.Orders(t.Context()) {
 		must(t, err)
 		switch r.Status {
 		case order.Pending, order.ActionRequired:
 			paid := order.Outcome{Status: order.Paid, Intent: r.Intent}
-			must(t, o.Store.Settle(t.Context(), r, paid, time.Now()))
+			must(t, o.Store.Settle(t.Context(), r.Record, paid, time.Now()))
 		case order.Paid:
 			dispute := order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: time.Now()}
-			must(t, o.Store.RecordDispute(t.Context(), r, dispute, time.Now()))
+			must(t, o.Store.RecordDispute(t.Context(), r.Record, dispute, time.Now()))
 		case order.Open, order.Declined, order.Canceled, order.Refused, order.PartiallyRefunded, order.Refunded,
 			order.OutOfStock:
 		}
@@ -155,7 +155,7 @@ func (o *running) comparePublished(t *testing.T) (events int) {
 		"order.pending": "Order Pending", "order.refused": "Order Refused", "order.open": "Order Reopened",
 		"order.disputed": "Order Disputed",
 	}
-	for r, err := range o.Records(ctx) {
+	for r, err := range o.Orders(ctx) {
 		must(t, err)
 		var want []string
 		for _, e := range r.Events {

@@ -34,6 +34,7 @@ import (
 	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 )
 
 // Names and times of the local system. The key is valid nowhere.
@@ -154,6 +155,9 @@ type System struct {
 	mapping *sqstest.Mapping // of the receipt queue; nil without Options.Receipt
 	stop    func() error     // ends the event source mapping
 	closers []func() error
+
+	put      sync.Mutex
+	requests []invariants.Request // of PutOrder
 }
 
 // Start starts everything, the function and its event source mapping last.

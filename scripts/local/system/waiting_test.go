@@ -128,7 +128,7 @@ func (o *running) withinRate() {
 func (o *running) statuses() map[order.Status]int {
 	o.t.Helper()
 	n := map[order.Status]int{}
-	for r, err := range o.Records(o.t.Context()) {
+	for r, err := range o.Orders(o.t.Context()) {
 		must(o.t, err)
 		n[r.Status]++
 	}

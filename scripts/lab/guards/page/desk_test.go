@@ -13,6 +13,7 @@ import (
 	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/local/console/attack"
 	"orderonce/scripts/local/console/watch"
@@ -28,13 +29,13 @@ type scene struct {
 	log  *system.Log
 
 	mu     sync.Mutex
-	posted map[string]system.Posted // every message that was delivered, by id
+	posted map[string]invariants.Message // every message that was delivered, by id
 }
 
 // start starts a system with every guard.
 func (k kit) start(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{t: t, log: &system.Log{}, posted: map[string]system.Posted{}}
+	s := &scene{t: t, log: &system.Log{}, posted: map[string]invariants.Message{}}
 	folder := t.TempDir()
 	order := filepath.Join(folder, "order")
 	must(t, os.Link(k.binaries["order"], order))
@@ -73,13 +74,13 @@ func (k kit) start(t *testing.T) *scene {
 func (s *scene) note(m sqstest.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.posted[m.ID] = system.NewPosted(jobs.NewDecoder(), m.Body, m.ID)
+	s.posted[m.ID] = invariants.NewMessage(jobs.NewDecoder(), m.Body, m.ID)
 }
 
 // brokenBy does what the page's button does, waits until every message has ended or an
 // order was charged twice, and returns the broken invariants. Without the guard bind, a
 // message never ends.
-func (s *scene) brokenBy(name string) []system.Check {
+func (s *scene) brokenBy(name string) []invariants.Result {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
@@ -97,10 +98,10 @@ func (s *scene) brokenBy(name string) []system.Check {
 	must(s.t, s.Heard(ctx))
 	books, err := s.Collect(ctx, s.messages(), s.log)
 	must(s.t, err)
-	return slices.DeleteFunc(books.Audit(), func(c system.Check) bool { return len(c.Broken) == 0 })
+	return slices.DeleteFunc(books.Audit(), func(c invariants.Result) bool { return len(c.Broken) == 0 })
 }
 
-func (s *scene) messages() []system.Posted {
+func (s *scene) messages() []invariants.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.posted))

@@ -7,10 +7,10 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/attack"
-	"orderonce/scripts/local/system"
 )
 
 // TestEachGuardOfThePageBreaksItsInvariant takes each guard away that the page of make up
@@ -25,7 +25,7 @@ func TestEachGuardOfThePageBreaksItsInvariant(t *testing.T) {
 			_, err := s.desk.Guard(t.Context(), g.Name)
 			must(t, err)
 			broken := s.brokenBy(g.Attack)
-			if !slices.ContainsFunc(broken, func(c system.Check) bool { return c.ID == g.Invariant }) {
+			if !slices.ContainsFunc(broken, func(c invariants.Result) bool { return c.ID == g.Invariant }) {
 				t.Errorf("%s: got %+v, want %s broken\n%s", g.Attack, broken, g.Invariant, s.log.Text())
 			}
 		})
@@ -63,7 +63,7 @@ func TestTheGuardsOfThePageArePatches(t *testing.T) {
 	root, err := guards.Root(t.Context())
 	must(t, err)
 	checked := map[string]bool{}
-	for _, c := range new(system.Books).Audit() {
+	for _, c := range new(invariants.Books).Audit() {
 		checked[c.ID] = true
 	}
 	if n := len(names(func(g attack.Guard) string { return g.Name })); n < 8 || n > 12 || n < len(attack.Guards()) {

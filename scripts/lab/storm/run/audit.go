@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -42,27 +43,17 @@ func (c Count) Wrong() int {
 type audit struct {
 	workload Workload
 	decoder  *jobs.Decoder
-	ledger   map[string][]stripetest.Charge  // by order id, with declines
-	refunds  map[string][]*stripetest.Refund // of Stripe, by order id
-	intent   func(id string) stripetest.Intent
+	ledger   map[string][]stripetest.Charge // by order id, with declines
+	refunds  map[string][]invariants.Refund // of Stripe, by order id
+	intent   func(id order.IntentID) invariants.Intent
 	dead     map[string]sqstest.Message // by name
-	left     sqstest.Counts
-	product  bool   // the handler is the product: the invariants are checked
-	seen     []bool // whether a row was found, by order number
+	left     int                        // messages in the order queue
+	product  bool                       // the handler is the product: the invariants are checked
+	seen     []bool                     // whether a row was found, by order number
 	count    Count
 	back     Refunds
-	checks   []system.Check
+	checks   []invariants.Result
 }
-
-// Invariants of docs/design.md that are checked here as well, or only here.
-const (
-	ledgersAgree = "table and Stripe's ledger agree, both ways"
-	allSettle    = "with faults off, everything settles"
-	rightAmount  = "the charge is the claimed amount and currency"
-	rightStatus  = "no order shows \"declined\" if it was charged or only needs authentication"
-	noneLeft     = "no order waits although Stripe has its outcome"
-	cleanLog     = "no customer, card or key in any log line"
-)
 
 // chunk is how many orders are checked at once.
 const chunk = 1000
@@ -75,15 +66,15 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 		return err
 	}
 	b := newAudit(st.Workload, dead)
-	b.left, b.product = s.Counts(), st.handler.Rows == nil
+	b.left, b.product = s.Waiting(), st.handler.Rows == nil
 	s.Stripe.Machine(func(m *stripetest.Machine) {
 		b.addCharges(m.Ledger())
 		b.addRefunds(m.Refunds())
 	})
-	b.intent = func(id string) (i stripetest.Intent) {
+	b.intent = func(id order.IntentID) (i invariants.Intent) {
 		s.Stripe.Machine(func(m *stripetest.Machine) {
-			if found := m.Intent(id); found != nil {
-				i = *found
+			if found := m.Intent(string(id)); found != nil {
+				i = system.IntentOf(found)
 			}
 		})
 		return i
@@ -96,7 +87,7 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 		if out.Books, err = st.auditByTool(ctx, s); err != nil {
 			return err
 		}
-		b.report("I4", ledgersAgree, out.Books.Findings...)
+		b.report("I4", out.Books.Findings...)
 	}
 	err = b.check(read(ctx, s), st.later.left, st.log.leaked())
 	out.Count, out.Refunds, out.Checks = b.count, b.back, b.checks
@@ -109,9 +100,9 @@ func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 	if err := b.checkTable(table); err != nil {
 		return err
 	}
-	b.report("I17", noneLeft, left...)
-	b.report("I13", cleanLog, leaks...)
-	slices.SortFunc(b.checks, func(x, y system.Check) int { // I2 before I11
+	b.report("I17", left...)
+	b.report("I13", leaks...)
+	slices.SortFunc(b.checks, func(x, y invariants.Result) int { // I2 before I11
 		return cmp.Or(cmp.Compare(len(x.ID), len(y.ID)), cmp.Compare(x.ID, y.ID))
 	})
 	return nil
@@ -121,7 +112,7 @@ func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 func newAudit(workload Workload, dead []sqstest.Message) *audit {
 	b := &audit{
 		workload: workload, decoder: jobs.NewDecoder(),
-		ledger: map[string][]stripetest.Charge{}, refunds: map[string][]*stripetest.Refund{},
+		ledger: map[string][]stripetest.Charge{}, refunds: map[string][]invariants.Refund{},
 		dead: map[string]sqstest.Message{},
 		seen: make([]bool, workload.Orders),
 	}
@@ -143,8 +134,7 @@ func (b *audit) addCharges(ledger []stripetest.Charge) {
 	for _, c := range ledger {
 		b.ledger[c.OrderID] = append(b.ledger[c.OrderID], c)
 		if b.workload.numberOf(c.OrderID) < 0 {
-			b.report("I4", ledgersAgree,
-				fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
+			b.report("I4", fmt.Sprintf("a charge through %s is for the unknown order %q", c.Intent, c.OrderID))
 		}
 	}
 }
@@ -176,14 +166,15 @@ func (b *audit) checkTable(table iter.Seq2[Row, error]) error {
 
 // checkRows checks some orders with their rows.
 func (b *audit) checkRows(rows []Row) {
-	one := system.Books{
-		Records: map[order.ID]order.Record{}, Charges: map[order.ID][]stripetest.Charge{},
-		Intents: map[string]stripetest.Intent{}, Parked: map[string]sqstest.Message{}, Left: b.left,
+	one := invariants.Books{
+		Orders: map[order.ID]invariants.Order{}, Charges: map[order.ID][]invariants.Charge{},
+		Intents: map[order.IntentID]invariants.Intent{}, Refunds: map[order.ID][]invariants.Refund{},
+		Parked: map[string]invariants.DeadLetter{}, Left: b.left, Ended: true,
 	}
 	for _, row := range rows {
 		n := b.workload.numberOf(row.OrderID)
 		if n < 0 || b.seen[n] {
-			b.report("I4", ledgersAgree, fmt.Sprintf("row %q is of an unknown order, or a duplicate", row.OrderID))
+			b.report("I4", fmt.Sprintf("row %q is of an unknown order, or a duplicate", row.OrderID))
 			continue
 		}
 		b.seen[n] = true
@@ -194,43 +185,47 @@ func (b *audit) checkRows(rows []Row) {
 			continue
 		}
 		b.addOrder(&one, row, messages, charges)
-		b.checkRefunds(n, row, charges)
-		if b.count.Stuck > before.Stuck {
-			b.report("I11", allSettle, fmt.Sprintf("order %s is not settled, and its message is left", row.OrderID))
-		}
+		b.countRefunds(b.workload.refunds(n), row)
 		if b.count.WrongAmount > before.WrongAmount {
-			b.report("I2", rightAmount,
-				fmt.Sprintf("order %s was charged %v, which was not sent", row.OrderID, sums(charges)))
+			b.report("I2", fmt.Sprintf("order %s was charged %v, which was not sent", row.OrderID, sums(charges)))
 		}
 		if b.count.WrongStatus > before.WrongStatus {
-			b.report("I15", rightStatus,
+			b.report("I15",
 				fmt.Sprintf("wrong status: order %s is %s, want %s", row.OrderID, row.Status, messages[0].want))
 		}
 	}
 	if b.product {
 		for _, c := range one.Audit() {
-			b.report(c.ID, c.Claim, c.Broken...)
+			b.report(c.ID, c.Broken...)
 		}
-		b.report("I11", allSettle)
 	}
 }
 
 // addOrder adds an order to what package system audits.
-func (b *audit) addOrder(to *system.Books, row Row, messages []message, charges []stripetest.Charge) {
-	for _, m := range messages {
-		to.Posted = append(to.Posted, system.NewPosted(b.decoder, m.body, m.name()))
-		if dead, parked := b.dead[m.name()]; parked {
-			to.Parked[m.name()] = dead
+func (b *audit) addOrder(to *invariants.Books, row Row, messages []message, charges []stripetest.Charge) {
+	id := order.ID(row.OrderID)
+	add := func(name, body string) {
+		to.Messages = append(to.Messages, invariants.NewMessage(b.decoder, body, name))
+		if dead, parked := b.dead[name]; parked {
+			_, to.Parked[name] = system.DeadLetterOf(dead)
 		}
 	}
+	for _, m := range messages {
+		add(m.name(), m.body)
+	}
+	for _, m := range b.workload.refunds(b.workload.numberOf(row.OrderID)) {
+		add(m.name(), m.body())
+	}
 	if row.Order != nil {
-		to.Records[row.Order.OrderID] = row.Order.Record
-		to.Intents[string(row.Order.Intent)] = b.intent(string(row.Order.Intent))
+		to.Orders[id], to.Intents[row.Order.Intent] = *row.Order, b.intent(row.Order.Intent)
 	}
 	for _, c := range charges {
 		if c.Outcome == stripetest.Charged {
-			to.Charges[order.ID(row.OrderID)] = append(to.Charges[order.ID(row.OrderID)], c)
+			to.Charges[id] = append(to.Charges[id], system.ChargeOf(c))
 		}
+	}
+	if made := b.refunds[row.OrderID]; made != nil {
+		to.Refunds[id] = made
 	}
 }
 
@@ -315,16 +310,17 @@ func conflictLost(row Row, messages []message, ledger []stripetest.Charge, left 
 	return false
 }
 
-// report adds violations, or none, to the check of an invariant. It ignores other
+// report adds violations, or none, to the result of an invariant. It ignores other
 // handlers than the product.
-func (b *audit) report(id, claim string, broken ...string) {
+func (b *audit) report(id string, broken ...string) {
 	if !b.product {
 		return
 	}
-	at := slices.IndexFunc(b.checks, func(c system.Check) bool { return c.ID == id })
+	at := slices.IndexFunc(b.checks, func(r invariants.Result) bool { return r.ID == id })
 	if at < 0 {
-		at = len(b.checks)
-		b.checks = append(b.checks, system.Check{ID: id, Claim: claim})
+		all := invariants.All()
+		n := slices.IndexFunc(all, func(i invariants.Invariant) bool { return i.ID == id })
+		at, b.checks = len(b.checks), append(b.checks, invariants.Result{ID: id, Claim: all[n].Claim})
 	}
 	b.checks[at].Broken = append(b.checks[at].Broken, broken...)
 }

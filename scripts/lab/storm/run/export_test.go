@@ -9,7 +9,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/scripts/local/system"
+	"orderonce/scripts/invariants"
 )
 
 // Message is a message of a workload.
@@ -70,7 +70,7 @@ type End struct {
 	Ledger  []stripetest.Charge
 	Refunds []*stripetest.Refund
 	Dead    []sqstest.Message
-	Intents map[string]stripetest.Intent
+	Intents map[order.IntentID]invariants.Intent
 	Left    []string
 	Leaks   []string
 	Waiting int   // messages in the order queue
@@ -78,7 +78,7 @@ type End struct {
 }
 
 // Audit audits the end of a storm.
-func Audit(s Workload, e End) (Count, []system.Check, error) {
+func Audit(s Workload, e End) (Count, []invariants.Result, error) {
 	b, err := auditEnd(s, e)
 	return b.count, b.checks, err
 }
@@ -91,8 +91,8 @@ func CountRefunds(s Workload, e End) (Refunds, error) {
 
 func auditEnd(s Workload, e End) (*audit, error) {
 	b := newAudit(s, e.Dead)
-	b.product, b.left.Visible = e.Product, e.Waiting
-	b.intent = func(id string) stripetest.Intent { return e.Intents[id] }
+	b.product, b.left = e.Product, e.Waiting
+	b.intent = func(id order.IntentID) invariants.Intent { return e.Intents[id] }
 	b.addCharges(e.Ledger)
 	b.addRefunds(e.Refunds)
 	return b, b.check(func(yield func(Row, error) bool) {

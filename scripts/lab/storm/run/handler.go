@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -41,7 +42,7 @@ type Row struct {
 	Status  order.Status // if it is settled
 	Amount  int64        // 0 if the row has none
 	// Order is the product's row, for the invariants; nil for another handler.
-	Order *system.Order
+	Order *invariants.Order
 }
 
 func productRows(ctx context.Context, s *system.System) iter.Seq2[Row, error] {

@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -221,14 +222,16 @@ func (st *storm) lookAll(ctx context.Context, s *system.System, phase string) er
 // leftWaiting returns the orders and the refunds that wait although Stripe has their
 // outcome.
 func leftWaiting(ctx context.Context, s *system.System) ([]string, error) {
-	waiting := system.Books{Records: map[order.ID]order.Record{}, Intents: map[string]stripetest.Intent{}}
+	waiting := invariants.Books{
+		Orders: map[order.ID]invariants.Order{}, Intents: map[order.IntentID]invariants.Intent{},
+	}
 	open := map[refundKey]bool{}
 	for o, err := range s.Orders(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		if _, waits := o.Status.RecheckAfter(); waits {
-			waiting.Records[o.OrderID] = o.Record
+			waiting.Orders[o.OrderID] = o
 		}
 		for _, i := range o.Refunds {
 			if i.Status == refund.Open {
@@ -237,9 +240,9 @@ func leftWaiting(ctx context.Context, s *system.System) ([]string, error) {
 		}
 	}
 	s.Stripe.Machine(func(m *stripetest.Machine) {
-		for _, r := range waiting.Records {
+		for _, r := range waiting.Orders {
 			if i := m.Intent(string(r.Intent)); i != nil {
-				waiting.Intents[i.ID] = *i
+				waiting.Intents[r.Intent] = system.IntentOf(i)
 			}
 		}
 	})

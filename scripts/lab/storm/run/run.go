@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -42,7 +43,7 @@ type Progress struct {
 type Outcome struct {
 	Handler    Handler
 	Count      Count
-	Checks     []system.Check // of the product; nil for another handler
+	Checks     []invariants.Result // of the product; nil for another handler
 	Deliveries int
 	Kills      int // of the handler's processes
 	Later      Later
@@ -56,7 +57,7 @@ type Outcome struct {
 }
 
 // Broken returns the invariants that were broken.
-func (o Outcome) Broken() (broken []system.Check) {
+func (o Outcome) Broken() (broken []invariants.Result) {
 	for _, c := range o.Checks {
 		if len(c.Broken) > 0 {
 			broken = append(broken, c)

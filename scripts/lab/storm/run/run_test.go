@@ -9,9 +9,9 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/storm/run"
-	"orderonce/scripts/local/system"
 )
 
 // engineOrSkip returns the engine, or skips the test without ORDERONCE_ALL.
@@ -101,7 +101,7 @@ func TestStorm(t *testing.T) {
 			out, err := run.Storm(t.Context(), small(t, engine), product(without(t, guard)))
 			must(t, err)
 			broken := out.Broken()
-			if !slices.ContainsFunc(broken, func(c system.Check) bool { return c.ID == invariant }) ||
+			if !slices.ContainsFunc(broken, func(c invariants.Result) bool { return c.ID == invariant }) ||
 				out.Count.Wrong() == 0 {
 				t.Errorf("got %+v, %+v, want %s broken", out.Count, broken, invariant)
 			}

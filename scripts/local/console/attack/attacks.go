@@ -316,9 +316,7 @@ func (d *Desk) losesWrite(kind dynamodbtest.Kind, text string) (console.Result, 
 	c := d.next()
 	d.target().Proxy.Fail(dynamodbtest.Fault{
 		Kind: kind, Operation: "TransactWriteItems", Times: 1,
-		Match: func(body []byte) bool {
-			return isAbout(body, c.id) && strings.Contains(string(body), "SET #status = :to")
-		},
+		Match: func(body []byte) bool { return isStep(body, c.id, watch.Finish) },
 	})
 	return d.posts(c, text, c.body())
 }

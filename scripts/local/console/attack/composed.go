@@ -36,16 +36,16 @@ func (d *Desk) killThenDay(context.Context) (console.Result, error) {
 	return d.posts(c, "posted; its instance will be killed after the charge, then 25 hours pass", c.body())
 }
 
-// losesWrites loses the writes of an order with an expression, until its first delivery
-// has ended. Then it calls then, in the background. Each write is repeated, and with slow
-// steps no time would be left for what follows it.
-func (d *Desk) losesWrites(c content, expression string, then func(ctx context.Context)) {
+// losesWrites loses the writes of a step of an order, until its first delivery has ended.
+// Then it calls then, in the background. Each write is repeated, and with slow steps no
+// time would be left for what follows it.
+func (d *Desk) losesWrites(c content, step watch.Step, then func(ctx context.Context)) {
 	d.mu.Lock()
 	d.fast[c.id] = true
 	d.mu.Unlock()
 	var over atomic.Bool
 	d.target().Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseBefore, Match: func(body []byte) bool {
-		return !over.Load() && isAbout(body, c.id) && strings.Contains(string(body), expression)
+		return !over.Load() && isStep(body, c.id, step)
 	}})
 	d.onEnd(c.id, func() {
 		over.Store(true)
@@ -56,17 +56,23 @@ func (d *Desk) losesWrites(c content, expression string, then func(ctx context.C
 	})
 }
 
+// isStep reports whether a request to DynamoDB is a step of an order.
+func isStep(request []byte, id string, step watch.Step) bool {
+	order, is := watch.StepOf(request)
+	return order == id && is == step
+}
+
 func isAbout(body []byte, id string) bool { return strings.Contains(string(body), `"`+id+`"`) }
 
 func (d *Desk) loseBindThenDay(context.Context) (console.Result, error) {
 	c := d.next()
-	d.losesWrites(c, "SET intentId = :intent", func(ctx context.Context) { d.dayPasses(ctx, c.id) })
+	d.losesWrites(c, watch.Bind, func(ctx context.Context) { d.dayPasses(ctx, c.id) })
 	return d.posts(c, "posted; the writes that bind its intent are lost, then 25 hours pass", c.body())
 }
 
 func (d *Desk) loseFinish(context.Context) (console.Result, error) {
 	c := d.next()
-	d.losesWrites(c, "SET #status = :to", func(context.Context) {})
+	d.losesWrites(c, watch.Finish, func(context.Context) {})
 	return d.posts(c, "posted; every write of its outcome is lost until its delivery ends", c.body())
 }
 
@@ -81,17 +87,13 @@ func (d *Desk) killAfterFinish(context.Context) (console.Result, error) {
 
 // afterTable is called before DynamoDB's answer is sent.
 func (d *Desk) afterTable(c dynamodbtest.Call) {
-	if !strings.Contains(string(c.Request), "SET #status = :to") {
+	id, step := watch.StepOf(c.Request)
+	if step != watch.Finish {
 		return
 	}
 	d.mu.Lock()
-	var act func()
-	for id, f := range d.written {
-		if isAbout(c.Request, id) {
-			act = f
-			delete(d.written, id)
-		}
-	}
+	act := d.written[id]
+	delete(d.written, id)
 	d.mu.Unlock()
 	if act != nil {
 		act()

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/local/system"
 )
 
@@ -62,7 +61,8 @@ func (w *Watch) readQueue(s *system.System) {
 func (w *Watch) live(now sqstest.Message, ahead time.Duration) {
 	m := w.messages[now.ID]
 	if m == nil {
-		m = &message{line: w.posted(now.Body, firstID(now)), state: -1}
+		first, _ := system.DeadLetterOf(now) // if it was one
+		m = &message{line: w.posted(now.Body, first), state: -1}
 		w.messages[now.ID], m.line.live[now.ID] = m, m
 		w.enter(m.line, Entry{
 			At: now.Sent.Add(-ahead).UnixMilli(), Kind: Message, From: You, To: SQS, Text: "message " + tail(now.ID),
@@ -80,14 +80,13 @@ func (w *Watch) live(now sqstest.Message, ahead time.Duration) {
 func (w *Watch) showDead(messages []sqstest.Message) {
 	dead, of := []Dead{}, map[*line]bool{}
 	for _, m := range messages {
-		first := firstID(m)
-		l := w.lineOf(m.Body)
-		reason := m.Attributes[sqs.AttrReason].Text
+		first, letter := system.DeadLetterOf(m)
+		l, reason := w.lineOf(m.Body), string(letter.Reason)
 		if _, known := l.parked[first]; !known || l.Reason != reason {
 			l.Reason = reason
 			w.enter(l, Entry{Kind: Message, From: SQS, To: DeadLetters, Text: "parked: " + reason})
 		}
-		l.parked[first] = m
+		l.parked[first] = letter
 		of[l] = true
 		dead = append(dead, Dead{Message: tail(m.ID), Order: l.ID, Reason: reason})
 	}
@@ -100,14 +99,6 @@ func (w *Watch) showDead(messages []sqstest.Message) {
 	if !slices.Equal(dead, w.whole.Dead) {
 		w.next.Dead = dead
 	}
-}
-
-// firstID returns the id that a message had before it was parked and redriven.
-func firstID(m sqstest.Message) string {
-	if a, ok := m.Attributes[sqs.AttrFirstMessageID]; ok {
-		return a.Text
-	}
-	return m.ID
 }
 
 func (w *Watch) showClock(at time.Time, ahead time.Duration) {
@@ -134,7 +125,7 @@ func (w *Watch) readStripe(s *system.System) {
 	for i, now := range intents {
 		if i >= len(w.intents) || w.intents[i] != now {
 			l := w.line(now.OrderID())
-			l.intents[now.ID] = *now
+			l.intents[order.IntentID(now.ID)] = system.IntentOf(now)
 			w.touch(l)
 			w.dirty[l] = true
 		}
@@ -142,7 +133,7 @@ func (w *Watch) readStripe(s *system.System) {
 	for i, now := range refunds {
 		if i >= len(w.refunds) || w.refunds[i] != now {
 			l := w.lineOfIntent(now.Intent, intents)
-			l.refunds[now.ID] = *now
+			l.refunds[refund.ProviderID(now.ID)] = system.RefundOf(now)
 			w.touch(l)
 			w.dirty[l] = true
 		}
@@ -168,7 +159,7 @@ func (w *Watch) charged(c stripetest.Charge) {
 		return
 	}
 	l := w.line(c.OrderID)
-	l.charges = append(l.charges, c)
+	l.charges = append(l.charges, system.ChargeOf(c))
 	w.touch(l)
 	w.totals.Charges++
 	if len(l.charges) < 2 {
@@ -179,11 +170,10 @@ func (w *Watch) charged(c stripetest.Charge) {
 		text = fmt.Sprintf("%s was charged %d times:", l.ID, n)
 	}
 	for i, c := range l.charges {
-		m := order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}
 		if i > 0 {
 			text += " and"
 		}
-		text += fmt.Sprintf(" %s through %s", m, c.Intent)
+		text += fmt.Sprintf(" %s through %s", c.Total, c.Intent)
 	}
 	text = l.because(text)
 	if len(l.charges) == 2 {
@@ -213,9 +203,10 @@ func (w *Watch) readMail(s *system.System) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range sent[min(w.mails, len(sent)):] {
-		l := w.line(string(system.OrderOf(e)))
+		of := system.EmailOf(e)
+		l := w.line(string(of.OrderID))
 		l.Mails++
-		l.mail = append(l.mail, e)
+		l.mail = append(l.mail, of)
 		w.totals.Mails++
 		w.enter(l, Entry{Kind: Message, From: Others, To: Mailbox, Text: "receipt"})
 	}
@@ -235,16 +226,15 @@ func (w *Watch) readRows(ctx context.Context, s *system.System) {
 		if l.ID == "" {
 			continue
 		}
-		record, err := s.Store.Load(ctx, order.ID(l.ID))
+		row, err := s.Order(ctx, order.ID(l.ID))
 		if errors.Is(err, order.ErrNotFound) {
 			continue
 		}
-		account, accountErr := dynamodb.NewRefunds(s.Store).Account(ctx, order.ID(l.ID))
 		w.mu.Lock()
-		if err = errors.Join(err, accountErr); err != nil {
+		if err != nil {
 			w.dirty[l] = ctx.Err() == nil // next time
 		} else {
-			l.record, l.account = record, account
+			l.row = row
 			w.touch(l)
 		}
 		w.mu.Unlock()
@@ -257,8 +247,8 @@ func (w *Watch) showTotals() {
 	t.Orders = len(w.byN)
 	rows := map[string]int{}
 	for _, l := range w.byN {
-		if l.record.OrderID != "" {
-			rows[string(l.record.Status)]++
+		if l.row.Status != "" {
+			rows[string(l.row.Status)]++
 		}
 	}
 	t.Rows = []Row{}

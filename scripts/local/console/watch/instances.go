@@ -16,7 +16,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
-	"orderonce/scripts/local/system"
+	"orderonce/scripts/invariants"
 )
 
 // endedShown is how long an instance that has ended is shown.
@@ -112,9 +112,9 @@ func tail(id string) string { return "…" + id[max(0, len(id)-4):] }
 // posted returns the order of a message, and notes the message the first time.
 func (w *Watch) posted(body, first string) *line {
 	l := w.lineOf(body)
-	known := func(p system.Posted) bool { return p.MessageID == first }
+	known := func(p invariants.Message) bool { return p.ID == first }
 	if !slices.ContainsFunc(l.posted, known) {
-		l.posted = append(l.posted, system.NewPosted(w.decoder, body, first))
+		l.posted = append(l.posted, invariants.NewMessage(w.decoder, body, first))
 		w.touch(l)
 	}
 	return l
@@ -122,7 +122,7 @@ func (w *Watch) posted(body, first string) *line {
 
 // lineOf returns the order that a message is about, also if the message is invalid.
 func (w *Watch) lineOf(body string) *line {
-	p := system.NewPosted(w.decoder, body, "")
+	p := invariants.NewMessage(w.decoder, body, "")
 	id := p.OrderID()
 	if p.Invalid != nil {
 		var claims struct{ OrderID order.ID }

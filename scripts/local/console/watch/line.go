@@ -7,32 +7,29 @@ import (
 	"strings"
 	"time"
 
-	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
-	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/scripts/local/system"
+	"orderonce/scripts/invariants"
 )
 
 // line is what is known of an order.
 type line struct {
 	Order // without the fields that summary sets
 
-	posted      []system.Posted // each message once
-	working     []int           // instances that process it
-	owners      map[string]int  // the instance of each claim
-	calls       map[Place]int   // under way
-	record      order.Record    // without an id if there is no row
-	account     refund.Account
-	charges     []stripetest.Charge // that succeeded
-	intents     map[string]stripetest.Intent
-	refunds     map[string]stripetest.Refund
-	bus         []system.BusEvent
-	mail        []sestest.Email
-	parked      map[string]sqstest.Message // by the first message id
-	live        map[string]*message        // in the order queue
-	dead        bool                       // a message of it is a dead letter
+	posted      []invariants.Message // each once
+	working     []int                // instances that process it
+	owners      map[string]int       // the instance of each claim
+	calls       map[Place]int        // under way
+	row         invariants.Order     // without a status if there is none
+	charges     []invariants.Charge
+	intents     map[order.IntentID]invariants.Intent
+	refunds     map[refund.ProviderID]invariants.Refund
+	bus         []invariants.Event
+	mail        []invariants.Email
+	parked      map[string]invariants.DeadLetter // by the first message id
+	live        map[string]*message              // in the order queue
+	dead        bool                             // a message of it is a dead letter
 	entries     []Entry
 	dropped     int
 	logged      strings.Builder
@@ -53,8 +50,8 @@ type message struct {
 func newLine(id string, n int) *line {
 	return &line{
 		Order: Order{ID: id, N: n}, owners: map[string]int{}, calls: map[Place]int{},
-		intents: map[string]stripetest.Intent{}, refunds: map[string]stripetest.Refund{},
-		parked: map[string]sqstest.Message{}, live: map[string]*message{}, findings: map[string][]string{},
+		intents: map[order.IntentID]invariants.Intent{}, refunds: map[refund.ProviderID]invariants.Refund{},
+		parked: map[string]invariants.DeadLetter{}, live: map[string]*message{}, findings: map[string][]string{},
 	}
 }
 
@@ -137,7 +134,7 @@ func (l *line) summary() Order {
 	} else {
 		o.Step = ""
 	}
-	if r := l.record; r.OrderID != "" {
+	if r := l.row; r.Status != "" {
 		o.Status, o.Attempt, o.Seq, o.Intent = string(r.Status), r.Attempt, r.Seq, string(r.Intent)
 		o.Amount = r.Total.String()
 		if r.Owner != "" {
@@ -148,7 +145,7 @@ func (l *line) summary() Order {
 	}
 	o.Stripe, o.Charges, o.Events = l.stripeStatus(), len(l.charges), len(l.bus)
 	for _, r := range l.refunds {
-		if r.Status == stripetest.RefundSucceeded {
+		if r.Status == string(refund.Succeeded) {
 			o.Refunds++
 		}
 	}
@@ -175,7 +172,7 @@ func (l *line) place() Place {
 
 // settled reports whether the row has an outcome.
 func (l *line) settled() bool {
-	switch l.record.Status {
+	switch l.row.Status {
 	case "", order.Open, order.Refused:
 		return false
 	case order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.OutOfStock,
@@ -203,14 +200,14 @@ func (l *line) messageState() string {
 
 // stripeStatus returns the status of the bound intent at Stripe, or of the newest one.
 func (l *line) stripeStatus() string {
-	if bound, ok := l.intents[string(l.record.Intent)]; ok {
-		return string(bound.Status)
+	if bound, ok := l.intents[l.row.Intent]; ok {
+		return bound.Status
 	}
-	newest := ""
+	newest := order.IntentID("")
 	for id := range l.intents {
 		newest = max(newest, id)
 	}
-	return string(l.intents[newest].Status)
+	return l.intents[newest].Status
 }
 
 // broken returns what the lights found, in a stable order.

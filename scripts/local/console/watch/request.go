@@ -86,19 +86,24 @@ func parseWrite(c dynamodbtest.Call) write {
 	}
 }
 
-// step recognizes the write by what it changes, see docs/reference/row.md.
+// step recognizes a write of the store by the attributes that it sets: each new value has
+// the name of its attribute, such as :status, and each value that must be there before
+// has a zero after it, such as :status0.
 func (e expression) step() Step {
-	changes := func(what string) bool { return strings.Contains(e.UpdateExpression, what) }
+	sets := func(attribute string) bool {
+		_, is := e.ExpressionAttributeValues[":"+attribute]
+		return is
+	}
 	switch {
-	case changes("leaseUntil = :leaseUntil"), changes("stock = :stock"):
+	case sets("leaseUntil"), sets("stock"):
 		return Claim
-	case changes("#status = :status"):
+	case sets("status"):
 		return Finish
-	case changes("intentId = :intentId"):
+	case sets("intentId"):
 		return Bind
-	case changes("parkedAt = :parkedAt"):
+	case sets("parkedAt"):
 		return Park
-	case changes("#owner"):
+	case strings.Contains(e.UpdateExpression, "#owner"): // removed
 		return Release
 	}
 	return ""
@@ -107,6 +112,13 @@ func (e expression) step() Step {
 // owner returns the fencing token that the write sets or needs.
 func (e expression) owner() string {
 	return e.ExpressionAttributeValues[":owner"].text() + e.ExpressionAttributeValues[":owner0"].text()
+}
+
+// StepOf returns the order that a request to DynamoDB is about, or "", and the step of
+// its protocol, or "".
+func StepOf(request []byte) (order string, step Step) {
+	w := parseWrite(dynamodbtest.Call{Request: request})
+	return w.order, w.step
 }
 
 // redacted returns the expression with the values that may be shown.

@@ -19,6 +19,7 @@ import (
 // requests are what the store sends to DynamoDB for each step of an order, in the
 // protocol's own words.
 type requests struct {
+	endpoint     string
 	stock, plain *dynamodb.Store
 	bodies       []dynamodbtest.Call
 }
@@ -35,7 +36,7 @@ func newRequests(t *testing.T) *requests {
 	}))
 	t.Cleanup(server.Close)
 	config := dynamodbtest.Config(server.URL, func(string) string { return "" })
-	r.plain = dynamodb.New(config, "orders")
+	r.endpoint, r.plain = server.URL, dynamodb.New(config, "orders")
 	r.stock = r.plain.WithStock("stock")
 	return r
 }

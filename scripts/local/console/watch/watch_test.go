@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -41,7 +42,7 @@ func newScene(t *testing.T) *scene {
 	pretend, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.now }})
 	must(t, err)
 	t.Cleanup(func() { must(t, pretend.Close()) })
-	s.system = &system.System{SQS: queue, Stripe: pretend, Store: newRequests(t).plain}
+	s.system = &system.System{SQS: queue, Stripe: pretend, Engine: &dynamodbtest.Engine{Endpoint: newRequests(t).endpoint}}
 	queue.Machine(func(m *sqstest.Machine, now time.Time) {
 		must(t, errors.Join(
 			m.Create(now, system.DeadLetters, sqstest.DefaultSettings()),

@@ -1,4 +1,4 @@
-package system
+package invariants
 
 import (
 	"encoding/json"
@@ -10,37 +10,37 @@ import (
 )
 
 // leaks returns the orders whose customer, payer or payment method appears in the log,
-// and whether the API key does. It compares decoded values: JSON may escape an id in the
-// raw text, and an id such as "me" is part of many words.
+// and whether a secret does. It compares decoded values: JSON may escape an id in the raw
+// text, and an id such as "me" is part of many words.
 func (b *Books) leaks() (broken findings) {
-	texts := loggedTexts(b.Logged)
+	texts := loggedTexts(b.Log)
 	appears := func(what, secret string, in func(loggedText) bool) {
 		if secret != "" &&
 			slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
-			broken.add("leak: the log holds %s", what)
+			add(&broken, "leak: the log holds %s", what)
 		}
 	}
 	anywhere := func(loggedText) bool { return true }
-	appears("the API key", PretendKey, anywhere)
-	ids := map[string]bool{}
-	for _, p := range b.Posted {
-		ids[string(p.Order.ID())] = true
+	for _, secret := range b.Secrets {
+		appears("a secret", secret, anywhere)
 	}
-	seen := map[string]bool{}
-	for _, p := range b.Posted {
-		secrets := [...]string{p.Order.CustomerID(), p.Order.Payment().Customer, p.Order.Payment().Method}
-		key := strings.Join(secrets[:], " ") // none of them holds a blank
-		if p.Invalid != nil || seen[key] {
+	ids, seen := map[string]bool{}, map[[3]string]bool{}
+	for _, m := range b.Messages {
+		ids[string(m.Order.ID())] = true
+	}
+	for _, m := range b.Messages {
+		personal := [...]string{m.Order.CustomerID(), m.Order.Payment().Customer, m.Order.Payment().Method}
+		if m.Invalid != nil || seen[personal] {
 			continue
 		}
-		seen[key] = true
-		of := " of order " + string(p.Order.ID())
+		seen[personal] = true
+		of := " of order " + string(m.Order.ID())
 		// A customer id is free text: it may equal an order id, which every line holds.
-		if !ids[secrets[0]] {
-			appears("the customer"+of, secrets[0], loggedText.free)
+		if !ids[personal[0]] {
+			appears("the customer"+of, personal[0], loggedText.free)
 		}
-		appears("the payer"+of, secrets[1], anywhere)
-		appears("the payment method"+of, secrets[2], anywhere)
+		appears("the payer"+of, personal[1], anywhere)
+		appears("the payment method"+of, personal[2], anywhere)
 	}
 	return broken
 }
