@@ -49,9 +49,6 @@ type desk struct {
 	cfg     aws.Config
 }
 
-// emptyWait is how long one receive waits for messages at the end of the queue.
-const emptyWait = time.Second
-
 func openDesk(ctx context.Context, sh shell.Shell) (desk, error) {
 	// With `| head`, a write fails instead of killing the process, which holds messages.
 	signal.Ignore(syscall.SIGPIPE)
@@ -61,7 +58,7 @@ func openDesk(ctx context.Context, sh shell.Shell) (desk, error) {
 	}
 	return desk{
 		Shell: sh, env: env, cfg: cfg,
-		queue: deadletters.NewQueue(cfg, string(env.DeadLetters), string(env.Queue), sh.Now, emptyWait),
+		queue: deadletters.NewQueue(cfg, string(env.DeadLetters), string(env.Queue), sh.Now, sh.EmptyWait),
 		sources: deadletters.Sources{
 			Orders: env.Stripe.Orders.Store(cfg), Accounts: env.Stripe.Orders.Refunds(cfg),
 			Payments: env.Stripe.Payments(), Refunds: env.Stripe.Refunds(), Scope: order.Scope(env.Stripe.Scope),

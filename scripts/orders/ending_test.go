@@ -36,7 +36,7 @@ func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			_, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
+			_, server := serveQueues(t, nil)
 			const messages = 300 // more than the pipe has room for
 			server.Machine(func(m *sqstest.Machine, now time.Time) {
 				for range messages {

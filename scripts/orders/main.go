@@ -51,7 +51,7 @@ func main() {
 	err = c.run(ctx, k, shell.Shell{
 		Environ: os.Environ(), In: shell.Interruptible(ctx, os.Stdin), Out: os.Stdout,
 		ErrOut: os.Stderr, Now: time.Now,
-		AWS: c.Account.Load, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+		AWS: c.Account.Load, EmptyWait: time.Second, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
 	stop()
 	k.FatalIfErrorf(cloud.Hint(err))

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,7 +103,7 @@ func (b runbook) run(t *testing.T, kit systemtest.Kit, section string) string {
 	i.System, i.log = s, log
 	i.running.Store(s)
 	b.happens(i)
-	r := recorder{table: s.Options.Table, ids: map[string]string{}, count: map[string]int{}}
+	r := newRecorder(s)
 	parts := regexp.MustCompile("(?ms)^ *```console\\n.*?```$|<!-- .*? -->")
 	got := parts.ReplaceAllStringFunc(section, func(part string) string {
 		if name, is := strings.CutPrefix(part, "<!-- "); is {
@@ -117,7 +116,7 @@ func (b runbook) run(t *testing.T, kit systemtest.Kit, section string) string {
 			event(i)
 			return part
 		}
-		return i.block(r, part)
+		return r.block(part, i.types)
 	})
 	for name := range b.events {
 		t.Errorf("the runbook does not say where %q happens", name)
@@ -167,61 +166,21 @@ type incident struct {
 	folder  string               // of the files that commands write
 }
 
-// block runs the commands of a console block, which may be indented.
-func (i *incident) block(r recorder, block string) string {
-	i.t.Helper()
-	indent := block[:strings.Index(block, "`")]
-	var b strings.Builder
-	b.WriteString(indent + "```console\n")
-	command := regexp.MustCompile(`(?m)^ *(\$ (?:(\w+)="\$(\w+)" )?orders (.*)\n)`)
-	for _, m := range command.FindAllStringSubmatch(block, -1) {
-		printed := elided(r.normalize(i.types(m[2], m[3], strings.Fields(m[4]))))
-		b.WriteString(regexp.MustCompile(`(?m)^.`).ReplaceAllString(m[1]+printed, indent+"$0"))
-	}
-	return strings.TrimRight(b.String(), "\n") + "\n" + indent + "```"
-}
-
-// types runs one command line at a terminal, with one variable set to the value of
-// another unless its name is "". The clock is that of Stripe and the queue, a second
-// later, because the times of PaymentIntents have whole seconds.
-func (i *incident) types(variable, like string, args []string) string {
+// types runs one command at a terminal. The clock is that of Stripe and the queue, a
+// second later, because the times of PaymentIntents have whole seconds.
+func (i *incident) types(c command) string {
 	i.t.Helper()
 	environ := i.OperatorEnv()
 	for _, v := range environ {
-		if value, is := strings.CutPrefix(v, like+"="); is && variable != "" {
-			environ = append(environ, variable+"="+value)
-		}
-	}
-	for n, arg := range args {
-		if args[max(n-1, 0)] == "--save" {
-			args[n] = filepath.Join(i.folder, arg)
+		if value, is := strings.CutPrefix(v, c.like+"="); is && c.variable != "" {
+			environ = append(environ, c.variable+"="+value)
 		}
 	}
 	sh := testShell(environ, "", nil)
 	sh.Terminal, sh.Now = true, func() time.Time { return i.Stripe.Now().Add(time.Second) }
-	printed := onScreen(typeLine(i.t.Context(), i.t, sh, args))
+	printed, _ := runs(i.t, sh, strings.ReplaceAll(c.line, "--save ", "--save "+i.folder+"/"), c.typed)
 	i.drain()
 	return printed
-}
-
-// onScreen returns what is left on a terminal of text whose progress lines were
-// overwritten.
-func onScreen(text string) string {
-	parts := strings.Split(text, "\r\x1b[K")
-	for n, part := range parts[:len(parts)-1] {
-		parts[n] = part[:strings.LastIndex(part, "\n")+1]
-	}
-	return strings.Join(parts, "")
-}
-
-// elided leaves out the middle of a long text.
-func elided(text string) string {
-	const head, tail = 14, 8
-	lines := strings.SplitAfter(text, "\n")
-	if len(lines) <= 2*(head+tail) {
-		return text
-	}
-	return strings.Join(lines[:head], "") + "...\n" + strings.Join(lines[len(lines)-tail:], "")
 }
 
 // post sends messages and waits until each is settled or parked.
@@ -338,21 +297,6 @@ func leads(want map[order.ID]order.Status) func(*incident, invariants.Books) {
 	}
 }
 
-// sale returns an order of one book that costs so many cents.
-func sale(id order.ID, cents int, method string) string {
-	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-1","currency":"usd",`+
-		`"lines":[{"sku":"BOOK","quantity":1,"unitAmount":%d}],`+
-		`"payment":{"customer":"cus_Example1","method":%q}}`, id, cents, method)
-}
-
-const (
-	good       = "pm_card_visa"
-	needsSCA   = "pm_card_authenticationRequired"
-	bankPays   = "pm_usBankAccount_processing"
-	noSuchCard = "pm_card_missing"
-	badCard    = "pm_card_chargeDeclined"
-)
-
 // slowRetries lets a message wait for a minute after its first failure, so that a test
 // sees one attempt.
 func slowRetries(_ *incident, o *system.Options) { o.Env["FIRST_DELAY"] = "1m" }
@@ -375,9 +319,9 @@ func stuck() runbook {
 	return runbook{
 		options: kills,
 		happens: func(i *incident) {
-			i.post(sale("ORD-1001", 2400, good))
-			i.post(sale("ORD-1002", 2400, good))
-			i.post(sale("ORD-1003", 2400, needsSCA))
+			i.post(sale("ORD-1001", 2400, pays))
+			i.post(sale("ORD-1002", 2400, pays))
+			i.post(sale("ORD-1003", 2400, asks))
 			i.Advance(2 * time.Hour) // the workers' leases are over
 		},
 		over: leads(map[order.ID]order.Status{
@@ -395,15 +339,15 @@ func deadLettersArrived() runbook {
 		},
 		happens: func(i *incident) {
 			i.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
-			i.post(sale("ORD-2001", 2400, good))
+			i.post(sale("ORD-2001", 2400, pays))
 			i.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
-			i.send(sale("ORD-2002", 2400, noSuchCard))
+			i.send(sale("ORD-2002", 2400, missing))
 			i.drain()
-			i.post(sale("ORD-2003", 2400, good))
-			i.send(sale("ORD-2003", 9900, good))
+			i.post(sale("ORD-2003", 2400, pays))
+			i.send(sale("ORD-2003", 9900, pays))
 			i.drain()
-			i.post(sale("ORD-2004", 2400, badCard))
-			i.types("", "", []string{"cancel", "ORD-2004", "--yes"})
+			i.post(sale("ORD-2004", 2400, declines))
+			i.types(command{line: "cancel ORD-2004 --yes"})
 			i.send(`{"type":"refund","orderId":"ORD-2004","refundId":"R-1","amount":500,"reason":"duplicate"}`)
 			i.send(`{"orderId":"ORD-2005","currency":"usd"}`)
 			i.drain()
@@ -424,7 +368,7 @@ func stripeDown() runbook {
 				stripetest.Fault{Kind: stripetest.Unavailable, OrderID: "ORD-3002", Times: -1},
 				stripetest.Fault{Kind: stripetest.LoseResponse, OrderID: "ORD-3003", On: stripetest.Confirm, Times: -1},
 			)
-			i.post(sale("ORD-3001", 2400, good), sale("ORD-3002", 2400, good), sale("ORD-3003", 2400, good))
+			i.post(sale("ORD-3001", 2400, pays), sale("ORD-3002", 2400, pays), sale("ORD-3003", 2400, pays))
 			i.waits("ORD-3001", "ORD-3002", "ORD-3003")
 		},
 		events: map[string]func(*incident){"Stripe answers again": (*incident).ends},
@@ -441,8 +385,8 @@ func chargedTwice() runbook {
 	return runbook{
 		happens: func(i *incident) {
 			i.post(
-				sale("ORD-4001", 2400, good), sale("ORD-4002", 2400, good),
-				sale("ORD-4003", 2400, needsSCA), sale("ORD-4004", 2400, good),
+				sale("ORD-4001", 2400, pays), sale("ORD-4002", 2400, pays),
+				sale("ORD-4003", 2400, asks), sale("ORD-4004", 2400, pays),
 			)
 			other = i.chargeElsewhere("ORD-4004", 2400)
 		},
@@ -463,7 +407,7 @@ func chargedTwice() runbook {
 func (i *incident) chargeElsewhere(id order.ID, cents int) (intent string) {
 	i.t.Helper()
 	form := url.Values{
-		"amount": {fmt.Sprint(cents)}, "currency": {"usd"}, "customer": {"cus_Example1"}, "payment_method": {good},
+		"amount": {fmt.Sprint(cents)}, "currency": {"usd"}, "customer": {"cus_Example1"}, "payment_method": {pays},
 		"metadata[orderId]": {string(id)}, "metadata[scope]": {system.Scope}, "confirm": {"true"}, "off_session": {"true"},
 	}
 	i.Stripe.Machine(func(m *stripetest.Machine) {
@@ -484,8 +428,8 @@ func (i *incident) chargeElsewhere(id order.ID, cents int) (intent string) {
 // every idempotency key.
 func restoredTable() runbook {
 	bodies := []string{
-		sale("ORD-5001", 2400, good), sale("ORD-5002", 84900, bankPays), sale("ORD-5003", 2400, good),
-		sale("ORD-5004", 2400, good),
+		sale("ORD-5001", 2400, pays), sale("ORD-5002", 84900, takes), sale("ORD-5003", 2400, pays),
+		sale("ORD-5004", 2400, pays),
 	}
 	var closed []system.Item
 	return runbook{
@@ -493,10 +437,10 @@ func restoredTable() runbook {
 			i.post(bodies[:2]...)
 			backup := i.items()
 			i.Stripe.Machine(func(m *stripetest.Machine) { must(i.t, m.Settle(i.Stripe.Now(), i.intent("ORD-5002"), true)) })
-			i.types("", "", []string{"refresh", "ORD-5002"})
+			i.types(command{line: "refresh ORD-5002"})
 			i.post(bodies[2])
 			i.begin(bodies[3])
-			i.types("", "", []string{"cancel", "ORD-5004"})
+			i.types(command{line: "cancel ORD-5004 --yes"})
 			i.stops()
 			i.post(bodies...)
 			i.Advance(48 * time.Hour)
@@ -606,7 +550,7 @@ func leakedKey() runbook {
 	return runbook{
 		options: slowRetries,
 		happens: func(i *incident) {
-			i.post(sale("ORD-6001", 2400, good))
+			i.post(sale("ORD-6001", 2400, pays))
 			i.Stripe.Machine(func(m *stripetest.Machine) {
 				_, err := m.RefundInDashboard(i.Stripe.Now(), i.intent("ORD-6001"), 2000)
 				must(i.t, err)
@@ -615,7 +559,7 @@ func leakedKey() runbook {
 		events: map[string]func(*incident){
 			"the old key expires": func(i *incident) {
 				i.outage(stripetest.Fault{Kind: stripetest.Unauthorized, Times: -1})
-				i.post(sale("ORD-6002", 2400, good))
+				i.post(sale("ORD-6002", 2400, pays))
 				i.waits("ORD-6002")
 			},
 			"the new key is deployed": (*incident).ends,
@@ -637,13 +581,13 @@ func wrongOrders() runbook {
 				i.send(fmt.Sprintf(`{"orderId":%q,"currency":"usd"}`, wrong(n+100)))
 			}
 			for n := range charged {
-				i.post(sale(wrong(n), 240000, good))
+				i.post(sale(wrong(n), 240000, pays))
 				want[wrong(n)] = order.Refunded
 			}
 			i.stops()
-			i.post(sale("ORD-7001", 2400, good), sale("ORD-7002", 2400, good))
+			i.post(sale("ORD-7001", 2400, pays), sale("ORD-7002", 2400, pays))
 			for n := range waiting {
-				body := sale(wrong(n+charged), 240000, good)
+				body := sale(wrong(n+charged), 240000, pays)
 				if n%2 == 0 {
 					body = strings.ReplaceAll(body, ":", ": ") // another program's JSON
 				}
@@ -678,9 +622,9 @@ func badRelease(build func(t testing.TB, file, before, after string) string, las
 	return runbook{
 		happens: func(i *incident) {
 			bad := build(i.t, "../../domain/order/order.go", "check(ValidCurrency(d.Currency)", `check(d.Currency == "eur"`)
-			i.post(sale("ORD-8001", 2400, good))
+			i.post(sale("ORD-8001", 2400, pays))
 			must(i.t, i.Function.Replace(bad))
-			i.post(sale("ORD-8002", 2400, good), sale("ORD-8003", 2400, good))
+			i.post(sale("ORD-8002", 2400, pays), sale("ORD-8003", 2400, pays))
 		},
 		events: map[string]func(*incident){"the last good version is live": func(i *incident) {
 			must(i.t, i.Function.Replace(lastGood))
@@ -714,9 +658,9 @@ func doubtfulReceipt(publish, receipts string) runbook {
 			}
 		},
 		happens: func(i *incident) {
-			i.post(sale(sent, 2400, good))
+			i.post(sale(sent, 2400, pays))
 			i.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
-			i.post(sale(unsent, 2400, good))
+			i.post(sale(unsent, 2400, pays))
 		},
 		over: func(i *incident, b invariants.Books) {
 			i.statuses(map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid})
@@ -744,15 +688,15 @@ func soldOut() runbook {
 	return runbook{
 		options: func(_ *incident, o *system.Options) { o.Stock = map[string]int64{"VINYL": 2, "POSTER": 5} },
 		happens: func(i *incident) {
-			i.post(of("ORD-9101", "VINYL", good))
-			i.post(of("ORD-9102", "VINYL", needsSCA))
-			i.post(of("ORD-9103", "VINYL", good), of("ORD-9104", "POSTER", needsSCA))
+			i.post(of("ORD-9101", "VINYL", pays))
+			i.post(of("ORD-9102", "VINYL", asks))
+			i.post(of("ORD-9103", "VINYL", pays), of("ORD-9104", "POSTER", asks))
 			i.deleteArticle("POSTER")
 		},
 		events: map[string]func(*incident){
 			"the customer orders again": func(i *incident) {
 				i.Options.Stock["VINYL"] += 10 // came in, as the audit must know
-				i.post(of("ORD-9105", "VINYL", good))
+				i.post(of("ORD-9105", "VINYL", pays))
 			},
 		},
 		over: leads(map[order.ID]order.Status{

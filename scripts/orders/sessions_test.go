@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,8 +14,6 @@ import (
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
-	"orderonce/scripts/orders/cloud"
-	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
 )
 
@@ -33,26 +30,23 @@ func TestEverySession(t *testing.T) {
 	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
 	must(t, err)
 	t.Cleanup(func() { _ = bus.Close() })
-	environ := append(s.OperatorEnv(), "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
+	sh := testShell(append(s.OperatorEnv(), "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders"), "", nil)
+	sh.Now = time.Now
 	page, err := os.ReadFile(sessions)
 	must(t, err)
-	r := recorder{table: s.Options.Table, ids: map[string]string{}, count: map[string]int{}}
-	block := regexp.MustCompile("(?s)```console\\n(.*?)```")
-	got := block.ReplaceAllStringFunc(string(page), func(text string) string {
-		var b strings.Builder
-		b.WriteString("```console\n")
-		for line := range strings.SplitSeq(text, "\n") {
-			if typed, is := strings.CutPrefix(line, "$ orders "); is {
-				b.WriteString(line + "\n" + r.normalize(session(t, s, environ, strings.Fields(typed))))
-			}
-		}
-		return b.String() + "```"
+	r := newRecorder(s)
+	got := regexp.MustCompile("(?s)```console\\n.*?```").ReplaceAllStringFunc(string(page), func(block string) string {
+		return r.block(block, func(c command) string {
+			ctx, cancel := s.Function.UntilExit(t.Context())
+			defer cancel()
+			printed, _ := runsUntil(ctx, t, sh, c.line, c.typed)
+			must(t, drained(ctx, s))
+			return printed
+		})
 	})
 	if os.Getenv("UPDATE_SESSIONS") != "" {
 		must(t, os.WriteFile(sessions, []byte(got), 0o600))
-		return
-	}
-	if diff := gocmp.Diff(got, string(page)); diff != "" {
+	} else if diff := gocmp.Diff(got, string(page)); diff != "" {
 		t.Errorf("%s (-got +want):\n%s", sessions, diff)
 	}
 }
@@ -65,39 +59,6 @@ func unhurried(o system.Options) system.Options {
 	return o
 }
 
-// session runs one command line and waits until the function has handled what it posted.
-func session(t *testing.T, s *system.System, environ, args []string) string {
-	t.Helper()
-	ctx, cancel := s.Function.UntilExit(t.Context())
-	defer cancel()
-	sh := testShell(environ, "", nil)
-	sh.Now = time.Now
-	printed := typeLine(ctx, t, sh, args)
-	must(t, drained(ctx, s))
-	return printed
-}
-
-// typeLine runs one command line in a shell, types the order's or refund's id or the
-// command's name where it asks, and returns what a person sees.
-func typeLine(ctx context.Context, t *testing.T, sh shell.Shell, args []string) string {
-	t.Helper()
-	var c commands
-	parser, err := newParser(&c)
-	must(t, err)
-	k, err := parser.Parse(args)
-	must(t, err)
-	var out strings.Builder
-	typed := cmp.Or(c.Refund.Resolve.Refund, c.Refund.Make.Order, c.Cancel.ID, c.Receipts.Resolve.Order, args[min(1, len(args)-1)])
-	if c.Audit.Repair {
-		typed = "repair"
-	}
-	sh.In, sh.Out, sh.ErrOut = strings.NewReader(typed+"\n"), &out, &out
-	if err := c.run(ctx, k, sh); err != nil {
-		out.WriteString("orders: error: " + cloud.Hint(err).Error() + "\n")
-	}
-	return regexp.MustCompile(`Type [^:]*: `).ReplaceAllString(out.String(), "${0}"+typed+"\n")
-}
-
 func drained(ctx context.Context, s *system.System) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -105,6 +66,56 @@ func drained(ctx context.Context, s *system.System) error {
 		return err
 	}
 	return s.ReceiptsDrained(ctx)
+}
+
+// command is one command of a console block.
+type command struct {
+	variable, like string // a variable to set to the value of another one, or ""
+	line, typed    string
+}
+
+// block runs the commands of a console block, which may be indented, and returns the
+// block with what they print. A line "..." of it stands for lines that it leaves out.
+func (r recorder) block(block string, run func(command) string) string {
+	indent := block[:strings.Index(block, "`")]
+	plain := regexp.MustCompile("(?m)^"+indent).ReplaceAllString(block, "")
+	var b strings.Builder
+	b.WriteString("```console\n")
+	syntax := regexp.MustCompile(`^(?:(\w+)="\$(\w+)" )?orders (.*)\n`)
+	asked := regexp.MustCompile(`Type [^:]*: `)
+	for part := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(plain, "```console\n$ "), "\n```"), "\n$ ") {
+		part += "\n"
+		m := syntax.FindStringSubmatch(part)
+		c, shown := command{m[1], m[2], m[3], "\n"}, part[len(m[0]):]
+		if at := asked.FindStringIndex(shown); at != nil {
+			c.typed, _, _ = strings.Cut(shown[at[1]:], "\n")
+			c.typed += "\n"
+		}
+		printed := r.normalize(onScreen(asked.ReplaceAllString(run(c), "${0}"+c.typed)))
+		if elides(shown, printed) {
+			printed = shown
+		}
+		b.WriteString("$ " + m[0] + printed)
+	}
+	return regexp.MustCompile(`(?m)^.`).ReplaceAllString(b.String()+"```", indent+"$0")
+}
+
+// elides reports whether text is what was printed, apart from the lines that it leaves
+// out.
+func elides(text, printed string) bool {
+	left := regexp.MustCompile(`(?m)^\\\.\\\.\\\.\n`)
+	pattern := left.ReplaceAllString(regexp.QuoteMeta(strings.TrimRight(text, "\n")+"\n"), "(?:.*\n)*?")
+	return regexp.MustCompile("^" + pattern + "\n*$").MatchString(printed)
+}
+
+// onScreen returns what is left on a terminal of text whose progress lines were
+// overwritten.
+func onScreen(text string) string {
+	parts := strings.Split(text, "\r\x1b[K")
+	for n, part := range parts[:len(parts)-1] {
+		parts[n] = part[:strings.LastIndex(part, "\n")+1]
+	}
+	return strings.Join(parts, "")
 }
 
 // recorder replaces what differs from run to run: times, the numbers of payments,
@@ -115,12 +126,17 @@ type recorder struct {
 	count map[string]int    // of ids by their format
 }
 
+func newRecorder(s *system.System) recorder {
+	return recorder{table: s.Options.Table, ids: map[string]string{}, count: map[string]int{}}
+}
+
 func (r recorder) normalize(text string) string {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for _, replace := range [][2]string{
 		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC`, view.Stamp(at)},
 		{`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC`, at.Format("2006-01-02 15:04:05 UTC")},
 		{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[0-9.]*Z`, at.Format(time.RFC3339)},
+		{`"receives":\d+,"timesParked":2`, `"receives":2,"timesParked":2`}, // the tool may see it come back
 		{`first sent \d+m ago`, "first sent 0m ago"},
 		{`(?m)^oldest +\w+ `, "oldest              9s "},
 		{`scanned at [0-9:]+`, "scanned at 12:00:00"},

@@ -1,17 +1,24 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 	"orderonce/scripts/orders/cloud"
@@ -24,44 +31,166 @@ func TestSmoke(t *testing.T) {
 	for claim, fifo := range map[string]bool{"an order is paid": false, "an order is paid through FIFO queues": true} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s, _ := kit.Start(t, system.Options{FIFO: fifo})
-			var out strings.Builder
-			r := smoke{Customer: "cus_Smoke", Method: "pm_card_visa", Limit: time.Minute}
+			s, _ := kit.Start(t, unhurried(system.Options{FIFO: fifo}))
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
-			sh := testShell(s.OperatorEnv(), "", &out)
+			sh := testShell(s.OperatorEnv(), "", nil)
 			sh.Now = time.Now
-			if err := r.Run(ctx, sh); err != nil {
-				t.Errorf("%v (%v), printed\n%s", err, context.Cause(ctx), out.String())
-			}
-			for _, want := range []string{"charge  succeeded, 1.00 USD, pi_", "refunded   0.40 USD\nleft       0.60 USD\n"} {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("printed\n%s\nwant %q in it", out.String(), want)
+			follows := func(line, want string) (printed string) {
+				printed, code := runsUntil(ctx, t, sh, line, "")
+				if part := missingPart(printed, want); part != "" || code != 0 {
+					t.Errorf("orders %s: got exit code %d (%v), printed\n%s\nwant %q", line, code, context.Cause(ctx), printed, part)
 				}
+				return printed
 			}
+			printed := follows("smoke --customer cus_Smoke --method pm_card_visa",
+				"charge  succeeded, 1.00 USD, pi_\nrefunded   0.40 USD\nleft       0.60 USD")
+			rest := "refund " + regexp.MustCompile(`SMOKE-[0-9a-z-]+`).FindString(printed) + " --all --reason duplicate --yes"
+			follows(rest, "refund     0.60 USD, operator-all, succeeded, re_")
+			follows(rest, "nothing posted: refund operator-all was made before")
 		})
 	}
 }
 
-func TestSmokeConfig(t *testing.T) {
+// serveStripe serves one response for each path, and records the requests.
+func serveStripe(t *testing.T, status int, responses map[string]string) (c cloud.StripeEnv, requests *[]string) {
+	t.Helper()
+	requests = new([]string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		form, _ := io.ReadAll(r.Body)
+		key := r.Header.Get("Idempotency-Key")
+		*requests = append(*requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL.Path, form, key))
+		w.Header().Set("Stripe-Should-Retry", "false")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, responses[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	return cloud.StripeEnv{Key: config.NewSecret("sk_test_pretend"), Address: config.URL(server.URL)}, requests
+}
+
+func TestAPayerIsCreatedUnderKeysOfItsOrder(t *testing.T) {
 	t.Parallel()
-	for change, want := range map[string]string{
-		"STRIPE_SECRET_KEY=sk_test_canary":   "",
-		"STRIPE_SECRET_KEY=rk_test_canary\n": "",
-		"STRIPE_SECRET_KEY=sk_live_canary":   "got a live one",
-		"STRIPE_SECRET_KEY=rk_live_canary":   "got a live one",
-		"STRIPE_SECRET_KEY=\nsk_live_canary": "got a live one",
-		"STRIPE_SECRET_KEY=pk_test_canary":   "starts with sk_test_ or rk_test_",
-		"STRIPE_SECRET_KEY=sk_canary":        "starts with sk_test_ or rk_test_",
-		"STRIPE_SECRET_KEY=":                 "STRIPE_SECRET_KEY: want a secret, got empty",
-		"QUEUE_URL=orders":                   `QUEUE_URL: want the URL of the order queue, got "orders"`,
+	c, requests := serveStripe(t, http.StatusOK, map[string]string{
+		"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
+	})
+	got, err := cloud.NewPayers(c).Create(t.Context(), "dev/smoke/SMOKE-1")
+	if want := (cloud.Payer{Customer: "cus_New", Method: "pm_New"}); err != nil || got != want {
+		t.Errorf("payer %v, %v, want %v", got, err, want)
+	}
+	want := []string{
+		"POST /v1/customers description=dev%2Fsmoke%2FSMOKE-1 dev/smoke/SMOKE-1/customer",
+		"POST /v1/payment_methods/pm_card_visa/attach customer=cus_New dev/smoke/SMOKE-1/method",
+	}
+	if diff := cmp.Diff(*requests, want); diff != "" {
+		t.Errorf("- got, + want:\n%s", diff)
+	}
+	for status, want := range map[int]string{
+		http.StatusForbidden: "create a customer at Stripe: status 403: No.; " +
+			"name an existing payer with --customer and --method",
+		http.StatusUnauthorized: "create a customer at Stripe: status 401: No.",
 	} {
-		t.Run("with "+change, func(t *testing.T) {
+		refused := map[string]string{"/v1/customers": `{"error":{"type":"invalid_request_error","message":"No."}}`}
+		c, requests := serveStripe(t, status, refused)
+		_, err := cloud.NewPayers(c).Create(t.Context(), "dev/smoke/SMOKE-1")
+		if err == nil || err.Error() != want || len(*requests) != 1 {
+			t.Errorf("status %d: error = %v after %q, want %q", status, err, *requests, want)
+		}
+	}
+}
+
+// serveQueues serves two queues with the settings of infra/terraform, apart from a
+// change. It returns an environment that names the order queue.
+func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings)) ([]string, *sqstest.Server) {
+	t.Helper()
+	server, err := sqstest.Serve(sqstest.Options{})
+	must(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	orders, dead := sqstest.DefaultSettings(), sqstest.DefaultSettings()
+	orders.Retention, orders.DeadLetters, orders.MaxReceives = 7*day, "dead", 1000
+	dead.Retention = 14 * day
+	if change != nil {
+		change(&orders, &dead)
+	}
+	server.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, name := range []string{"dead", "other"} {
+			must(t, m.Create(now, name, dead))
+		}
+		must(t, m.Create(now, "orders", orders))
+	})
+	return environment("AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders")), server
+}
+
+// TestSmokeEndsBeforeItWaits runs smoke with a wrong environment, queue or payer.
+func TestSmokeEndsBeforeItWaits(t *testing.T) {
+	t.Parallel()
+	const compared = "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n"
+	const created = "Created customer cus_New with payment method pm_New in Stripe's test mode\n"
+	const payer = " --customer cus_Me --method pm_Mine"
+	keeps := func(d time.Duration) func(orders, dead *sqstest.Settings) {
+		return func(orders, _ *sqstest.Settings) { orders.Retention = d }
+	}
+	for claim, tt := range map[string]struct {
+		flags   string
+		queues  func(orders, dead *sqstest.Settings)
+		environ string            // a change; QUEUE: is the URL up to a queue's name
+		refuses string            // an operation of SQS
+		payers  map[string]string // nil: any customer is created
+		asked   int               // requests to Stripe
+		want    string            // what is printed, in parts
+	}{
+		"a live key":            {environ: "STRIPE_SECRET_KEY=sk_live_canary", want: "got a live one"},
+		"a restricted live key": {environ: "STRIPE_SECRET_KEY=\nrk_live_canary", want: "got a live one"},
+		"a publishable key":     {environ: "STRIPE_SECRET_KEY=pk_test_canary", want: "starts with sk_test_ or rk_test_"},
+		"no key":                {environ: "STRIPE_SECRET_KEY=", want: "STRIPE_SECRET_KEY: want a secret, got empty"},
+		"not a URL":             {environ: "QUEUE_URL=orders", want: `QUEUE_URL: want the URL of the order queue, got "orders"`},
+		"no such queue":         {environ: "QUEUE_URL=QUEUE:none", want: "read the settings of queue \n/none: "},
+		"no permission for the order queue": {
+			refuses: "GetQueueAttributes", want: "/orders: operation error SQS: GetQueueAttributes\nlacks this permission",
+		},
+		"no permission for the URL of the dead-letter queue": {
+			refuses: "GetQueueUrl", want: "find the dead-letter queue " + sqstest.ARN("dead") + ": ",
+		},
+		"no such dead-letter queue": {environ: "DEAD_LETTER_QUEUE_URL=QUEUE:none", want: "/none: operation error SQS: GetQueueAttributes"},
+		"another dead-letter queue": {
+			environ: "DEAD_LETTER_QUEUE_URL=QUEUE:other", want: "deadLetterTargetArn in the RedrivePolicy of the order queue is " +
+				sqstest.ARN("dead") + ", want " + sqstest.ARN("other"),
+		},
+		"SQS's default retention": {
+			queues: keeps(4 * day), want: "queues misconfigured:\n  MessageRetentionPeriod of the order queue is 96h0m0s, " +
+				"want at least 168h0m0s",
+		},
+		"SQS's default retention with QUEUE_RETENTION to match, and a queue that refuses": {
+			queues: keeps(4 * day), environ: "QUEUE_RETENTION=96h", flags: payer, refuses: "SendMessage",
+			want: "queues  orders are kept 96h0m0s\npost to ",
+		},
+		"a payer that cannot be created": {
+			payers: map[string]string{"/v1/customers": "{"}, asked: 1, want: compared + "orders: error: create a customer at Stripe: ",
+		},
+		"a queue that refuses the message, with a new payer": {
+			refuses: "SendMessage", asked: 2, want: compared + created + "orders: error: post to ",
+		},
+		"a payment method that is not valid in an order": {
+			flags: " --customer cus_Me --method a/b", want: compared + "orders: error: \npayment.method",
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			_, err := config.Read[cloud.SmokeEnv](environment("STRIPE_API_BASE=https://stripe.example", change))
-			if (err == nil) != (want == "") ||
-				err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
-				t.Errorf("error = %v, want %q", err, want)
+			if tt.payers == nil {
+				tt.payers = map[string]string{
+					"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
+				}
+			}
+			c, asked := serveStripe(t, http.StatusOK, tt.payers)
+			environ, queue := serveQueues(t, tt.queues)
+			queue.Fail(tt.refuses, 1, "AccessDenied")
+			change := strings.Replace(tt.environ, "=QUEUE:", "="+strings.TrimSuffix(queue.QueueURL("none"), "none"), 1)
+			sh := testShell(append(environ, "STRIPE_API_BASE="+string(c.Address), change), "", nil)
+			printed, code := runs(t, sh, "smoke"+tt.flags, "")
+			if part := missingPart(printed, tt.want); part != "" || code != 1 || strings.Contains(printed, "canary") {
+				t.Errorf("got exit code %d and\n%s\nwant 1 and %q", code, printed, part)
+			}
+			if len(*asked) != tt.asked {
+				t.Errorf("asked Stripe for %q, want %d requests", *asked, tt.asked)
 			}
 		})
 	}
@@ -74,69 +203,93 @@ func TestEveryOrderIsNew(t *testing.T) {
 	if one == other || !regexp.MustCompile(`^SMOKE-20260102-030405-[a-z2-7]{6}$`).MatchString(one) {
 		t.Errorf("ids %q and %q", one, other)
 	}
-	if _, o, err := compose(one, cloud.Payer{Customer: "cus_1", Method: "pm_1"}); err != nil ||
-		o.Total() != (order.Money{Amount: 100, Currency: "usd"}) {
-		t.Errorf("order %v of %s, %v", o.ID(), o.Total(), err)
-	}
 }
 
-// TestSmokeEndsBeforeItWaits runs smoke with a wrong environment, queue or payer.
-func TestSmokeEndsBeforeItWaits(t *testing.T) {
+// TestFollow follows an order that a worker processes after 2.8 seconds, unless it is
+// stopped.
+func TestFollow(t *testing.T) {
 	t.Parallel()
-	const compared = "queues  orders are kept 168h0m0s and received 1000 times, dead letters are kept 336h0m0s\n"
-	payers := map[string]string{
-		"/v1/customers": `{"id":"cus_New"}`,
-		"/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
-	}
+	broken := errors.New("broken")
 	for claim, tt := range map[string]struct {
-		run     smoke
-		change  string // of the environment
-		keeps   time.Duration
-		refuses string // an operation of SQS
-		payers  map[string]string
-		asked   int // requests to Stripe
-		printed string
-		err     string
+		card    ordertest.Card
+		stopped bool
+		mishap  ordertest.Fault
+		breaks  func(*probe)
+		want    string // what is printed, in parts, and then the error
 	}{
-		"a live key, which is not shown": {change: "STRIPE_SECRET_KEY=sk_live_canary", err: "got a live one"},
-		"a queue that does not exist": {
-			change: "QUEUE_URL=http://127.0.0.1:1/none", err: "read the settings of queue http://127.0.0.1:1/none: ",
+		"a paid order is shown with its charge": {
+			card: ordertest.Pays, want: "  0.0 s  no row yet\n  3.0 s  paid\nrow     paid, \ncharge  succeeded, \n<nil>",
 		},
-		"queues that would lose orders": {keeps: 4 * day, err: "MessageRetentionPeriod of the order queue is 96h0m0s"},
-		"a payer that cannot be created": {
-			payers: map[string]string{"/v1/customers": "{"}, asked: 1, printed: compared, err: "create a customer at Stripe: ",
+		"a declined order is an error that says why": {
+			card: ordertest.Declines,
+			want: "row     declined, \ncharge  needs_method, \nstatus declined, insufficient_funds: want paid",
 		},
-		"a queue that refuses the message, with a new payer": {
-			refuses: "SendMessage", asked: 2,
-			printed: compared + "Created customer cus_New with payment method pm_New in Stripe's test mode\n", err: "post to ",
+		"an order that is never processed is an error after the limit": {
+			card: ordertest.Pays, stopped: true, want: "not settled after 1m0s: no row yet: check the function's log",
 		},
-		"a queue that refuses the message, with an existing payer": {
-			run: smoke{Customer: "cus_Me", Method: "pm_Mine"}, refuses: "SendMessage", printed: compared, err: "post to ",
+		"an order that stays open is an error with the row's last error": {
+			card: ordertest.Pays, mishap: ordertest.ReturnsUnavailable, want: "  3.0 s  open, attempt 1\n" +
+				"not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: see docs/reference/failures.md",
 		},
-		"a payment method that is not valid in an order": {
-			run: smoke{Customer: "cus_Me", Method: "no method"}, printed: compared, err: "payment.method",
-		},
+		"the table cannot be read": {card: ordertest.Pays, want: "broken", breaks: func(p *probe) {
+			p.load = func(context.Context, order.ID) (r order.Record, _ error) { return r, broken }
+		}},
+		"Stripe cannot be read": {card: ordertest.Pays, want: "broken", breaks: func(p *probe) {
+			p.read = func(context.Context, order.IntentID) (i order.Intent, _ error) { return i, broken }
+		}},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			if tt.payers == nil {
-				tt.payers = payers
-			}
-			c, asked := serveStripe(t, http.StatusOK, tt.payers)
-			_, queue := serveQueues(t, func(orders, _ *sqstest.Settings) {
-				orders.Retention = cmp.Or(tt.keeps, orders.Retention)
+			synctest.Test(t, func(t *testing.T) {
+				store, bank := new(ordertest.Memory), &ordertest.Bank{Scope: scope}
+				if tt.mishap != "" {
+					bank.Fail(ordertest.Prepare, tt.mishap)
+				}
+				var out strings.Builder
+				p := probe{
+					load: store.Load, read: bank.Read, scope: scope, now: time.Now, every: 500 * time.Millisecond, out: &out,
+					send: func(context.Context, order.ID, string) error {
+						if tt.stopped {
+							return nil
+						}
+						go func() { //nolint:contextcheck // the function has a context of its own
+							time.Sleep(2800 * time.Millisecond)
+							process(t, store, bank, "SMOKE-1", ordertest.PaymentMethod(tt.card))
+						}()
+						return nil
+					},
+				}
+				if tt.breaks != nil {
+					tt.breaks(&p)
+				}
+				err := p.follow(t.Context(), ordertest.Order("SMOKE-1"), "{}", time.Minute)
+				printed := out.String() + fmt.Sprint(err)
+				if part := missingPart(printed, tt.want); part != "" {
+					t.Errorf("printed\n%s\nwant %q in it", printed, part)
+				}
+				time.Sleep(time.Minute) // the worker ends
 			})
-			queue.Fail(tt.refuses, 1, "AccessDenied")
-			environ := environment("AWS_ENDPOINT_URL="+queue.URL, "QUEUE_URL="+queue.QueueURL("orders"),
-				"STRIPE_API_BASE="+string(c.Address), tt.change)
-			var out strings.Builder
-			err := tt.run.Run(t.Context(), testShell(environ, "", &out))
-			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(cloud.Hint(err).Error(), "canary") {
-				t.Errorf("error = %v, want %q", err, tt.err)
-			}
-			if out.String() != tt.printed || len(*asked) != tt.asked {
-				t.Errorf("printed %q after %q, want %q after %d requests", &out, *asked, tt.printed, tt.asked)
-			}
 		})
+	}
+}
+
+func TestARowAndAChargeMustBeThoseOfTheOrder(t *testing.T) {
+	t.Parallel()
+	o := ordertest.Order("SMOKE-1")
+	for claim, change := range map[string]func(*order.Record, *order.Intent){
+		"":                                 func(*order.Record, *order.Intent) {},
+		"a row with a different amount":    func(r *order.Record, _ *order.Intent) { r.Total.Amount++ },
+		"a charge of a different amount":   func(_ *order.Record, i *order.Intent) { i.Total.Amount++ },
+		"a charge in a different currency": func(_ *order.Record, i *order.Intent) { i.Total.Currency = "jpy" },
+		"an intent that is not succeeded":  func(_ *order.Record, i *order.Intent) { i.State = order.NeedsConfirmation },
+		"an intent of a different order":   func(_ *order.Record, i *order.Intent) { i.OrderID = "SMOKE-2" },
+		"an intent of a different scope":   func(_ *order.Record, i *order.Intent) { i.Scope = "other" },
+	} {
+		r := order.Record{OrderID: o.ID(), Status: order.Paid, Total: o.Total(), Intent: "pi_1"}
+		i := order.Intent{ID: "pi_1", State: order.Succeeded, Total: o.Total(), OrderID: o.ID(), Scope: scope}
+		change(&r, &i)
+		if err := (probe{scope: scope}).compare(o, r, i); (err == nil) != (claim == "") {
+			t.Errorf("%s: got error %v", claim, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
@@ -55,7 +54,7 @@ func TestTheToolInATerminal(t *testing.T) {
 	run := func(awaited, typed string, args ...string) string {
 		return inTerminal(t, binary, s.OperatorEnv(), awaited, typed, args...)
 	}
-	_, err := s.Post([]sqstest.Draft{{Body: strings.Replace(line("ORD-1"), "pm_canary", "pm_card_visa", 1)}, {Body: "{}"}})
+	_, err := s.Post([]sqstest.Draft{{Body: sale("ORD-1", 2400, pays)}})
 	must(t, err)
 	must(t, drained(t.Context(), s))
 	for _, step := range []struct {
@@ -66,45 +65,10 @@ func TestTheToolInATerminal(t *testing.T) {
 		{"show has no color", "", "", []string{"show", "ORD-1"}, "charged    once\r\n"},
 		{"refund asks", "to make it: ", "ORD-1\n", []string{"refund", "ORD-1", "--all", "--reason=duplicate"}, "refunded   24.00 USD"},
 		{"list clears its progress", "", "", []string{"list", "--scan", "--status=refunded"}, "\r\x1b[KORD-1"},
-		{"discard asks", "Type ", "discard\n", []string{"dead-letters", "discard", "--force"}, "discarded"},
 		{"watch leaves the alternate screen when q is pressed", "q quits", "q", []string{"watch", "--every=1s"}, "\x1b[?1049l"},
 	} {
 		if got := run(step.awaited, step.typed, step.args...); !strings.Contains(got, step.want) {
 			t.Errorf("%s: got\n%q\nwant %q in it", step.claim, got, step.want)
 		}
-	}
-}
-
-// Without a terminal, watch prints one snapshot, without escape codes.
-func TestWatchPrintsOnceWithoutATerminal(t *testing.T) {
-	t.Parallel()
-	d := deploy(t)
-	_, server := serveQueues(t, func(_, _ *sqstest.Settings) {})
-	process(t, d.store, d.payments, "ORD-1", "pm_usBankAccount_processing")
-	process(t, d.store, d.payments, "ORD-2", "pm_card_visa")
-	for _, reason := range []string{"conflict", "conflict", "refused"} {
-		server.Machine(func(m *sqstest.Machine, now time.Time) {
-			_, err := m.Send(now, "dead", sqstest.Draft{
-				Body: line("ORD-3"), Attributes: map[string]sqstest.Attribute{"orderonce-reason": sqstest.Text(reason)},
-			})
-			must(t, err)
-		})
-	}
-	environ := append(d.environ, "AWS_ENDPOINT_URL_SQS="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
-		"DEAD_LETTER_QUEUE_URL="+server.QueueURL("dead"))
-	var out strings.Builder
-	must(t, watchCommand{Every: time.Second, Scan: true, Rate: 100}.Run(t.Context(), testShell(environ, "", &out)))
-	for _, want := range []string{
-		"queue                0   0 waiting, 0 in flight, 0 delayed\n",
-		"dead letters         3   conflict 2, refused 1\n",
-		"waiting              1   pending 1\n",
-		"oldest              0s   ORD-1, pending\n", "all orders           2   paid 1, pending 1, scanned at 12:00:00\n",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("printed\n%s\nwant %q in it", &out, want)
-		}
-	}
-	if strings.Contains(out.String(), "\x1b") {
-		t.Errorf("printed %q, want no escape code", &out)
 	}
 }

@@ -35,7 +35,7 @@ func (w watchCommand) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	sources := c.Sources(cfg, sh.Now)
+	sources := c.Sources(sh, cfg)
 	if w.Scan {
 		sources.Scan = c.Scan(cfg, w.Rate)
 	}

@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/deadletters"
+	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/watch"
 )
 
@@ -25,7 +26,8 @@ type WatchEnv struct {
 }
 
 // Sources returns what reads the parts of a snapshot, without a scan.
-func (c WatchEnv) Sources(cfg aws.Config, now func() time.Time) watch.Sources {
+func (c WatchEnv) Sources(sh shell.Shell, cfg aws.Config) watch.Sources {
+	now := sh.Now
 	queues, store := sdk.NewFromConfig(cfg), c.Orders.Store(cfg)
 	return watch.Sources{
 		Now: now,
@@ -36,7 +38,7 @@ func (c WatchEnv) Sources(cfg aws.Config, now func() time.Time) watch.Sources {
 			return orders, dead, err
 		},
 		Waiting: func(ctx context.Context, n *watch.Snapshot) error { return ReadWaiting(ctx, store, n) },
-		Reasons: reasons(deadletters.NewQueue(cfg, string(c.DeadLetters), string(c.Queue), now, time.Second), now),
+		Reasons: reasons(deadletters.NewQueue(cfg, string(c.DeadLetters), string(c.Queue), now, sh.EmptyWait), now),
 	}
 }
 

@@ -26,6 +26,8 @@ type Shell struct {
 	ErrOut  io.Writer // progress, questions and, with --json, everything for people
 	Now     func() time.Time
 	AWS     func(context.Context) (aws.Config, error)
+	// EmptyWait is how long a receive waits for messages at the end of a queue.
+	EmptyWait time.Duration
 
 	JSON     bool // the result is JSON, one object per line
 	Terminal bool // a person reads out

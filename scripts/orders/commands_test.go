@@ -1,0 +1,412 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/eventbridge/eventbridgetest"
+	"orderonce/adapters/stripe"
+	striperefund "orderonce/adapters/stripe/refund"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/intake"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
+)
+
+// The error is what a person reads, so no list of all flags hides it.
+func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"refund ORD-1 --amount 9.99 --reason duplicate":    `--amount: amount "9.99": want an integer; 1999 is an amount of 19.99 USD`,
+		"refund ORD-1 --amount= --reason duplicate":        `--amount: amount "": want an integer`,
+		"refund ORD-1 --reason duplicate":                  "missing flags: --amount=N or --all",
+		"refund ORD-1 --all --amount 1 --reason duplicate": "--amount and --all can't be used together",
+		"refund ORD-1 --all":                               "missing flags: --reason=R",
+		"refund ORD-1 --all --reason mine":                 `--reason must be one of "duplicate","fraudulent","requested_by_customer" but got`,
+		"refund resolve ORD-1 R-1":                         "missing flags: --made=RE_ID or --not-made",
+		"receipts resolve ORD-1 paid":                      "missing flags: --sent or --not-sent",
+		"receipts resolve ORD-1 paid --sent --not-sent":    "--sent and --not-sent can't be used together",
+		"list --statsu paid":                               "unknown flag --statsu",
+		"list --status closed":                             `--status "closed": want one of open, paid, `,
+		"lsit":                                             "unexpected argument lsit",
+		"dead-letters list --field sku":                    "--field: ",
+		"refresh":                                          "want either an orderId or --all-due",
+		"refresh ORD-1 --all-due":                          "want either an orderId or --all-due",
+		"refresh --all-due --rate 0":                       "--rate: want at least 1",
+		"republish":                                        "want either an orderId or --since",
+		"republish --since 2026-11-21T08:00:00Z --rate 0":  "--rate: want at least 1",
+		"stock MUG --recount=-1":                           "--recount -1: want 0 to 1000000000 pieces",
+		"stock MUG --add=1000000001":                       "--add 1000000001: want at most 1000000000 pieces at once",
+		"stock MUG --add=-1000000001":                      "--add -1000000001: want at most 1000000000 pieces at once",
+		"watch --every 1ms":                                "--every: want at least 1s",
+		"audit --from 1h --to 2h":                          "audit: --from 1h is not before --to 2h",
+		"audit --from yesterday":                           `audit: time "yesterday": want 2026-11-01, `,
+		"dead-letters redrive --verdict other":             "--verdict must be one of ",
+		"post --csv --column order=x testdata/orders.csv":  "--column order: want one of orderId, ",
+		"refresh ORD-1 --scope NotAScope":                  `scope "NotAScope"`,
+	} {
+		printed, code := runs(t, testShell(environment(), "", nil), line, "")
+		lines := strings.Split(strings.TrimSpace(printed), "\n")
+		if !strings.Contains(lines[len(lines)-1], want) || code == 0 || len(lines) > 5 {
+			t.Errorf("orders %s: got exit code %d and\n%s\nwant %q in at most five lines", line, code, printed, want)
+		}
+	}
+}
+
+func TestTheHelpOfACommandHasAnExample(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"post", "show", "list", "refresh", "cancel", "refund", "refund make", "refund resolve", "republish", "receipts resolve", "restore", "watch", "dead-letters list", "dead-letters show", "dead-letters redrive",
+		"dead-letters discard", "stock", "audit", "check", "smoke",
+	} {
+		help, _ := runs(t, testShell(environment(), "", nil), command+" --help", "")
+		if _, after, found := strings.Cut(help, "xample"); !found && !strings.HasPrefix(command, "refund") ||
+			!strings.Contains(help+after, "orders "+strings.TrimSuffix(command, " make")) {
+			t.Errorf("orders %s --help has no example:\n%s", command, help)
+		}
+	}
+}
+
+func TestShowRefreshAndRestore(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(takes, "ORD-1")                 // pi_000001
+	d.process(declines, "ORD-2")              // pi_000002
+	d.process(pays, "ORD-3", "ORD-4", "LOST") // to pi_000005
+	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create})
+	d.process(pays, "NONE")
+	d.stripe.Advance(2 * time.Minute) // the search lags
+	unreachable := "STRIPE_API_BASE=http://127.0.0.1:1"
+	d.steps(
+		step{
+			line: "show ORD-1", claim: "a row, and what Stripe has",
+			want: "order      ORD-1\nstatus     pending\namount     39.98 USD\nintent     pi_000001\ncharged    no\nnext       the bank",
+		},
+		step{
+			line: "--json show ORD-3", claim: "as one line of JSON, without the customer",
+			want: `{"orderId":"ORD-3","status":"paid","amount":3998,"currency":"usd","paymentIntentId":"pi_000003","attempts":1,` +
+				`"createdAt":"2026-11-21T12:00:00.123Z","updatedAt":"2026-11-21T12:00:00.123Z","events":[{"seq":1,"type":"order.paid",` +
+				`"from":"open","to":"paid","at":"2026-11-21T12:00:00.123Z"}],"charges":1,"atStripe":[{"paymentIntentId":"pi_000003",` +
+				`"state":"succeeded","amount":3998,"bound":true,"dashboard":"https://dashboard.stripe.com/test/payments/pi_000003"}],` +
+				`"next":"nothing: it is settled"}`,
+		},
+		step{
+			line: "show ORD-3", claim: "the order, if the receipts cannot be read", environ: "RECEIPTS_TABLE=none", code: 1,
+			want: "status     paid\ncharged    once\nread the receipts of order \"ORD-3\"\nRECEIPTS_TABLE, --region",
+		},
+		step{
+			line: "show ORD-3", claim: "the order, if Stripe cannot be read", environ: unreachable, code: 1,
+			want: "status     paid\nread the payments of order \"ORD-3\" at Stripe\nis `make up` running?",
+		},
+		step{line: "refresh ORD-1", want: "unchanged: Stripe has no newer status than pending\n\norder      ORD-1"},
+		step{
+			line: "refresh ORD-1", claim: "another scope", environ: "SCOPE=other", code: 1,
+			before: d.banks("pi_000001", true), want: "SCOPE must be that of the deployment",
+		},
+		step{line: "refresh ORD-1", want: "settled: paid, it was pending\n\norder      ORD-1\nstatus     paid"},
+		step{line: "refresh ORD-1", claim: "once", want: "unchanged: Stripe has no newer status than paid"},
+		step{
+			line: "refresh ORD-1 --scope test", claim: "a scope on the command line replaces the environment's",
+			environ: "SCOPE=other", want: "scope test\nunchanged",
+		},
+		step{line: "show ORD-1", want: "status     paid\npending -> paid"},
+		step{
+			line: "refresh ORD-2", want: "settled: paid, it was declined",
+			before: d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, "pi_000002") }),
+		},
+		step{
+			line: "refresh ORD-3", before: d.givesBack("pi_000003"), claim: "somebody gave money back in the Dashboard",
+			want: "changes of refunds recorded: 1\n\norder      ORD-3\nstatus     partially_refunded\nby others  9.98 USD",
+		},
+		step{line: "refresh ORD-3", claim: "again", want: "unchanged\nrefunded   9.98 USD\nby others  9.98 USD"},
+		step{line: "refresh NONE", claim: "no intent", code: 1, want: "no intent bound: no money has moved"},
+		step{
+			line: "refresh ORD-9", code: 1, claim: "an order that was not posted may be elsewhere",
+			want: "refresh order \"ORD-9\": \norder not found in table\nnot delivered yet\naws sqs get-queue-attributes\n" +
+				"orders list --status not_sent\norders dead-letters list\nORDERS_TABLE, --region and --profile",
+		},
+		step{line: "show ORD-9", code: 1, want: "show order \"ORD-9\": \norder not found in table"},
+		step{line: "cancel ORD-9 --yes", code: 1, want: "cancel order \"ORD-9\": \norder not found in table"},
+		step{
+			line: "refresh ORD-1", claim: "a key of another account", environ: "STRIPE_SECRET_KEY=sk_test_another", code: 1,
+			want: "STRIPE_SECRET_KEY must be a valid key of the account and the mode",
+		},
+		step{
+			line: "refresh ORD-1", claim: "another table", environ: "ORDERS_TABLE=another", code: 1,
+			want: "no such table in this region and account",
+		},
+		step{
+			line: "show LOST", claim: "a payment without a row, as after a restore from backup", code: 2,
+			before: func() {
+				d.erase("LOST")
+				_, err := d.payments.Prepare(t.Context(), ordertest.Order("LOST"), order.PrepareAgainKey(scope, "LOST", 1))
+				must(t, err) // the newest intent is not the one that was charged
+				d.stripe.Advance(2 * time.Minute)
+			},
+			want: "charged    once\npi_000005, succeeded, 39.98 USD, not bound\nits row is missing: restore it from pi_000005",
+		},
+		step{line: "restore LOST pi_000004", claim: "another order's intent", code: 1, want: "orderId is \"ORD-4\""},
+		step{
+			line: "restore LOST pi_000005", before: d.givesBack("pi_000005"),
+			want: "restored: the row names pi_000005 and is paid\n\nstatus     partially_refunded\nby others  9.98 USD",
+		},
+		step{line: "restore ORD-4 pi_000004", claim: "a row that is there", want: "restored: the row names pi_000004 and is paid"},
+		step{line: "restore ORD-4 pi_000005", claim: "a row with another intent", code: 1, want: "restore order \"ORD-4\" from intent"},
+	)
+}
+
+func TestNothingIsSentWithAWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.steps(
+		step{
+			line: "refresh ORD-1", environ: "STRIPE_SECRET_KEY=sk_live_canary", code: 1,
+			want: "STRIPE_SECRET_KEY: live key with another base URL: a live key may be sent to Stripe only\nbuild/up/env",
+		},
+		step{
+			line: "refresh ORD-1", environ: "STRIPE_SECRET_KEY=canary", code: 1,
+			want: "STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_",
+		},
+		step{line: "refresh ORD-1", environ: "SCOPE=Prod EU", code: 1, want: `SCOPE: scope "Prod EU": want ` + order.ScopeRule},
+		step{
+			line: "refresh ORD-1", environ: "SCOPE=", code: 1, claim: "every problem at once",
+			before: func() { d.environ = append(d.environ, "ORDERS_TABLE=", "STRIPE_API_BASE=localhost") },
+			want: "ORDERS_TABLE: want the name of the orders table, got empty\nSCOPE: want the deployment's scope, got empty\n" +
+				`STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`,
+		},
+	)
+	if sent := len(d.stripe.Calls()); sent > 0 {
+		t.Errorf("%d requests were sent", sent)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(declines, "DECLINED", "LATER")
+	d.process(pays, "PAID")
+	d.steps(
+		step{
+			line: "cancel DECLINED", typed: "yes\n", claim: "a word that is not the order id", code: 1,
+			want: "table \nscope test\nstatus     declined\nnothing was changed: the word was not typed",
+		},
+		step{line: "cancel DECLINED", claim: "the end of the input", code: 1, want: "nothing was changed"},
+		step{line: "cancel DECLINED", typed: "DECLINED\n", want: "canceled: it was declined"},
+		step{line: "cancel DECLINED --yes", claim: "again", want: "canceled: it was canceled"},
+		step{line: "cancel PAID --yes", code: 1, want: "status     paid\nnot canceled: the order is paid"},
+		step{line: "--json cancel LATER --yes", want: `{"orderId":"LATER","status":"canceled",`},
+	)
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(pays, "ORD-1")
+	d.process(takes, "ORD-2")
+	d.process(asks, "ORD-3")
+	d.process(declines, "ORD-4")
+	put := ordertest.Order("ORD-5")
+	_, err := (&dynamodb.Registrations{Store: d.store}).Register(t.Context(), intake.Registration{
+		OrderID: put.ID(), Fingerprint: put.Fingerprint(), Total: put.Total(), Caller: "shop", At: noon(),
+	})
+	must(t, err)
+	for _, tt := range []struct {
+		line  string
+		later time.Duration
+		want  []string // ids and statuses, sorted
+	}{
+		{"list --status pending --status action_required", 0, []string{"ORD-2 pending", "ORD-3 action_required"}},
+		{"list --due", 0, []string{"no such"}},
+		{"list --due", 2 * time.Hour, []string{"ORD-2 pending", "ORD-5 not_sent"}},
+		{"list --status not_sent", 0, []string{"ORD-5 not_sent"}},
+		{"list --scan", 0, []string{"ORD-1 paid", "ORD-2 pending", "ORD-3 action_required", "ORD-4 declined", "a scan"}},
+		{"list --scan --status paid", 0, []string{"ORD-1 paid", "a scan"}},
+		{"list --scan --since 2026-11-21T13:00:00Z", 0, []string{"a scan", "no such"}},
+		{"list --status pending --status not_sent --limit 1", 0, []string{"ORD-2 pending", "the first"}},
+		{"list --status pending --status not_sent --limit 2", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
+		{"list --status pending --status not_sent --limit 0", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
+	} {
+		sh := testShell(d.environ, "", nil)
+		sh.Now = func() time.Time { return noon().Add(tt.later) }
+		printed, _ := runs(t, sh, tt.line, "")
+		var got []string
+		for row := range strings.Lines(printed) {
+			got = append(got, strings.Join(strings.Fields(row)[:2], " "))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(got, tt.want); diff != "" {
+			t.Errorf("orders %s (-got +want):\n%s", tt.line, diff)
+		}
+	}
+	d.steps(
+		step{line: "list --status paid", code: 1, want: "read request units: add --scan, or list what waits with --due"},
+		step{
+			line: "list --scan --status pending --status declined", code: 1, claim: "a corrupt row is named behind the others",
+			before: func() { d.edit("ORD-4", dynamodb.Item{"fingerprint": nil}) },
+			want:   "ORD-2 \norders: error: order \"ORD-4\": \ncorrupt record",
+		},
+	)
+}
+
+// A reconcile run begins at a shard of the index that the time chooses. A list does not.
+func TestTwoListsHaveTheSameOrder(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(takes, "ORD-1", "ORD-2", "ORD-3", "ORD-4", "ORD-5", "ORD-6")
+	first := ""
+	for minute := range 16 {
+		sh := testShell(d.environ, "", nil)
+		sh.Now = func() time.Time { return noon().Add(time.Duration(minute) * time.Minute) }
+		printed, _ := runs(t, sh, "list --status pending", "")
+		if first == "" {
+			first = printed
+		}
+		if diff := cmp.Diff(printed, first); diff != "" {
+			t.Errorf("after %d minutes (-got +first):\n%s", minute, diff)
+		}
+	}
+}
+
+func TestRefreshAllDue(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(takes, "ORD-0", "ORD-1", "ORD-2", "ORD-3")
+	const due = "--json refresh --all-due --rate 1000"
+	d.steps(
+		step{line: due, claim: "nothing is due", later: time.Minute, want: `{"results":{}}`},
+		step{
+			line: due, claim: "another scope", environ: "SCOPE=other", later: 2 * time.Hour, code: 2,
+			before: func() { d.banks("pi_000001", true)(); d.banks("pi_000002", true)() },
+			want:   `{"results":{},"mismatched":["ORD-0","ORD-1","ORD-2","ORD-3"]}` + "\n4 orders disagree with Stripe",
+		},
+		step{
+			line: due, claim: "those that waited are due again", later: 6 * time.Hour,
+			want: `{"results":{"settled":2,"unchanged":2}}`,
+		},
+		step{line: due, claim: "the settled ones are done", later: day, want: `{"results":{"unchanged":2}}`},
+	)
+}
+
+// Twelve intents of another account are due first. The order behind them is settled, and
+// each failed one is named with its error.
+func TestRefreshAllDueGoesOnPastOrdersThatFail(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	const bad = 12
+	for n := range bad {
+		d.process(takes, order.ID(fmt.Sprintf("BAD-%02d", n)))
+	}
+	forbids := func() {
+		d.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.Read, Times: bad})
+	}
+	d.steps(
+		step{
+			line: "refresh --all-due --rate 1000", before: forbids, later: 2 * time.Hour, code: 2,
+			want: strings.Repeat("FAILED       BAD-\n: misconfigured: \n", bad) + "12 orders could not be looked at",
+		},
+		step{
+			line: "--json refresh --all-due --rate 1000", later: 3 * time.Hour, code: 2,
+			before: func() { d.process(takes, "GOOD"); d.banks("pi_000013", true)(); forbids() },
+			want:   `{"results":{"` + "\n" + `":1},"failed":{"BAD-00":"` + "\nBAD-11",
+		},
+		step{
+			line: "refresh --all-due --rate 1000", claim: "Stripe is down", later: day, code: 2,
+			before: func() { d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1}) },
+			want:   "FAILED       BAD-\nthe store or the provider does not answer",
+		},
+	)
+}
+
+// The row of a live order is left to a live key, a refund that waits is looked at, and an
+// interrupted run says that orders are left.
+func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(takes, "LIVE")
+	d.edit("LIVE", dynamodb.Item{"stripeMode": dynamodb.Text("live")})
+	d.process("pm_card_pendingRefund", "REFUNDED")
+	d.refund("REFUNDED", time.Now)
+	d.atStripe(func(m *stripetest.Machine, _ time.Time) error {
+		return m.ChangeRefund(m.Refunds()[0].ID, stripetest.RefundSucceeded)
+	})()
+	sh := testShell(d.environ, "", nil)
+	sh.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	interrupted, interrupt := context.WithCancel(t.Context())
+	d.table.Proxy.Before(func(dynamodbtest.Call) { interrupt() })
+	const due = "--json refresh --all-due --rate 1000"
+	if printed, code := runsUntil(interrupted, t, sh, due, ""); code != 2 || !strings.Contains(printed, "interrupted: orders that") {
+		t.Errorf("interrupted: got exit code %d and\n%s\nwant 2, and that orders are left", code, printed)
+	}
+	if printed, code := runs(t, sh, due, ""); code != 0 || !strings.Contains(printed, `{"results":{"foreign":1}}`) {
+		t.Errorf("got exit code %d and\n%s\nwant the live order left", code, printed)
+	}
+	account, err := dynamodb.NewRefunds(d.store).Account(t.Context(), "REFUNDED")
+	must(t, err)
+	if account.Items[0].Status != refund.Succeeded {
+		t.Errorf("got the refund %+v, want it succeeded", account.Items[0])
+	}
+}
+
+// refund refunds 10.00 USD of an order, as the function does.
+func (d *deployment) refund(id order.ID, now func() time.Time) {
+	d.Helper()
+	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Reason: "duplicate"})
+	must(d.T, err)
+	p := refund.Processor{
+		Claims: dynamodb.NewRefunds(d.store), Scope: scope, Now: now,
+		Provider: striperefund.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
+	}
+	p.Process(d.Context(), r, order.Lease{Owner: "refund", From: now(), Until: now().Add(time.Minute)})
+}
+
+// The events of an order are sent again in order, those of an order that cannot be read
+// do not hide those behind it.
+func TestRepublish(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
+	must(t, err)
+	t.Cleanup(func() { _ = bus.Close() })
+	d.environ = append(d.environ, "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders")
+	d.process(takes, "ORD-1")
+	d.process(pays, "ORD-2")
+	d.process(declines, "ORD-3")
+	const since = "--json republish --rate 1000 --since "
+	d.steps(
+		step{
+			line: "refresh ORD-1", later: time.Hour, before: d.banks("pi_000001", true), want: "settled: paid",
+		},
+		step{line: "republish ORD-1", want: "events published to orders: 2"},
+		step{line: since + "2026-11-21T12:00:00Z", want: `{"published":4,"unreadable":0}`},
+		step{line: since + "2026-11-21T13:00:00Z", want: `{"published":1,"unreadable":0}`},
+		step{line: since + "2026-11-21T14:00:00Z", want: `{"published":0,"unreadable":0}`},
+		step{
+			line: since + "2026-11-21T12:00:00Z", code: 2, claim: "a corrupt row, and one of a newer release",
+			before: func() {
+				d.edit("ORD-2", dynamodb.Item{"status": dynamodb.Text("")})
+				d.edit("ORD-3", dynamodb.Item{"status": dynamodb.Text("shipped")})
+			},
+			want: "republish order \"ORD-\nrepublish order \"ORD-\n" + `{"published":2,"unreadable":2}`,
+		},
+		step{
+			line: "republish ORD-1", before: func() { bus.Fail("ThrottlingException", 10) }, code: 1,
+			want: "republish order \"ORD-1\": publish event 1 of order ORD-1\nevents published before: 0",
+		},
+	)
+	var sent []string
+	for _, e := range bus.Archive()[:2] {
+		sent = append(sent, e.DetailType)
+	}
+	if diff := cmp.Diff(sent, []string{"Order Pending", "Order Paid"}); diff != "" {
+		t.Errorf("events of ORD-1 (-got +want):\n%s", diff)
+	}
+}

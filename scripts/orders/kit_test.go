@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/caarlos0/env/v11"
+
+	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+)
+
+const (
+	scope      = order.Scope("test")
+	pretendKey = "sk_test_pretend"
+	day        = 24 * time.Hour
+)
+
+// Payment methods of the Stripe double.
+const (
+	pays     = "pm_card_visa"
+	declines = "pm_card_chargeDeclined"
+	takes    = "pm_usBankAccount_processing"
+	asks     = "pm_card_authenticationRequired"
+	missing  = "pm_card_missing"
+)
+
+// noon is when the orders of these tests were created.
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC) }
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// environment returns a valid environment with changes, the last of which counts.
+// Nothing listens at its addresses.
+func environment(changes ...string) []string {
+	return append([]string{
+		"AWS_REGION=" + sqstest.Region, "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=canary",
+		"AWS_ENDPOINT_URL=http://127.0.0.1:1", "ORDERS_TABLE=orders", "QUEUE_URL=https://sqs.example/1/orders",
+		"SCOPE=" + string(scope), "STRIPE_SECRET_KEY=" + pretendKey,
+	}, changes...)
+}
+
+// testShell returns a shell without a terminal, which takes region, credentials and
+// endpoints from environ alone.
+func testShell(environ []string, typed string, out io.Writer) shell.Shell {
+	return shell.Shell{
+		Environ: environ, In: strings.NewReader(typed), Out: out, ErrOut: io.Discard, Now: noon,
+		AWS: func(context.Context) (aws.Config, error) {
+			c, err := config.Read[config.AWS](environ)
+			cfg := c.Config("", cloud.HTTPClient())
+			cfg.ConfigSources = []any{endpoints(env.ToMap(environ))}
+			return cfg, err
+		},
+	}
+}
+
+// endpoints finds AWS_ENDPOINT_URL_SQS and the like, as the SDK's own sources do.
+type endpoints map[string]string
+
+//
+//nolint:unparam // the SDK's interface
+func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (string, bool, error) {
+	url, found := e["AWS_ENDPOINT_URL_"+strings.ToUpper(strings.ReplaceAll(sdkID, " ", "_"))]
+	return url, found, nil
+}
+
+// runs runs a command line as main does, and returns what a person sees and the exit
+// code. typed is standard input.
+func runs(t *testing.T, sh shell.Shell, line, typed string) (printed string, code int) {
+	t.Helper()
+	return runsUntil(t.Context(), t, sh, line, typed)
+}
+
+// runsUntil is runs with a context that may end.
+func runsUntil(
+	ctx context.Context, t *testing.T, sh shell.Shell, line, typed string,
+) (printed string, code int) {
+	t.Helper()
+	var c commands
+	var out strings.Builder
+	exited := false
+	parser, err := newParser(&c, kong.Writers(&out, &out), kong.Exit(func(int) { exited = true }))
+	must(t, err)
+	k, err := parser.Parse(strings.Fields(line))
+	if exited { // it goes on after Exit
+		return out.String(), 0
+	}
+	if err == nil {
+		sh.In, sh.Out, sh.ErrOut = strings.NewReader(typed), &out, &out
+		err = c.run(ctx, k, sh)
+	}
+	if err != nil {
+		fmt.Fprintf(&out, "orders: error: %v\n", cloud.Hint(err))
+	}
+	return out.String(), exitCode(err)
+}
+
+// exitCode returns the exit code of the program after an error.
+func exitCode(err error) int {
+	var coded kong.ExitCoder
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &coded):
+		return coded.ExitCode()
+	}
+	return 1
+}
+
+// missingPart returns the first line of parts that text does not have behind the ones
+// before it, or "".
+func missingPart(text, parts string) string {
+	for part := range strings.SplitSeq(parts, "\n") {
+		_, after, found := strings.Cut(text, part)
+		if !found {
+			return part
+		}
+		text = after
+	}
+	return ""
+}
+
+// step is one command line of a person, and what happens before it.
+type step struct {
+	claim   string
+	before  func()
+	line    string
+	typed   string
+	environ string // a change of the environment
+	later   time.Duration
+	want    string // parts of what is printed, one a line, in their order
+	code    int
+}
+
+// deployment is a table in the engine and a pretend Stripe, as the commands and the
+// function use them.
+type deployment struct {
+	*testing.T
+
+	environ  []string
+	stripe   *stripetest.Server
+	store    *dynamodb.Store
+	payments *charge.Payments
+	table    *dynamodbtest.Harness
+}
+
+func deploy(t *testing.T) *deployment {
+	t.Helper()
+	h := dynamodbtest.Open(t)
+	s, err := stripetest.Serve(stripetest.Options{Rules: stripetest.Rules{Key: pretendKey}, Now: noon})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	credentials, err := h.Config.Credentials.Retrieve(t.Context())
+	must(t, err)
+	environ := environment(
+		"STRIPE_API_BASE="+s.URL, "AWS_ENDPOINT_URL_DYNAMODB="+h.Proxy.URL, "ORDERS_TABLE="+h.Table,
+		"AWS_REGION="+h.Config.Region, "AWS_ACCESS_KEY_ID="+credentials.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey, "AWS_SESSION_TOKEN="+credentials.SessionToken,
+	)
+	payments := charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
+	return &deployment{t, environ, s, dynamodb.New(h.Config, h.Table), payments, h}
+}
+
+// steps runs command lines one after the other. None prints who pays, how, or a secret.
+func (d *deployment) steps(steps ...step) {
+	d.Helper()
+	for _, s := range steps {
+		if s.before != nil {
+			s.before()
+		}
+		sh := testShell(append(slices.Clone(d.environ), s.environ), "", nil)
+		sh.Now = func() time.Time { return noon().Add(s.later) }
+		printed, code := runs(d.T, sh, s.line, s.typed)
+		if part := missingPart(printed, s.want); part != "" || code != s.code {
+			d.Errorf("%s: orders %s: exit code %d, want %d, and %q in\n%s", s.claim, s.line, code, s.code, part, printed)
+		}
+		for _, secret := range []string{"CUST987", "canary", pretendKey, "cus_"} {
+			if strings.Contains(printed, secret) {
+				d.Errorf("%s: orders %s: printed %s:\n%s", s.claim, s.line, secret, printed)
+			}
+		}
+	}
+}
+
+// process processes an order of 39.98 USD once, with a payment method.
+func (d *deployment) process(method string, ids ...order.ID) {
+	d.Helper()
+	for _, id := range ids {
+		process(d.T, d.store, d.payments, id, method)
+	}
+}
+
+func process(t *testing.T, claims order.Claims, payments order.Payments, id order.ID, method string) {
+	t.Helper()
+	draft := ordertest.Draft(id)
+	draft.Payment.Method = method
+	o, err := order.New(draft)
+	must(t, err)
+	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
+	lease := order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)}
+	p.Process(t.Context(), o, noon(), lease)
+}
+
+// atStripe returns what changes the Stripe double.
+func (d *deployment) atStripe(change func(m *stripetest.Machine, now time.Time) error) func() {
+	return func() {
+		d.Helper()
+		d.stripe.Machine(func(m *stripetest.Machine) { must(d.T, change(m, d.stripe.Now())) })
+	}
+}
+
+// banks returns what lets the bank settle an intent.
+func (d *deployment) banks(intent string, paid bool) func() {
+	return d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.Settle(now, intent, paid) })
+}
+
+// givesBack returns what refunds 9.98 USD in Stripe's Dashboard.
+func (d *deployment) givesBack(intent string) func() {
+	return d.atStripe(func(m *stripetest.Machine, now time.Time) error {
+		_, err := m.RefundInDashboard(now, intent, 998)
+		return err
+	})
+}
+
+// edit sets attributes of a row; nil removes one.
+func (d *deployment) edit(id order.ID, attributes dynamodb.Item) {
+	d.Helper()
+	key := dynamodb.Item{"orderId": dynamodb.Text(string(id)), "sk": dynamodb.Text("order")}
+	out, err := d.table.Client.GetItem(d.Context(), &sdk.GetItemInput{TableName: &d.table.Table, Key: key})
+	must(d.T, err)
+	for name, value := range attributes {
+		if out.Item[name] = value; value == nil {
+			delete(out.Item, name)
+		}
+	}
+	_, err = d.table.Client.PutItem(d.Context(), &sdk.PutItemInput{TableName: &d.table.Table, Item: out.Item})
+	must(d.T, err)
+}
+
+// erase deletes a row, and keeps its events.
+func (d *deployment) erase(id order.ID) {
+	d.Helper()
+	key := dynamodb.Item{"orderId": dynamodb.Text(string(id)), "sk": dynamodb.Text("order")}
+	_, err := d.table.Client.DeleteItem(d.Context(), &sdk.DeleteItemInput{TableName: &d.table.Table, Key: key})
+	must(d.T, err)
+}
+
+// sale returns the message of an order of one book that costs so many cents.
+func sale(id order.ID, cents int, method string) string {
+	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-1","currency":"usd",`+
+		`"lines":[{"sku":"BOOK","quantity":1,"unitAmount":%d}],`+
+		`"payment":{"customer":"cus_Example1","method":%q}}`, id, cents, method)
+}
+
+// bodyOf returns the message of the order that process processes.
+func bodyOf(id order.ID, method string) string {
+	d := ordertest.Draft(id)
+	lines := make([]map[string]any, len(d.Lines))
+	for i, l := range d.Lines {
+		lines[i] = map[string]any{"sku": l.SKU, "quantity": l.Quantity, "unitAmount": l.UnitAmount}
+	}
+	body, _ := json.Marshal(map[string]any{ // strings and numbers
+		"orderId": d.ID, "customerId": d.CustomerID, "currency": d.Currency, "lines": lines,
+		"payment": map[string]string{"customer": d.Payment.Customer, "method": method},
+	})
+	return string(body)
+}
