@@ -115,7 +115,7 @@ func (w *town) another(id order.ID, scope string, confirm bool) {
 		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
 	}
 	if confirm {
-		form["confirm"] = []string{"true"}
+		form["confirm"], form["off_session"] = []string{"true"}, []string{"true"}
 	}
 	w.atStripe(func(m *stripetest.Machine, now time.Time) error {
 		r := m.Do(now, stripetest.Request{Method: "POST", Path: "/v1/payment_intents", APIKey: pretendKey, Form: form})

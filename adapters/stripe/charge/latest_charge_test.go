@@ -109,7 +109,7 @@ func TestTheChargeIsReadOnlyIfNothingElseExplainsTheFailure(t *testing.T) {
 func TestAMissingPermissionToReadChargesIsMisconfigured(t *testing.T) {
 	t.Parallel()
 	const restricted = "rk_test_pretend4242"
-	p := rigtest.PrepareWith(t, restricted, stripetest.Rules{NoCharges: true}, stripetest.NeedsCustomer)
+	p := rigtest.PrepareWith(t, restricted, stripetest.Rules{Lacks: "rak_charge_read"}, stripetest.NeedsCustomer)
 	if _, err := p.Confirm(1); err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func TestAFailedListOfDisputesIsNeverAnEmptyOne(t *testing.T) {
 
 func TestAMissingPermissionToReadDisputesIsNamed(t *testing.T) {
 	t.Parallel()
-	p := rigtest.PrepareWith(t, "rk_test_pretend4242", stripetest.Rules{NoDisputes: true}, stripetest.Succeeds)
+	p := rigtest.PrepareWith(t, "rk_test_pretend4242", stripetest.Rules{Lacks: "rak_dispute_read"}, stripetest.Succeeds)
 	_, err := dispute.New(p.Options).Disputes(t.Context(), p.Intent.ID)
 	const want = `(a restricted key needs the permission "Disputes: Read")`
 	if rigtest.KindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {

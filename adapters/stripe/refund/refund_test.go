@@ -444,22 +444,34 @@ func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 		want  string
 		call  func(context.Context, refund.Session, order.IntentID) error
 	}{
-		{stripetest.Rules{NoCharges: true}, "Charges and Refunds: Read", func(ctx context.Context, s refund.Session, id order.IntentID) error {
-			_, err := s.Read(ctx, id)
-			return err
-		}},
-		{stripetest.Rules{NoCharges: true}, "Charges and Refunds: Read", func(ctx context.Context, s refund.Session, _ order.IntentID) error {
-			_, err := s.ReadRefund(ctx, refundID)
-			return err
-		}},
-		{stripetest.Rules{NoRefunds: true}, "Charges and Refunds: Write", func(ctx context.Context, s refund.Session, id order.IntentID) error {
-			_, err := s.Read(ctx, id)
-			rigtest.Must(t, err)
-			o := theRefundOrder()
-			o.Intent = id
-			_, err = s.Create(ctx, o)
-			return err
-		}},
+		{
+			stripetest.Rules{Lacks: "rak_charge_read"},
+			"Charges and Refunds: Read",
+			func(ctx context.Context, s refund.Session, id order.IntentID) error {
+				_, err := s.Read(ctx, id)
+				return err
+			},
+		},
+		{
+			stripetest.Rules{Lacks: "rak_charge_read"},
+			"Charges and Refunds: Read",
+			func(ctx context.Context, s refund.Session, _ order.IntentID) error {
+				_, err := s.ReadRefund(ctx, refundID)
+				return err
+			},
+		},
+		{
+			stripetest.Rules{Lacks: "rak_charge_write"},
+			"Charges and Refunds: Write",
+			func(ctx context.Context, s refund.Session, id order.IntentID) error {
+				_, err := s.Read(ctx, id)
+				rigtest.Must(t, err)
+				o := theRefundOrder()
+				o.Intent = id
+				_, err = s.Create(ctx, o)
+				return err
+			},
+		},
 	} {
 		const key = "rk_test_pretend4242"
 		p := rigtest.PrepareWith(t, key, tt.rules, stripetest.Succeeds)

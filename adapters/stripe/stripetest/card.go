@@ -1,6 +1,9 @@
 package stripetest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Card says what happens when a payment method is charged.
 type Card string
@@ -12,19 +15,11 @@ const (
 	Declines          Card = "generic_decline"
 	InsufficientFunds Card = "insufficient_funds"
 	LostCard          Card = "lost_card"
-	StolenCard        Card = "stolen_card"
 	ExpiredCard       Card = "expired_card"
-	IncorrectCVC      Card = "incorrect_cvc"
-	ProcessingError   Card = "processing_error"
 	NeedsCustomer     Card = "authentication_required" // The bank requires authentication.
 	Processing        Card = "processing"              // The payment takes days: see Machine.Settle.
 	DeclinesUncoded   Card = "uncoded"                 // The error has a type, but no code.
-	VelocityExceeded  Card = "card_velocity_exceeded"
-	Blocked           Card = "fraudulent" // Radar blocks the payment.
-
-	// These require authentication if the payment is on session.
-	SetUpForOffSession Card = "set_up_for_off_session"
-	FundlessOffSession Card = "insufficient_funds_off_session"
+	Blocked           Card = "fraudulent"              // Radar blocks the payment.
 )
 
 // Card makes a payment method act as this card from now on, whatever its name is.
@@ -32,7 +27,8 @@ func (m *Machine) Card(method string, card Card) { m.cards[method] = card }
 
 // cardOf returns what a payment method does, and whether it exists. Names with the prefix
 // pm_card_ or pm_usBankAccount_ are Stripe's test names, and only those that are modeled
-// exist. Any other pm_ id is a saved card that succeeds.
+// exist: a misspelled one must not become a card that succeeds. Any other pm_ id is a
+// saved card that succeeds.
 func (m *Machine) cardOf(method string) (Card, bool) {
 	if card, ok := m.cards[method]; ok {
 		return card, true
@@ -47,71 +43,36 @@ func (m *Machine) cardOf(method string) (Card, bool) {
 	return Succeeds, isMethod && isWord(name)
 }
 
-// testCard returns what a test payment method of docs.stripe.com/testing does. Disputes,
-// refunds and balances come after the payment, which succeeds. Where "Radar might block
-// it depending on your settings", the highest risk is blocked, as it is by default.
+// testCard returns what a test payment method of docs.stripe.com/testing does. Disputes
+// and refunds come after the payment, which succeeds.
 func testCard(name string) (Card, bool) {
-	if reason, declines := strings.CutPrefix(strings.TrimPrefix(name, "visa_"), "chargeDeclined"); declines {
-		return declinedBy(reason)
-	}
-	switch name {
-	case "visa", "visa_debit", "mastercard", "mastercard_debit", "mastercard_prepaid",
-		"amex", "discover", "diners", "jcb", "unionpay",
-		"visa_cartesBancaires", "mastercard_cartesBancaires",
-		"visa_debit_eftposAuCoBranded", "mastercard_debit_eftposAuCoBranded",
-		"riskLevelElevated", "cvcCheckFail", "cvcCheckFailElevatedRisk", // without a CVC or an address nothing is checked
-		"avsZipFail", "avsZipFailElevatedRisk", "avsLine1Fail", "avsFail", "avsUnchecked",
-		"createDispute", "createDisputeProductNotReceived", "createDisputeInquiry", "createMultipleDisputes",
-		"pendingRefund", "refundFail", "bypassPending", "bypassPendingInternational",
-		"threeDSecureOptional", "threeDSecureOptionalProcessingError", "amex_threeDSecureNotSupported":
+	switch strings.TrimPrefix(name, "visa_") {
+	case "visa", "debit", "mastercard", "mastercard_debit", "mastercard_prepaid", "amex", "discover", "diners",
+		"jcb", "unionpay", "createDispute", "createDisputeProductNotReceived", "createDisputeInquiry",
+		"createMultipleDisputes", "pendingRefund", "refundFail":
 		return Succeeds, true
-	case "chargeCustomerFail", "threeDSecureRequiredProcessingError":
+	case "chargeDeclined", "chargeCustomerFail":
 		return Declines, true
+	case "chargeDeclinedInsufficientFunds":
+		return InsufficientFunds, true
+	case "chargeDeclinedLostCard":
+		return LostCard, true
+	case "chargeDeclinedStolenCard":
+		return "stolen_card", true
+	case "chargeDeclinedExpiredCard":
+		return ExpiredCard, true
+	case "chargeDeclinedIncorrectCvc":
+		return "incorrect_cvc", true
+	case "chargeDeclinedProcessingError":
+		return "processing_error", true
+	case "chargeDeclinedVelocityLimitExceeded":
+		return "card_velocity_exceeded", true
 	case "radarBlock", "riskLevelHighest":
 		return Blocked, true
-	case "authenticationRequired", "authenticationRequiredOnSetup", // nothing is set up here
-		"threeDSecure2Required", "threeDSecureRequired", "threeDSecureRequiredChargeDeclined":
+	case "authenticationRequired", "threeDSecure2Required", "threeDSecureRequired":
 		return NeedsCustomer, true
-	case "authenticationRequiredSetupForOffSession":
-		return SetUpForOffSession, true
-	case "authenticationRequiredChargeDeclinedInsufficientFunds":
-		return FundlessOffSession, true
 	}
-	return Succeeds, isCountry(name)
-}
-
-// isCountry reports whether a name has the form of a country's card, such as de, gb_debit
-// and th_credit. It does not check that the country has one.
-func isCountry(name string) bool {
-	if len(name) < 2 || strings.Trim(name[:2], "abcdefghijklmnopqrstuvwxyz") != "" {
-		return false
-	}
-	kind := name[2:]
-	return kind == "" || kind == "_credit" || kind == "_debit" || kind == "_mastercard"
-}
-
-// declinedBy returns the card for a documented decline. A misspelled one must not become
-// a card that succeeds.
-func declinedBy(reason string) (Card, bool) {
-	card, ok := map[string]Card{
-		"": Declines, "InsufficientFunds": InsufficientFunds, "LostCard": LostCard, "StolenCard": StolenCard,
-		"ExpiredCard": ExpiredCard, "IncorrectCvc": IncorrectCVC, "ProcessingError": ProcessingError,
-		"VelocityLimitExceeded": VelocityExceeded,
-	}[reason]
-	return card, ok
-}
-
-// session is what a card does when it is charged off session, or on session.
-func (c Card) session(offSession bool) Card {
-	switch {
-	case c != SetUpForOffSession && c != FundlessOffSession:
-		return c
-	case !offSession:
-		return NeedsCustomer
-	case c == SetUpForOffSession:
-		return Succeeds
-	}
-	return InsufficientFunds
+	return Succeeds, false
 }
 
 // declineOf is the card_error of a card that does not pay. docs.stripe.com/error-codes:
@@ -123,29 +84,11 @@ func declineOf(card Card, method string) *Error {
 		Type: "card_error", Code: "card_declined", DeclineCode: string(card),
 		Message: "Your card was declined.", PaymentMethod: method,
 	}
-	switch card {
-	case InsufficientFunds:
-		e.Message = "Your card has insufficient funds."
-	case ExpiredCard:
-		e.Code, e.Message = string(card), "Your card has expired."
-	case IncorrectCVC:
-		e.Code, e.Message = string(card), "Your card's security code is incorrect."
-	case ProcessingError:
-		e.Code, e.Message = string(card), "An error occurred while processing your card. Try again in a little bit."
-	case NeedsCustomer:
-		e.Code, e.Message = string(card), "Your card was declined. This transaction requires authentication."
-	case VelocityExceeded:
-		e.Message = "Your card was declined for making repeated attempts too frequently " +
-			"or exceeding its amount limit."
-	case DeclinesUncoded:
+	if slices.Contains([]Card{ExpiredCard, NeedsCustomer, "incorrect_cvc", "processing_error"}, card) {
+		e.Code = string(card)
+	}
+	if card == DeclinesUncoded {
 		e.Code, e.DeclineCode = "", ""
-	case Declines, LostCard, StolenCard, Blocked, Succeeds, Processing, SetUpForOffSession, FundlessOffSession:
 	}
 	return &e
-}
-
-// isWord reports whether s could be the rest of a Stripe id after its prefix.
-func isWord(s string) bool {
-	const word = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
-	return s != "" && strings.Trim(s, word) == ""
 }

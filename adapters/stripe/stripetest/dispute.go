@@ -1,14 +1,10 @@
 package stripetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 )
-
-// disputesRoot is the path of the list of disputes.
-const disputesRoot = "/v1/disputes"
 
 // DisputeStatus is a dispute's status (docs.stripe.com/api/disputes/object). Inquiries
 // and reviews are not modeled.
@@ -34,8 +30,14 @@ type Dispute struct {
 	Created  time.Time
 }
 
-// ErrNoDispute means that no open dispute has the id.
-var ErrNoDispute = errors.New("open dispute not found")
+// wire is the dispute as Stripe sends it (docs.stripe.com/api/disputes/object).
+func (d *Dispute) wire() object {
+	return object{
+		"id": d.ID, "object": "dispute", "amount": d.Amount, "charge": d.Charge, "created": d.Created.Unix(),
+		"currency": d.Currency, "livemode": false, "metadata": object{}, "payment_intent": d.Intent,
+		"reason": "fraudulent", "is_charge_refundable": false, "status": d.Status,
+	}
+}
 
 // Disputes returns the current version of every dispute, oldest first. They are
 // read-only.
@@ -43,8 +45,7 @@ func (m *Machine) Disputes() []*Dispute { return slices.Clone(m.disputes) }
 
 // OpenDispute disputes the charge of a paid intent, as its customer can at the bank. A
 // charge may be disputed several times (pm_card_createMultipleDisputes). The event
-// charge.dispute.funds_withdrawn, which follows at Stripe, is not modeled. It returns
-// ErrNoIntent, ErrLocked or a *StateError.
+// charge.dispute.funds_withdrawn, which follows at Stripe, is not modeled.
 func (m *Machine) OpenDispute(now time.Time, intent string) (*Dispute, error) {
 	i, err := m.unlocked(intent, func(s Status) bool { return s == StatusSucceeded })
 	if err != nil {
@@ -56,57 +57,31 @@ func (m *Machine) OpenDispute(now time.Time, intent string) (*Dispute, error) {
 		Amount: i.Amount, Currency: i.Currency, Status: DisputeNeedsResponse, Created: now,
 	}
 	m.disputes = append(m.disputes, d)
-	m.emit(Event{Type: "charge.dispute.created", Intent: i, Dispute: d})
+	m.emit(Event{Type: "charge.dispute.created", Intent: i, object: d.wire()})
 	return d, nil
 }
 
 // CloseDispute ends an open dispute, as the bank does: the customer's charge stands, or
-// the customer gets the money back. The charge remains disputed. It returns ErrNoDispute.
+// the customer gets the money back. The charge remains disputed.
 func (m *Machine) CloseDispute(id string, won bool) error {
 	n := slices.IndexFunc(m.disputes, func(d *Dispute) bool {
 		return d.ID == id && d.Status == DisputeNeedsResponse
 	})
 	if n < 0 {
-		return ErrNoDispute
+		return fmt.Errorf("%w: no open dispute %q", ErrNotAllowed, id)
 	}
 	closed := *m.disputes[n]
 	if closed.Status = DisputeLost; won {
 		closed.Status = DisputeWon
 	}
 	m.disputes[n] = &closed
-	m.emit(Event{Type: "charge.dispute.closed", Intent: m.Intent(closed.Intent), Dispute: &closed})
+	m.emit(Event{Type: "charge.dispute.closed", Intent: m.Intent(closed.Intent), object: closed.wire()})
 	return nil
 }
 
-// readDisputes checks the parameters of docs.stripe.com/api/disputes/list.
-func (m *Machine) readDisputes(c *call) *Response {
-	if denied := c.permit(m.rules.NoDisputes, "rak_dispute_read"); denied != nil {
-		return denied
-	}
-	return readObjects(m, c, m.disputes, "dispute")
-}
-
-// disputeJSON is a dispute, as far as it is modeled
-// (docs.stripe.com/api/disputes/object).
-type disputeJSON struct {
-	ID            string            `json:"id"`
-	Object        string            `json:"object"`
-	Amount        int64             `json:"amount"`
-	Charge        string            `json:"charge"`
-	Created       int64             `json:"created"`
-	Currency      string            `json:"currency"`
-	Livemode      bool              `json:"livemode"`
-	Metadata      map[string]string `json:"metadata"`
-	PaymentIntent string            `json:"payment_intent"`
-	Reason        string            `json:"reason"`
-	Refundable    bool              `json:"is_charge_refundable"`
-	Status        DisputeStatus     `json:"status"`
-}
-
-func wireDispute(d *Dispute) *disputeJSON {
-	return &disputeJSON{
-		ID: d.ID, Object: "dispute", Amount: d.Amount, Charge: d.Charge, Created: d.Created.Unix(),
-		Currency: d.Currency, Metadata: map[string]string{}, PaymentIntent: d.Intent, Reason: "fraudulent",
-		Status: d.Status,
-	}
+// chargedBack reports whether a charge has a dispute that was not won.
+func (m *Machine) chargedBack(charge string) bool {
+	return slices.ContainsFunc(m.disputes, func(d *Dispute) bool {
+		return d.Charge == charge && d.Status != DisputeWon
+	})
 }

@@ -7,14 +7,14 @@ import (
 )
 
 // Event is a change of an intent, or of a dispute or refund of its charge, that Stripe
-// reports to webhook endpoints. At most one of Dispute, Refund and Charge is set.
+// reports to webhook endpoints.
 type Event struct {
-	Number  int // from 1, in the order of the changes
-	Type    string
-	Intent  *Intent  // as it was just after the change
-	Dispute *Dispute // as it was just after the change, as are these:
-	Refund  *Refund
-	Charge  *Charge
+	Number int // from 1, in the order of the changes
+	Type   string
+	Intent *Intent // as it was just after the change
+	Refund *Refund // likewise, if the event is about a refund
+
+	object object // what the event is about, unless it is the intent
 }
 
 // Events returns every event so far. docs.stripe.com/webhooks: Stripe does not promise to
@@ -34,14 +34,8 @@ func eventOf(old, now *Intent) string {
 		return ""
 	}
 	switch now.Status {
-	case StatusSucceeded:
-		return "payment_intent.succeeded"
-	case StatusCanceled:
-		return "payment_intent.canceled"
-	case StatusProcessing:
-		return "payment_intent.processing"
-	case StatusRequiresAction:
-		return "payment_intent.requires_action"
+	case StatusSucceeded, StatusCanceled, StatusProcessing:
+		return "payment_intent." + string(now.Status)
 	case StatusRequiresPaymentMethod:
 		if now.LastError != nil {
 			return "payment_intent.payment_failed"
@@ -56,17 +50,12 @@ func (e Event) ID() string { return fmt.Sprintf("evt_%06d", e.Number) }
 
 // Body returns the event as it is sent (docs.stripe.com/api/events/object).
 func (e Event) Body(created time.Time) []byte {
-	object := any(wireIntent(e.Intent))
-	switch {
-	case e.Dispute != nil:
-		object = wireDispute(e.Dispute)
-	case e.Refund != nil:
-		object = wireRefund(e.Refund)
-	case e.Charge != nil:
-		object = wireCharge(e.Intent.LatestCharge, e.Charge)
+	about := e.object
+	if about == nil {
+		about = e.Intent.wire()
 	}
-	return marshal(map[string]any{
+	return marshal(object{
 		"id": e.ID(), "object": "event", "api_version": APIVersion, "created": created.Unix(), "livemode": false,
-		"pending_webhooks": 1, "type": e.Type, "data": map[string]any{"object": object},
+		"pending_webhooks": 1, "type": e.Type, "data": object{"object": about},
 	})
 }

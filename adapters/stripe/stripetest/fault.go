@@ -89,7 +89,7 @@ func (m *Machine) takeFault(c *call, at stage) Fault {
 }
 
 func (f Fault) matches(c *call) bool {
-	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.endpoint) &&
+	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.op.endpoint) &&
 		(f.OrderID == "" || f.OrderID == c.orderID)
 }
 
@@ -99,7 +99,7 @@ func (f Fault) matches(c *call) bool {
 func (m *Machine) refuseByFault(c *call) *Response {
 	switch m.takeFault(c, arrival).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
 	case LoseRequest:
-		if c.endpoint == CreateRefund {
+		if c.op.endpoint == CreateRefund {
 			m.late = append(m.late, *c)
 		}
 		return &Response{Lost: true}

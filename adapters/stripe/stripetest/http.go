@@ -189,13 +189,17 @@ func requestOf(r *http.Request) Request {
 func (s *Server) arrive(r Request) Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.machine.route(r)
-	s.counts[c.endpoint]++
+	c := s.machine.route(s.Now(), r)
+	s.counts[c.op.endpoint]++
 	s.arrived++
-	return Call{
-		Number: s.arrived, At: s.Now(), Method: c.Method, Path: c.Path, Endpoint: c.endpoint,
-		Intent: c.intent, OrderID: c.orderID, Key: c.Key,
+	seen := Call{
+		Number: s.arrived, At: s.Now(), Method: c.Method, Path: c.Path, Endpoint: c.op.endpoint,
+		OrderID: c.orderID, Key: c.Key,
 	}
+	if c.op.endpoint != ReadRefund {
+		seen.Intent = c.id
+	}
+	return seen
 }
 
 // perform executes a request and waits, if faults say so, outside the lock, so that a
@@ -260,8 +264,7 @@ func breakConnection(w http.ResponseWriter) {
 }
 
 func send(w http.ResponseWriter, r Request, response Response) {
-	body := response.Body()
-	header := w.Header()
+	body, header := response.Body(), w.Header()
 	maps.Copy(header, response.Header())
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Key != "" && r.Method == post {

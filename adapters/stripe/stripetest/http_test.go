@@ -65,27 +65,24 @@ func (s *site) send(method, path, key, form string) (httpResponse, error) {
 	return httpResponse{res.StatusCode, res.Header, string(body)}, errors.Join(err, res.Body.Close())
 }
 
-func (s *site) mustSend(method, path, key, form string) httpResponse {
+// create creates an intent under a key, and confirm confirms the first one.
+func (s *site) create(key string) httpResponse {
 	s.tb.Helper()
-	res, err := s.send(method, path, key, form)
+	res, err := s.send("POST", root, key, creation("pm_card_visa"))
 	must(s.tb, err)
 	return res
 }
 
-// create creates an intent under a key, and confirm confirms the first one.
-func (s *site) create(key string) httpResponse {
-	s.tb.Helper()
-	return s.mustSend("POST", root, key, creation("pm_card_visa"))
-}
-
 func (s *site) confirm(key string) httpResponse {
 	s.tb.Helper()
-	return s.mustSend("POST", confirmFirst, key, offSession)
+	res, err := s.send("POST", confirmFirst, key, offSession)
+	must(s.tb, err)
+	return res
 }
 
 // charges returns the successful charges of the order.
-func (s *site) charges() (charges []stripetest.Charge) {
-	s.Machine(func(m *stripetest.Machine) { charges = m.Charges("ORD1") })
+func (s *site) charges() (charges int) {
+	s.Machine(func(m *stripetest.Machine) { charges = len(m.Charges("ORD1")) })
 	return charges
 }
 
@@ -97,7 +94,6 @@ const (
 func TestHTTPResponses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
-
 	first := s.create("k")
 	var got map[string]any
 	must(t, json.Unmarshal([]byte(first.body), &got))
@@ -110,46 +106,19 @@ func TestHTTPResponses(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("intent (-got +want):\n%s", diff)
 	}
-
+	s.Advance(time.Hour)
 	again := s.create("k")
 	for name, want := range map[string]string{
 		"Request-Id": "req_000002", "Original-Request": "req_000001", "Idempotent-Replayed": "true", "Idempotency-Key": "k",
-		"Content-Type": "application/json",
+		"Content-Type": "application/json", "Stripe-Version": "2023-10-16", "Date": "Tue, 14 Nov 2023 23:13:20 GMT",
 	} {
 		if got := again.header.Get(name); got != want {
 			t.Errorf("header %s of a replay: got %q, want %q", name, got, want)
 		}
 	}
-	if again.body != first.body {
-		t.Errorf("body of a replay: got %s, want %s", again.body, first.body)
-	}
-
-	s.confirm("c")
-	refused := s.confirm("c2")
-	if refused.status != 400 || refused.header.Get("Stripe-Should-Retry") != "false" ||
-		!strings.Contains(refused.body, `"amount_received":1999`) {
-		t.Errorf("a second confirmation: got %+v, want a 400 with the paid intent", refused)
-	}
-	list := s.mustSend("GET", root+"?customer=cus_1&limit=1", "", "")
-	if !strings.Contains(list.body, `"has_more":false,"data":[{"id":"pi_000001"`) {
-		t.Errorf("list: got %+v, want the intent", list)
-	}
-	if got := s.charges(); len(got) != 1 {
-		t.Errorf("got charges %v, want 1", got)
-	}
-}
-
-func TestHTTPClock(t *testing.T) {
-	t.Parallel()
-	s := serve(t, stripetest.Options{Now: func() time.Time { return time.Unix(0, 0) }})
-	s.create("k")
-	s.Advance(24 * time.Hour)
-	got := s.create("k")
-	if got.header.Get("Idempotent-Replayed") != "" || !strings.Contains(got.body, `"id":"pi_000002"`) {
-		t.Errorf("an expired key: got %+v, want a new intent", got)
-	}
-	if got := s.Now(); !got.Equal(time.Unix(86_400, 0)) {
-		t.Errorf("now: got %v, want a day after the start", got)
+	s.Advance(23 * time.Hour)
+	if again.body != first.body || !strings.Contains(s.create("k").body, `"id":"pi_000002"`) {
+		t.Errorf("body of a replay: got %s, want %s, and a new intent after a day", again.body, first.body)
 	}
 }
 
@@ -158,31 +127,21 @@ func TestHTTPClock(t *testing.T) {
 func TestHTTPConnectionFaults(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseRequest: 0, stripetest.LoseResponse: 1} {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			s := serve(t, stripetest.Options{})
-			s.create("")
-			s.Fail(stripetest.Fault{Kind: kind})
-			if got, err := s.send("POST", confirmFirst, "k", offSession); err == nil {
-				t.Errorf("got %+v, want a broken connection", got)
-			}
-			if got := s.Count(stripetest.Confirm); got != 1 {
-				t.Errorf("got %d confirmations, want 1", got)
-			}
-			if got := s.charges(); len(got) != want {
-				t.Errorf("got charges %v, want %d", got, want)
-			}
-		})
-	}
-
-	t.Run("Garbage is status 200 and invalid JSON", func(t *testing.T) {
-		t.Parallel()
 		s := serve(t, stripetest.Options{})
-		s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
-		if got := s.create(""); got.status != 200 || json.Valid([]byte(got.body)) {
-			t.Errorf("got %+v, want status 200 and invalid JSON", got)
+		s.create("")
+		s.Fail(stripetest.Fault{Kind: kind})
+		if got, err := s.send("POST", confirmFirst, "k", offSession); err == nil {
+			t.Errorf("%s: got %+v, want a broken connection", kind, got)
 		}
-	})
+		if got := s.Count(stripetest.Confirm); got != 1 || s.charges() != want {
+			t.Errorf("%s: got %d confirmations and %d charges, want 1 and %d", kind, got, s.charges(), want)
+		}
+	}
+	s := serve(t, stripetest.Options{})
+	s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
+	if got := s.create(""); got.status != 200 || json.Valid([]byte(got.body)) {
+		t.Errorf("got %+v, want status 200 and invalid JSON", got)
+	}
 }
 
 // The server waits outside its lock, so a slow call really holds its key and its intent
@@ -201,11 +160,13 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 					t.Errorf("got %+v an hour early, want a broken connection", got)
 				}
 			})
-			for !s.locked("pi_000001") {
-				runtime.Gosched()
+			for locked := false; !locked; runtime.Gosched() {
+				s.Machine(func(m *stripetest.Machine) {
+					locked = errors.Is(m.Settle(s.Now(), "pi_000001", true), stripetest.ErrLocked)
+				})
 			}
-			if got := s.charges(); len(got) != charges {
-				t.Errorf("got charges %v, want %d", got, charges)
+			if got := s.charges(); got != charges {
+				t.Errorf("got %d charges, want %d", got, charges)
 			}
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
 				got := s.confirm(key)
@@ -219,21 +180,14 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 				t.Error(err)
 			}
 			slow.Wait()
-			if got := s.charges(); len(got) != 1 {
-				t.Errorf("got charges %v, want 1", got)
+			if got := s.charges(); got != 1 {
+				t.Errorf("got %d charges, want 1", got)
 			}
 		})
 	}
 }
 
-// locked reports whether a request executes on an intent.
-func (s *site) locked(id string) (locked bool) {
-	s.Machine(func(m *stripetest.Machine) {
-		locked = errors.Is(m.Settle(s.Now(), id, true), stripetest.ErrLocked)
-	})
-	return locked
-}
-
+// A hook sees each call before and after it, with the result of its response.
 func TestHTTPHooks(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -245,145 +199,60 @@ func TestHTTPHooks(t *testing.T) {
 	}
 	s := serve(t, stripetest.Options{Before: see, After: see})
 	s.create("p")
+	s.Fail(stripetest.Fault{Kind: stripetest.LoseResponse, Number: 2})
+	s.Fail(stripetest.Fault{Kind: stripetest.RateLimited, Number: 4})
+	_, _ = s.send("POST", confirmFirst, "c", offSession) // lost
 	s.confirm("c")
-	s.confirm("c")
+	s.confirm("d")
+	_, err := s.send("GET", root, "", "")
+	must(t, err)
 	prepare := stripetest.Call{
 		Number: 1, Method: "POST", Path: root, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p",
 	}
-	confirm := stripetest.Call{
-		Method: "POST", Path: confirmFirst, Endpoint: stripetest.Confirm, Intent: "pi_000001", OrderID: "ORD1", Key: "c",
+	confirm := func(number int, key string) stripetest.Call {
+		return stripetest.Call{
+			Number: number, Method: "POST", Path: confirmFirst, Endpoint: stripetest.Confirm, Intent: "pi_000001",
+			OrderID: "ORD1", Key: key,
+		}
 	}
-	confirm.Number = 2
-	again := confirm
-	again.Number = 3
-	done := func(c stripetest.Call, number stripetest.RequestID, result string, replayed bool) stripetest.Call {
-		c.Intent, c.Status, c.Result, c.Request, c.Replayed = "pi_000001", 200, result, number, replayed
+	list := stripetest.Call{Number: 5, Method: "GET", Path: root, Endpoint: stripetest.List}
+	done := func(c stripetest.Call, status int, result string, replayed, lost bool) stripetest.Call {
+		c.Status, c.Result, c.Replayed, c.Lost = status, result, replayed, lost
+		c.Request = stripetest.RequestID(c.Number)
 		return c
 	}
+	created := done(prepare, 200, "requires_confirmation", false, false)
+	created.Intent = "pi_000001"
 	want := []stripetest.Call{
-		prepare, done(prepare, 1, "requires_confirmation", false),
-		confirm, done(confirm, 2, "succeeded", false),
-		again, done(again, 3, "succeeded", true),
+		prepare, created,
+		confirm(2, "c"), done(confirm(2, "c"), 200, "succeeded", false, true),
+		confirm(3, "c"), done(confirm(3, "c"), 200, "succeeded", true, false),
+		confirm(4, "d"), done(confirm(4, "d"), 429, "rate_limit", false, false),
+		list, done(list, 200, "", false, false),
 	}
-	ignoreTime := cmpopts.IgnoreFields(stripetest.Call{}, "At")
 	mu.Lock()
 	defer mu.Unlock()
-	if diff := cmp.Diff(seen, want, ignoreTime); diff != "" {
+	if diff := cmp.Diff(seen, want, cmpopts.IgnoreFields(stripetest.Call{}, "At")); diff != "" {
 		t.Errorf("hooks saw (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(s.Calls(), []stripetest.Call{want[1], want[3], want[5]}, ignoreTime); diff != "" {
+	if diff := cmp.Diff(s.Calls(), []stripetest.Call{seen[1], seen[3], seen[5], seen[7], seen[9]}); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }
 
-func TestACallHasTheResultOfItsResponse(t *testing.T) {
-	t.Parallel()
-	read, refunds := root+"/pi_000001", "/v1/refunds"
-	for claim, tt := range map[string]struct {
-		method, path, form string
-		fault              stripetest.FaultKind // "" for none
-		want               stripetest.Call
-	}{
-		"the status of the intent": {"GET", read, "", "", stripetest.Call{Status: 200, Result: "succeeded"}},
-		"the status of the refund": {
-			"POST", refunds, "payment_intent=pi_000001", "", stripetest.Call{Status: 200, Result: "succeeded"},
-		},
-		"a status that was lost": {
-			"GET", read, "", stripetest.LoseResponse, stripetest.Call{Status: 200, Result: "succeeded", Lost: true},
-		},
-		"the code of the error": {"GET", read, "", stripetest.RateLimited, stripetest.Call{Status: 429, Result: "rate_limit"}},
-		"a decline": {
-			"POST", root, creation("pm_card_visa") + "&confirm=true", stripetest.Decline,
-			stripetest.Call{Status: 402, Result: "card_declined"},
-		},
-		"the type without a code":     {"GET", read, "", stripetest.Unavailable, stripetest.Call{Status: 503, Result: "api_error"}},
-		"none for a list":             {"GET", root, "", "", stripetest.Call{Status: 200}},
-		"none for a request was lost": {"GET", read, "", stripetest.LoseRequest, stripetest.Call{Lost: true}},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			seen := make(chan stripetest.Call, 3)
-			s := serve(t, stripetest.Options{After: func(c stripetest.Call) { seen <- c }})
-			s.create("p")
-			s.confirm("c")
-			<-seen
-			<-seen
-			if tt.fault != "" {
-				s.Fail(stripetest.Fault{Kind: tt.fault})
-			}
-			_, _ = s.send(tt.method, tt.path, "", tt.form) // After has the result
-			got := <-seen
-			if diff := cmp.Diff(tt.want, stripetest.Call{Status: got.Status, Result: got.Result, Lost: got.Lost}); diff != "" {
-				t.Errorf("%s %s (-want +got):\n%s", got.Method, got.Path, diff)
-			}
-		})
-	}
-}
-
-// A hook arms a fault for the call that it sees. That call is replayed and has no
-// execution, and the next one must not have it instead.
-func TestHTTPFaultsOfOneCall(t *testing.T) {
-	t.Parallel()
-	var s *site
-	ready := make(chan struct{})
-	s = serve(t, stripetest.Options{Before: func(c stripetest.Call) {
-		<-ready
-		if c.Number == 3 {
-			s.Fail(stripetest.Fault{Number: c.Number, Kind: stripetest.ServerErrorAfterEffect})
-			s.Fail(stripetest.Fault{Number: c.Number + 1, Kind: stripetest.RateLimited})
-		}
-	}})
-	close(ready)
-	s.create("p")
-	s.confirm("c")
-	if got := s.confirm("c"); got.status != 200 || got.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("got %+v, want the first response again", got)
-	}
-	if got := s.mustSend("GET", root+"/pi_000001", "", ""); got.status != 429 {
-		t.Errorf("got %+v, want 429, the fault of this call", got)
-	}
-	if got := s.create("q"); got.status != 200 {
-		t.Errorf("the call after the fault: got %+v, want 200", got)
-	}
-}
-
-// docs.stripe.com/api/versioning: the version is the header's, or the account's own.
+// docs.stripe.com/api/versioning: the version is the header's. A live key is refused as a
+// user too.
 func TestHTTPRequestHeaders(t *testing.T) {
 	t.Parallel()
-	s := serve(t, stripetest.Options{})
-	for claim, tt := range map[string]struct {
-		user, version string
-		status        int
-		want          string
-	}{
-		"the default version":  {"sk_test_pretend", "", 200, "2023-10-16"},
-		"another version":      {"sk_test_pretend", "2026-01-28.clover", 200, "2026-01-28.clover"},
-		"a live key as a user": {"sk_live_pretend", "", 401, "2023-10-16"},
-	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+root, nil)
-		must(t, err)
-		r.SetBasicAuth(tt.user, "")
-		if tt.version != "" {
-			r.Header.Set("Stripe-Version", tt.version)
-		}
-		res, err := s.client.Do(r)
-		must(t, err)
-		_ = res.Body.Close()
-		if got := res.Header.Get("Stripe-Version"); res.StatusCode != tt.status || got != tt.want {
-			t.Errorf("%s: got %d, version %q, want %d, %q", claim, res.StatusCode, got, tt.status, tt.want)
-		}
-	}
-}
-
-func TestAPortServesOneDouble(t *testing.T) {
-	t.Parallel()
-	var port int
-	if _, err := fmt.Sscanf(serve(t, stripetest.Options{}).URL, "http://127.0.0.1:%d", &port); err != nil {
-		t.Fatal(err)
-	}
-	if second, err := stripetest.Serve(stripetest.Options{Port: port}); err == nil {
-		_ = second.Close()
-		t.Error("a second server on the port: got no error, want one")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, serve(t, stripetest.Options{}).URL+root, nil)
+	must(t, err)
+	r.SetBasicAuth("sk_live_pretend", "")
+	r.Header.Set("Stripe-Version", "2026-01-28.clover")
+	res, err := http.DefaultClient.Do(r)
+	must(t, err)
+	must(t, res.Body.Close())
+	if got := res.Header.Get("Stripe-Version"); res.StatusCode != 401 || got != "2026-01-28.clover" {
+		t.Errorf("got %d and version %s, want 401 and that of the request", res.StatusCode, got)
 	}
 }
 
@@ -400,7 +269,7 @@ func TestHTTPRace(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if got := s.charges(); len(got) != 1 {
-		t.Errorf("got charges %v, want 1", got)
+	if got := s.charges(); got != 1 {
+		t.Errorf("got %d charges, want 1", got)
 	}
 }

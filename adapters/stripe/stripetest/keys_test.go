@@ -1,6 +1,7 @@
 package stripetest_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,59 +11,73 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// docs.stripe.com/api/idempotent_requests: "saving the resulting status code and body of
-// the first request made for any given idempotency key, regardless of whether it succeeds
-// or fails. Subsequent requests with the same key return the same result".
-func TestKeysReplayTheFirstResponse(t *testing.T) {
+// A fault determines the response, and independently whether money moves. A key replays
+// its first response, also a 500, once the execution begins
+// (docs.stripe.com/api/idempotent_requests: "regardless of whether it succeeds or
+// fails"), and stores none from before it ("or the request conflicts with another request
+// that's executing concurrently"; docs.stripe.com/error-low-level, 429 and 401).
+func TestAKeyReplaysItsFirstResponse(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		method string
-		fault  stripetest.FaultKind
-		want   string
+	for kind, want := range map[stripetest.FaultKind]struct {
+		first   string
+		charges int
+		again   string // the response to the same key later
 	}{
-		"a success":               {"pm_card_visa", "", "200 succeeded"},
-		"a decline":               {"pm_card_chargeDeclined", "", genericDecline},
-		"a 500 without an effect": {"pm_card_visa", stripetest.ServerErrorBeforeEffect, "500 api_error"},
-		"a 500 with an effect":    {"pm_card_visa", stripetest.ServerErrorAfterEffect, "500 api_error"},
-		"a lost response":         {"pm_card_visa", stripetest.LoseResponse, "200 succeeded"},
+		"":                                 {succeeded, 1, succeeded + " replayed"},
+		stripetest.LoseRequest:             {"0 lost", 0, succeeded},
+		stripetest.Unauthorized:            {"401 invalid_request_error", 0, succeeded},
+		stripetest.Forbidden:               {forbidden, 0, succeeded},
+		stripetest.RateLimited:             {"429 invalid_request_error rate_limit", 0, succeeded},
+		stripetest.LockTimeout:             {lockTimeout, 0, succeeded},
+		stripetest.KeyInUse:                {keyInUse, 0, succeeded},
+		stripetest.Unavailable:             {"503 api_error", 0, succeeded},
+		stripetest.ServerErrorBeforeEffect: {"500 api_error", 0, "500 api_error replayed"},
+		stripetest.ServerErrorAfterEffect:  {"500 api_error", 1, "500 api_error replayed"},
+		stripetest.Decline:                 {genericDecline, 0, genericDecline + " replayed"},
+		stripetest.Latency:                 {succeeded, 1, succeeded + " replayed"},
+		stripetest.SlowSuccess:             {succeeded, 1, succeeded + " replayed"},
+		stripetest.LoseResponse:            {succeeded + " lost", 1, succeeded + " replayed"},
+		stripetest.Garbage:                 {succeeded, 1, succeeded + " replayed"},
 	} {
-		t.Run("a key replays its first response: "+name, func(t *testing.T) {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, stripetest.Rules{})
-			id := w.create(c.method)
-			if c.fault != "" {
-				w.Fail(stripetest.Fault{Kind: c.fault, On: stripetest.Confirm})
+			id := w.create("pm_card_visa")
+			if kind != "" {
+				w.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, OrderID: "ORD1"})
 			}
 			first := w.confirm(id, "k")
-			first.Lost = false
-			charged := len(w.Ledger())
+			if got := summary(first); got != want.first {
+				t.Errorf("confirm: got %q, want %q", got, want.first)
+			}
+			if got := w.Charges("ORD1"); len(got) != want.charges {
+				t.Errorf("got charges %v, want %d", got, want.charges)
+			}
+			if garbled := !json.Valid(first.Body()); garbled != (first.Garbled || first.Status == 0) {
+				t.Errorf("body: %s", first.Body())
+			}
 			w.now = w.now.Add(24*time.Hour - 1)
 			again := w.confirm(id, "k")
-			if got := summary(first); got != c.want {
-				t.Errorf("first: got %q, want %q", got, c.want)
+			if got := summary(again); got != want.again {
+				t.Errorf("the same key later: got %q, want %q", got, want.again)
 			}
-			if got, want := summary(again), c.want+" replayed"; got != want {
-				t.Errorf("again: got %q, want %q", got, want)
+			if first.Garbled = false; !again.Replayed() {
+				return
 			}
-			if diff := cmp.Diff(string(first.Body()), string(again.Body())); diff != "" {
-				t.Errorf("bodies differ:\n%s", diff)
-			}
-			if again.Original != first.RequestID || again.RequestID == first.RequestID {
-				t.Errorf("got request %s of original %s, want a new request of original %s",
-					again.RequestID, again.Original, first.RequestID)
-			}
-			if got := len(w.Ledger()); got != charged {
-				t.Errorf("got %d charges after the replay, want %d", got, charged)
+			if diff := cmp.Diff(string(first.Body()), string(again.Body())); diff != "" || again.Original != first.RequestID {
+				t.Errorf("replay of %s, not of %s, or another body:\n%s", again.Original, first.RequestID, diff)
 			}
 		})
 	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
 	testScenarios(t, map[string]scenario{
-		// docs.stripe.com/error-low-level: "as long as an API method began execution,
-		// Stripe's API servers will cache the results of the request regardless of what
-		// they were. A request that returns a 400 sends back the same 400".
+		// docs.stripe.com/error-low-level: "A request that returns a 400 sends back the
+		// same 400".
 		"a key replays a 400 of an execution, even if its cause is gone": {charges: 1, exchanges: func(w *world) []exchange {
-			id := w.create("pm_usBankAccount_processing")
-			w.confirm(id, "")
+			id := w.pay("pm_usBankAccount_processing")
 			first := w.confirm(id, "k")
 			must(w.t, w.Settle(w.now, id, true))
 			return []exchange{
@@ -70,42 +85,25 @@ func TestKeysReplayTheFirstResponse(t *testing.T) {
 				{w.confirm(id, "k"), unexpectedState + " processing replayed"},
 			}
 		}},
-		"a replayed creation creates no second intent": {exchanges: func(w *world) []exchange {
-			exchanges := []exchange{{w.createUnder("k"), confirmable}, {w.createUnder("k"), confirmable + " replayed"}}
-			if got := len(w.Intents()); got != 1 {
-				w.t.Errorf("got %d intents, want 1", got)
-			}
-			return exchanges
-		}},
 		"a GET ignores keys": {charges: 1, exchanges: func(w *world) []exchange {
 			id := w.create("pm_card_visa")
 			read := request("GET", root+"/"+id, "k", "")
 			return []exchange{
-				{w.Do(w.now, read), confirmable}, {w.confirm(id, ""), "200 succeeded"}, {w.Do(w.now, read), "200 succeeded"},
+				{w.Do(w.now, read), confirmable}, {w.confirm(id, ""), succeeded}, {w.Do(w.now, read), succeeded},
 			}
 		}},
-		// docs.stripe.com/api/idempotent_requests: "If incoming parameters fail validation,
-		// or the request conflicts with another request that's executing concurrently, we
-		// don't save the idempotent result".
 		"a key does not store a failed validation": {exchanges: func(w *world) []exchange {
-			return []exchange{
-				{w.post(root, "k", "amount=0&currency=usd"), "400 invalid_request_error parameter_invalid_integer"},
-				{w.createUnder("k"), confirmable},
-			}
+			return []exchange{{w.post(root, "k", "amount=0&currency=usd"), notAnInteger}, {w.createUnder("k"), confirmable}}
 		}},
-		// The same page: "The idempotency layer compares incoming parameters to those of
-		// the original request and errors if they're not the same";
-		// docs.stripe.com/api/errors: type idempotency_error covers endpoint and
-		// parameters.
+		// docs.stripe.com/api/errors: type idempotency_error covers endpoint and parameters.
 		"a key is for one request only": {charges: 1, exchanges: func(w *world) []exchange {
 			id, other := w.create("pm_card_visa"), w.create("pm_card_visa")
-			const parameters = "off_session=false&return_url=https://example.com"
 			return []exchange{
-				{w.confirm(id, "k"), "200 succeeded"},
-				{w.post(root+"/"+id+"/confirm", "k", parameters), "400 idempotency_error"},
+				{w.confirm(id, "k"), succeeded},
+				{w.confirm(id, "k", "payment_method=pm_card_visa"), "400 idempotency_error"},
 				{w.confirm(other, "k"), "400 idempotency_error"},
 				{w.createUnder("k"), "400 idempotency_error"},
-				{w.confirm(id, "k"), "200 succeeded replayed"},
+				{w.confirm(id, "k"), succeeded + " replayed"},
 			}
 		}},
 		"PruneKeys removes expired keys, ForgetKeys all but those in use": {exchanges: func(w *world) []exchange {
@@ -120,9 +118,28 @@ func TestKeysReplayTheFirstResponse(t *testing.T) {
 		}},
 		"a key of more than 255 characters is refused": {exchanges: func(w *world) []exchange {
 			return []exchange{
-				{w.createUnder(strings.Repeat("k", 256)), "400 invalid_request_error"},
+				{w.createUnder(strings.Repeat("k", 256)), invalidRequest},
 				{w.createUnder(strings.Repeat("k", 255)), confirmable},
 			}
+		}},
+		// docs.stripe.com/error-codes: idempotency_key_in_use; docs.stripe.com/rate-limits:
+		// object lock timeouts.
+		"a call holds its key and its intent until its response": {charges: 1, exchanges: func(w *world) (exchanges []exchange) {
+			id := w.create("pm_card_visa")
+			ticket, _ := w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "k", "off_session=true"))
+			for range 2 { // before the effect, and two days later between the effect and the response
+				exchanges = append(exchanges, exchange{w.confirm(id, "k"), keyInUse}, exchange{w.confirm(id, "other"), lockTimeout})
+				w.Effect(w.now, ticket)
+				w.Effect(w.now, ticket)
+				w.now = w.now.Add(48 * time.Hour)
+			}
+			w.now = w.now.Add(-96 * time.Hour)
+			return append(exchanges,
+				exchange{w.read(id), succeeded},
+				exchange{w.End(w.now, ticket), succeeded},
+				exchange{w.confirm(id, "k"), succeeded + " replayed"},
+				exchange{w.confirm(id, "other"), unexpectedState + " succeeded"},
+			)
 		}},
 	})
 }
@@ -141,45 +158,71 @@ func TestKeysExpire(t *testing.T) {
 		"a new request after KeyLife":       {time.Minute, time.Minute, 2},
 		"a new request if no key is stored": {-1, 0, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, stripetest.Rules{KeyLife: c.life})
-			w.createUnder("k")
-			w.now = w.now.Add(c.wait)
-			w.createUnder("k")
-			if got := len(w.Intents()); got != c.want {
-				t.Errorf("got %d intents, want %d", got, c.want)
-			}
-		})
+		w := newWorld(t, stripetest.Rules{KeyLife: c.life})
+		w.createUnder("k")
+		w.now = w.now.Add(c.wait)
+		w.createUnder("k")
+		if got := len(w.Intents()); got != c.want {
+			t.Errorf("%s: got %d intents, want %d", name, got, c.want)
+		}
 	}
 }
 
-// docs.stripe.com/error-codes: idempotency_key_in_use; docs.stripe.com/rate-limits:
-// object lock timeouts.
-func TestConcurrentRequests(t *testing.T) {
+func TestFaultsMatch(t *testing.T) {
 	t.Parallel()
 	testScenarios(t, map[string]scenario{
-		"a call holds its key and its intent until its response": {charges: 1, exchanges: func(w *world) (exchanges []exchange) {
+		"a fault is for its endpoint and order only, Times times": {exchanges: func(w *world) []exchange {
 			id := w.create("pm_card_visa")
-			ticket, _ := w.Begin(w.now, request("POST", root+"/"+id+"/confirm", "k", "off_session=true"))
-			for range 2 { // before the effect, and two days later between the effect and the response
-				rival := w.confirm(id, "other")
-				if rival.ShouldRetry != "true" {
-					w.t.Errorf("Stripe-Should-Retry of a lock timeout: got %q, want true", rival.ShouldRetry)
-				}
-				exchanges = append(exchanges,
-					exchange{w.confirm(id, "k"), keyInUse}, exchange{rival, "429 invalid_request_error lock_timeout"})
-				w.Effect(w.now, ticket)
-				w.Effect(w.now, ticket)
-				w.now = w.now.Add(48 * time.Hour)
+			w.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Read, OrderID: "ORD2", Times: -1})
+			w.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Read, OrderID: "ORD1", Times: 2})
+			return []exchange{
+				{w.createUnder(""), confirmable},
+				{w.read(id), "503 api_error"},
+				{w.read(id), "503 api_error"},
+				{w.read(id), confirmable},
 			}
-			w.now = w.now.Add(-96 * time.Hour)
-			return append(exchanges,
-				exchange{w.read(id), "200 succeeded"},
-				exchange{w.End(w.now, ticket), "200 succeeded"},
-				exchange{w.confirm(id, "k"), "200 succeeded replayed"},
-				exchange{w.confirm(id, "other"), unexpectedState + " succeeded"},
-			)
 		}},
+		"Heal removes a fault that happens every time": {exchanges: func(w *world) (exchanges []exchange) {
+			w.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
+			for range 3 {
+				exchanges = append(exchanges, exchange{w.get(root, ""), "503 api_error"})
+			}
+			w.Heal()
+			return append(exchanges, exchange{w.get(root, ""), "200"})
+		}},
+		"a fault of the execution waits for one, a replayed response can be lost": {
+			charges: 1, exchanges: func(w *world) []exchange {
+				id := w.create("pm_card_visa")
+				w.confirm(id, "k")
+				w.Fail(stripetest.Fault{Kind: stripetest.ServerErrorBeforeEffect})
+				w.Fail(stripetest.Fault{Kind: stripetest.LoseResponse})
+				return []exchange{
+					{w.confirm(id, "k"), succeeded + " replayed lost"},
+					{w.confirm(id, "k"), succeeded + " replayed"},
+					{w.read(id), "500 api_error"},
+				}
+			},
+		},
+		// The second call is replayed and has no execution. The next one must not have its
+		// fault instead.
+		"a fault of one call is removed with the call": {
+			charges: 1, exchanges: func(w *world) []exchange {
+				id := w.create("pm_card_visa")
+				numbered := func(number int, path, key, form string) stripetest.Response {
+					r := request("POST", path, key, form)
+					r.Number = number
+					return w.Do(w.now, r)
+				}
+				confirm := func(number int) stripetest.Response {
+					return numbered(number, root+"/"+id+"/confirm", "k", "off_session=true")
+				}
+				w.Fail(stripetest.Fault{Number: 2, Kind: stripetest.ServerErrorBeforeEffect, Times: -1})
+				return []exchange{
+					{confirm(1), succeeded},
+					{confirm(2), succeeded + " replayed"},
+					{numbered(2, root, "", creation("pm_card_visa")), confirmable},
+				}
+			},
+		},
 	})
 }

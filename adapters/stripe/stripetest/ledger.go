@@ -3,8 +3,6 @@ package stripetest
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -57,6 +55,25 @@ func chargeFailure(card Card, decline *Error) ChargeFailure {
 	return f
 }
 
+// wire is the charge as Stripe sends it (docs.stripe.com/api/charges/object).
+func (c *Charge) wire(id string) object {
+	status, network, kind, captured := "succeeded", "approved_by_network", "authorized", c.Amount
+	if c.Outcome == Declined {
+		status, network, kind, captured = "failed", "declined_by_network", c.Failure.Type, 0
+	}
+	if c.Failure.Type == "blocked" {
+		network = "not_sent_to_network"
+	}
+	return object{
+		"id": id, "object": "charge", "amount": c.Amount, "amount_captured": captured,
+		"amount_refunded": c.Refunded, "refunded": c.Refunded == c.Amount, "created": c.At.Unix(),
+		"currency": c.Currency, "disputed": c.Disputed, "livemode": false, "payment_intent": c.Intent,
+		"failure_code": orNull(c.Failure.Code), "failure_message": orNull(c.Failure.Message),
+		"paid": c.Outcome == Charged, "status": status,
+		"outcome": object{"network_status": network, "reason": orNull(c.Failure.Reason), "type": kind},
+	}
+}
+
 // Ledger returns every charge, oldest first. No charge is ever removed.
 func (m *Machine) Ledger() []Charge { return slices.Clone(m.ledger) }
 
@@ -83,21 +100,10 @@ func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFa
 	return fmt.Sprintf("ch_%06d", len(m.ledger))
 }
 
-// copyOfCharge returns a copy of an intent's latest charge, for a response, or nil.
-func (m *Machine) copyOfCharge(i *Intent) *Charge {
-	charge := m.latestCharge(i)
-	if charge == nil {
-		return nil
-	}
-	expanded := *charge
-	return &expanded
-}
-
 // latestCharge returns the charge that an intent names, or nil.
 func (m *Machine) latestCharge(i *Intent) *Charge {
-	n, err := strconv.Atoi(strings.TrimPrefix(i.LatestCharge, "ch_"))
-	if err != nil {
+	if i.LatestCharge == "" {
 		return nil
 	}
-	return &m.ledger[n-1]
+	return &m.ledger[number(i.LatestCharge)-1]
 }

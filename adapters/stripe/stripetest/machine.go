@@ -1,6 +1,7 @@
 // Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents,
 // their disputes and their refunds: statuses, test cards, idempotency keys with stored
-// errors, object locks and a ledger, as documented for API version 2023-10-16.
+// errors, object locks and a ledger, as documented for API version 2023-10-16. Payments
+// on session, where the customer is present, are not modeled.
 //
 // Machine is a state machine: time is an argument and it starts no goroutine, so that a
 // search can visit every interleaving. Server is its HTTP API on 127.0.0.1.
@@ -26,19 +27,14 @@ type Rules struct {
 	// negative value stores no key. docs.stripe.com/api/idempotent_requests: keys may be
 	// removed "after they're at least 24 hours old".
 	KeyLife time.Duration
-	// ListLag hides younger intents from the list. Stripe's list does not lag, its search
-	// does. The lag is for tests of designs that look an order up before they charge it.
-	ListLag time.Duration
 	// SearchLag hides younger intents from the search. Stripe's lag is less than a
 	// minute, and an hour in an outage (docs.stripe.com/search).
 	SearchLag time.Duration
 	// RefundLag hides younger refunds from lists. Whether Stripe's lists of refunds lag is
 	// not documented.
 	RefundLag time.Duration
-	// NoCharges means that restricted keys may not read charges and refunds, NoDisputes
-	// that they may not read disputes, NoRefunds that they may not make refunds, and
-	// NoCustomers that they may not read customers.
-	NoCharges, NoDisputes, NoRefunds, NoCustomers bool
+	// Lacks is the permission that restricted keys do not have, such as rak_charge_read.
+	Lacks string
 }
 
 // Machine is the state of the Stripe double. It is not safe for concurrent use and starts
@@ -67,17 +63,12 @@ type Ticket int
 // call is one request in the machine.
 type call struct {
 	Request
-	endpoint Endpoint
-	intent   string // The intent that the path names, or a refund; empty if none.
+	op       operation
+	id       string // That the path names, or ""; for a new refund its intent.
 	orderID  string
 	number   RequestID
 	begun    time.Time
 	params   string // The encoded form.
-	create   createParams
-	confirm  confirmParams
-	list     listParams
-	search   searchParams
-	refund   Refund // To create, or with the id to read.
 	fault    Fault
 	done     bool
 	response Response
@@ -112,7 +103,7 @@ func (m *Machine) Begin(now time.Time, r Request) (Ticket, *Response) {
 		return 0, refusal
 	}
 	ticket := Ticket(1)
-	for m.executing(ticket) {
+	for _, executing := m.running[ticket]; executing; _, executing = m.running[ticket] {
 		ticket++
 	}
 	m.running[ticket] = *c
@@ -121,19 +112,14 @@ func (m *Machine) Begin(now time.Time, r Request) (Ticket, *Response) {
 
 func (m *Machine) begin(now time.Time, r Request) (*call, *Response) {
 	m.requests++
-	c := m.route(r)
-	c.begun = now
-	refusal := m.authenticate(c)
+	c := m.route(now, r)
 	for _, check := range []func(*Machine, *call) *Response{
-		(*Machine).refuseByFault, (*Machine).replay, (*Machine).validate, (*Machine).lock,
+		(*Machine).authenticate, (*Machine).refuseByFault, (*Machine).replay, (*Machine).validate, (*Machine).lock,
 	} {
-		if refusal == nil {
-			refusal = check(m, c)
+		if refusal := check(m, c); refusal != nil {
+			response := m.deliver(now, c, *refusal)
+			return nil, &response
 		}
-	}
-	if refusal != nil {
-		response := m.deliver(now, c, *refusal)
-		return nil, &response
 	}
 	c.fault = m.takeFault(c, execution)
 	m.holdKey(c)
@@ -154,12 +140,12 @@ func (m *Machine) effect(now time.Time, c *call) {
 	}
 	c.done = true
 	if c.fault.Kind != ServerErrorBeforeEffect {
-		c.response = m.execute(now, c)
-	} else if c.endpoint == CreateRefund {
+		c.response = c.op.run(m, now, c)
+	} else if c.op.endpoint == CreateRefund {
 		m.late = append(m.late, *c)
 	}
 	if c.fault.Kind == ServerErrorBeforeEffect || c.fault.Kind == ServerErrorAfterEffect {
-		c.response = serverError()
+		c.response = *serverError()
 	}
 	c.response.RequestID = c.number
 }
@@ -201,64 +187,16 @@ func (m *Machine) Delays(t Ticket) (beforeEffect, beforeEnd time.Duration) {
 	}
 }
 
-func (m *Machine) executing(t Ticket) bool {
-	_, ok := m.running[t]
-	return ok
-}
-
 // lock refuses a second mutation of an intent while another executes.
 // docs.stripe.com/rate-limits (object lock timeouts): 429 with code lock_timeout, worth a
 // retry.
 func (m *Machine) lock(c *call) *Response {
 	for _, other := range m.running {
-		if c.Method == post && other.Method == post && c.intent != "" && other.intent == c.intent {
+		if c.Method == post && other.Method == post && c.id != "" && other.id == c.id {
 			return lockTimeout()
 		}
 	}
 	return nil
-}
-
-func (m *Machine) execute(now time.Time, c *call) Response {
-	switch c.endpoint {
-	case Create:
-		return m.createIntent(now, c)
-	case Confirm:
-		return m.confirmIntent(now, c, m.Intent(c.intent), c.confirm)
-	case Cancel:
-		return m.cancelIntent(m.Intent(c.intent), c.Form.Get("cancellation_reason"))
-	case Read:
-		return m.readIntent(now, c)
-	case List:
-		return Response{Status: 200, List: m.list(now, c.list)}
-	case Search:
-		return Response{Status: 200, List: m.find(now, c.search)}
-	case ListDisputes:
-		return Response{Status: 200, Disputes: newest(m.disputes, c.list, func(*Dispute) bool { return false })}
-	case CreateRefund:
-		return m.createRefund(now, c)
-	case ReadRefund:
-		return Response{Status: 200, Refund: find(m.refunds, c.account(), c.refund.ID)}
-	case ListRefunds:
-		return Response{Status: 200, Refunds: m.listRefunds(now, c.list)}
-	}
-	return notFound(c)
-}
-
-// readIntent returns an intent with what the request expands.
-// docs.stripe.com/api/refunds: the 10 most recent refunds are on the charge.
-func (m *Machine) readIntent(now time.Time, c *call) Response {
-	response := Response{Status: 200, Intent: m.Intent(c.intent)}
-	if c.expands("customer") {
-		response.Customer = m.customer(response.Intent.Customer)
-		return response
-	}
-	if hasList(c.Form, "expand") {
-		response.Charge = m.copyOfCharge(response.Intent)
-	}
-	if response.Charge != nil && c.expands("latest_charge.refunds") {
-		response.Refunds = m.listRefunds(now, listParams{account: c.account(), intent: c.intent, limit: 10})
-	}
-	return response
 }
 
 // deliver adds the request id and the time to a response, and lets faults lose or

@@ -1,9 +1,9 @@
 package stripetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -36,54 +36,60 @@ type Refund struct {
 	Created  time.Time
 }
 
-var (
-	// ErrNoRefund means that no refund has the id.
-	ErrNoRefund = errors.New("refund not found")
-	// ErrRefundStatus means that the refund's status does not allow the change.
-	ErrRefundStatus = errors.New("unexpected status of a refund")
-	// ErrNotRefundable means that Stripe refuses the refund.
-	ErrNotRefundable = errors.New("charge not refundable")
-)
+// wire is the refund as Stripe sends it (docs.stripe.com/api/refunds/object).
+func (r *Refund) wire() object {
+	o := object{
+		"id": r.ID, "object": "refund", "amount": r.Amount, "charge": r.Charge, "created": r.Created.Unix(),
+		"currency": r.Currency, "metadata": r.Metadata, "payment_intent": r.Intent, "reason": orNull(r.Reason),
+		"status": orNull(string(r.Status)),
+	}
+	if r.Failure != "" {
+		o["failure_reason"] = r.Failure
+	}
+	return o
+}
 
 // Refunds returns the current version of every refund, oldest first. They are read-only.
 func (m *Machine) Refunds() []*Refund { return slices.Clone(m.refunds) }
 
 // RefundInDashboard refunds a part of an intent's charge as an operator can: without
-// metadata. It returns ErrNoIntent, ErrLocked, a *StateError or ErrNotRefundable.
+// metadata.
 func (m *Machine) RefundInDashboard(now time.Time, intent string, amount int64) (*Refund, error) {
 	i, err := m.unlocked(intent, func(s Status) bool { return s == StatusSucceeded })
 	if err != nil {
 		return nil, err
 	}
 	if refused := m.refuseRefund(i, amount); refused != nil {
-		return nil, fmt.Errorf("%w: %s", ErrNotRefundable, refused.Error.Message)
+		return nil, fmt.Errorf("%w: %s", ErrNotAllowed, refused.Error.Message)
 	}
-	return m.refund(now, i, Refund{Amount: amount, Reason: "requested_by_customer"}), nil
+	return m.refund(now, i, Refund{
+		Amount: amount, Reason: "requested_by_customer", Metadata: map[string]string{},
+	}), nil
 }
 
 // ChangeRefund changes a refund's status as the bank, the customer or an operator does.
 // docs.stripe.com/refunds: a refund may fail long after it has succeeded, and then the
-// amount is no longer refunded. It returns ErrNoRefund or ErrRefundStatus.
+// amount is no longer refunded.
 func (m *Machine) ChangeRefund(id string, to RefundStatus) error {
 	n := slices.IndexFunc(m.refunds, func(r *Refund) bool { return r.ID == id })
 	if n < 0 {
-		return ErrNoRefund
+		return fmt.Errorf("%w: no refund %q", ErrNotAllowed, id)
 	}
 	changed := *m.refunds[n]
 	if !slices.Contains(nextRefundStatuses(changed.Status), to) {
-		return fmt.Errorf("%w: %s is %s", ErrRefundStatus, id, changed.Status)
+		return fmt.Errorf("%w: refund %s is %s", ErrNotAllowed, id, changed.Status)
 	}
 	i := m.Intent(changed.Intent)
 	if changed.Status = to; to == RefundFailed {
 		changed.Failure = "lost_or_stolen_card"
 	}
-	if !changed.counts() {
+	if to == RefundFailed || to == RefundCanceled {
 		m.latestCharge(i).Refunded -= changed.Amount
 	}
 	m.refunds[n] = &changed
-	m.emit(Event{Type: "refund.updated", Intent: i, Refund: &changed})
+	m.emit(Event{Type: "refund.updated", Intent: i, Refund: &changed, object: changed.wire()})
 	if to == RefundFailed {
-		m.emit(Event{Type: "refund.failed", Intent: i, Refund: &changed})
+		m.emit(Event{Type: "refund.failed", Intent: i, Refund: &changed, object: changed.wire()})
 	}
 	return nil
 }
@@ -103,9 +109,6 @@ func nextRefundStatuses(s RefundStatus) []RefundStatus {
 	return nil
 }
 
-// counts reports whether the amount is refunded, as the charge's amount_refunded counts.
-func (r *Refund) counts() bool { return r.Status != RefundFailed && r.Status != RefundCanceled }
-
 // RollForward executes the refund requests that have not had their effect: those that
 // were answered with a 500, and those that were lost on their way.
 // docs.stripe.com/error-low-level: Stripe may roll a failed request forward, and the
@@ -115,20 +118,50 @@ func (m *Machine) RollForward(now time.Time) {
 	m.late = nil
 	for _, c := range late {
 		if c.fault.Kind == ServerErrorBeforeEffect {
-			m.execute(now, &c)
+			m.createRefund(now, &c)
 		} else {
 			m.Do(now, c.Request)
 		}
 	}
 }
 
+// checkRefund checks the parameters of docs.stripe.com/api/refunds/create. A refund by
+// its charge is not modeled.
+func (m *Machine) checkRefund(c *call) *Response {
+	amount, err := strconv.ParseInt(c.Form.Get("amount"), 10, 64)
+	switch {
+	case c.id == "":
+		return invalid("parameter_missing", "payment_intent", "Missing required param: payment_intent.")
+	case m.owned(c, c.id) == nil:
+		return missing("payment_intent", "payment_intent", c.id)
+	case c.Form.Has("amount") && (err != nil || amount < 1):
+		return invalid("parameter_invalid_integer", "amount", "Invalid positive integer")
+	}
+	return first(
+		checkMetadata(metadata(c.Form)),
+		oneOf(c.Form, "reason", "duplicate", "fraudulent", "requested_by_customer"),
+	)
+}
+
 // createRefund refunds a charge, in part or in full.
 func (m *Machine) createRefund(now time.Time, c *call) Response {
-	intent := m.Intent(c.intent)
-	if refused := m.refuseRefund(intent, c.refund.Amount); refused != nil {
+	intent := m.Intent(c.id)
+	amount, _ := strconv.ParseInt(c.Form.Get("amount"), 10, 64)
+	if refused := m.refuseRefund(intent, amount); refused != nil {
 		return *refused
 	}
-	return Response{Status: 200, Refund: m.refund(now, intent, c.refund)}
+	made := Refund{Amount: amount, Reason: c.Form.Get("reason"), Metadata: metadata(c.Form)}
+	return Response{Status: 200, Refund: m.refund(now, intent, made)}
+}
+
+func (m *Machine) readRefund(_ time.Time, c *call) Response {
+	if r := find(m.refunds, c.account(), c.id); r != nil {
+		return Response{Status: 200, Refund: r}
+	}
+	return *refusal(404, Error{
+		Type: "invalid_request_error", Code: "resource_missing", Param: "id",
+		Message: fmt.Sprintf("No such refund: '%s'", c.id),
+	})
 }
 
 // refuseRefund returns why a charge cannot be refunded (docs.stripe.com/error-codes,
@@ -159,13 +192,6 @@ func (m *Machine) refuseRefund(i *Intent, amount int64) *Response {
 	return nil
 }
 
-// chargedBack reports whether a charge has a dispute that was not won.
-func (m *Machine) chargedBack(charge string) bool {
-	return slices.ContainsFunc(m.disputes, func(d *Dispute) bool {
-		return d.Charge == charge && d.Status != DisputeWon
-	})
-}
-
 // refund adds a refund, of what is left if r has no amount. docs.stripe.com/testing: that
 // of pm_card_pendingRefund is pending at first.
 func (m *Machine) refund(now time.Time, i *Intent, r Refund) *Refund {
@@ -181,13 +207,7 @@ func (m *Machine) refund(now time.Time, i *Intent, r Refund) *Refund {
 	}
 	charge.Refunded += r.Amount
 	m.refunds = append(m.refunds, &r)
-	m.emit(Event{Type: "refund.created", Intent: i, Refund: &r})
-	refunded := *charge
-	m.emit(Event{Type: "charge.refunded", Intent: i, Charge: &refunded})
+	m.emit(Event{Type: "refund.created", Intent: i, Refund: &r, object: r.wire()})
+	m.emit(Event{Type: "charge.refunded", Intent: i, object: charge.wire(i.LatestCharge)})
 	return &r
-}
-
-// listRefunds returns a page of the refunds that the list shows.
-func (m *Machine) listRefunds(now time.Time, p listParams) *Objects[*Refund] {
-	return newest(m.refunds, p, func(r *Refund) bool { return now.Sub(r.Created) < m.rules.RefundLag })
 }

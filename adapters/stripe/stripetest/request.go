@@ -1,17 +1,20 @@
 package stripetest
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	get  = "GET"
-	post = "POST"
-	root = "/v1/payment_intents"
+	get          = "GET"
+	post         = "POST"
+	root         = "/v1/payment_intents"
+	refundsRoot  = "/v1/refunds"
+	disputesRoot = "/v1/disputes"
 )
 
 // Request is what a client sends.
@@ -42,93 +45,105 @@ const (
 	ListRefunds  Endpoint = "list_refunds"
 )
 
-// RequestID is the number of a request. Its string is the Request-Id header.
-type RequestID int
-
-// String returns the Request-Id header, such as req_000001.
-func (id RequestID) String() string { return fmt.Sprintf("req_%06d", int(id)) }
-
-// Response is a response of the Stripe double. The intents in it are shared with the
-// machine and read-only.
-type Response struct {
-	Status      int
-	At          time.Time // The Date header.
-	RequestID   RequestID
-	Original    RequestID // The request whose stored response this replays; 0 if this is not a replay.
-	ShouldRetry string    // The Stripe-Should-Retry header: true, false, or empty for no header.
-	Lost        bool      // The connection breaks before the response arrives.
-	Garbled     bool      // Only half of the body arrives.
-	Intent      *Intent
-	Customer    *Customer // The intent's customer if the request expands it; nil if there is none.
-	Charge      *Charge   // The intent's latest charge if the request expands it; nil if there is none.
-	List        *Page
-	Disputes    *Objects[*Dispute]
-	Refund      *Refund
-	Refunds     *Objects[*Refund] // Of Charge if the request expands them.
-	Error       *Error
+// operation is how the machine handles an endpoint.
+type operation struct {
+	endpoint     Endpoint
+	method, path string // The path has {id} where an id is.
+	// parameters are the modeled ones, with a trailing [ for maps and lists. Stripe has
+	// more. A parameter that is not modeled is refused, because it would silently do
+	// nothing.
+	parameters []string
+	expandable []string
+	permission string // That a restricted key needs, if it is modeled.
+	// check refuses a write whose parameters are invalid. Nothing is stored under its key
+	// then. docs.stripe.com/api/idempotent_requests: "if incoming parameters fail
+	// validation ... no idempotent result is saved because no API endpoint initiated
+	// execution".
+	check func(*Machine, *call) *Response
+	run   func(*Machine, time.Time, *call) Response
 }
 
-// Replayed reports whether the response is the one stored under the key (header
-// Idempotent-Replayed).
-func (r Response) Replayed() bool { return r.Original != 0 }
-
-// result returns the Call.Result of the response.
-func (r Response) result() string {
-	switch {
-	case r.Error != nil:
-		return cmp.Or(r.Error.Code, r.Error.Type)
-	case r.Intent != nil:
-		return string(r.Intent.Status)
-	case r.Refund != nil:
-		return string(r.Refund.Status)
+func operations() []operation {
+	return []operation{
+		{
+			endpoint: Create, method: post, path: root, check: (*Machine).checkCreate, run: (*Machine).createIntent,
+			parameters: []string{
+				"amount", "currency", "customer", "payment_method", "capture_method", "confirm", "off_session",
+				"description", "automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
+				"metadata[",
+			},
+		},
+		{
+			endpoint: Confirm, method: post, path: root + "/{id}/confirm", check: (*Machine).checkConfirm,
+			run: (*Machine).confirmIntent, parameters: []string{"payment_method", "off_session"},
+		},
+		{
+			endpoint: Cancel, method: post, path: root + "/{id}/cancel", check: (*Machine).checkCancel,
+			run: (*Machine).cancelIntent, parameters: []string{"cancellation_reason"},
+		},
+		{
+			endpoint: Search, method: get, path: root + "/search", run: (*Machine).search,
+			parameters: []string{"query"},
+		},
+		{
+			endpoint: Read, method: get, path: root + "/{id}", run: (*Machine).readIntent,
+			expandable: []string{"latest_charge", "latest_charge.refunds", "customer"},
+		},
+		{
+			endpoint: List, method: get, path: root, run: (*Machine).listIntents,
+			parameters: []string{"customer", "limit", "starting_after", "created[gte]", "created[lt]"},
+			expandable: []string{"data.latest_charge"}, // Expansions on list requests start with data.
+		},
+		{
+			endpoint: ListDisputes, method: get, path: disputesRoot, run: (*Machine).listDisputes,
+			permission: "rak_dispute_read", parameters: []string{"payment_intent", "limit", "starting_after"},
+		},
+		{
+			endpoint: CreateRefund, method: post, path: refundsRoot, check: (*Machine).checkRefund,
+			run: (*Machine).createRefund, permission: "rak_charge_write",
+			parameters: []string{"payment_intent", "amount", "reason", "metadata["},
+		},
+		{
+			endpoint: ListRefunds, method: get, path: refundsRoot, run: (*Machine).listRefunds,
+			permission: "rak_charge_read", parameters: []string{"payment_intent", "limit", "starting_after"},
+		},
+		{
+			endpoint: ReadRefund, method: get, path: refundsRoot + "/{id}", run: (*Machine).readRefund,
+			permission: "rak_charge_read",
+		},
 	}
-	return ""
 }
 
-// Error is the inside of Stripe's error body, and of an intent's last_payment_error.
-type Error struct {
-	Type, Code, DeclineCode, Message, Param string
-	PaymentMethod                           string  // The declined payment method.
-	Intent                                  *Intent // The intent after the error.
+// match returns the id in a path of the operation.
+func (o operation) match(r Request) (id string, ok bool) {
+	before, after, hasID := strings.Cut(o.path, "{id}")
+	id, prefixed := strings.CutPrefix(r.Path, before)
+	id, suffixed := strings.CutSuffix(id, after)
+	return id, r.Method == o.method && prefixed && suffixed && hasID == (id != "") && !strings.Contains(id, "/")
 }
 
-// Page is one page of the list or of a search, newest first.
-type Page struct {
-	Intents []*Intent
-	Charges []*Charge // The latest charge of each intent, or nil, if the request expands it.
-	More    bool
-	Search  bool
-}
-
-// route finds the endpoint, the intent and the order of a request, before its validation.
-func (m *Machine) route(r Request) *call {
-	c := &call{Request: r, number: m.requests}
-	rest, below := strings.CutPrefix(r.Path, root+"/")
-	id, verb, _ := strings.Cut(rest, "/")
-	switch {
-	case r.Method == post && r.Path == root:
-		c.endpoint, c.orderID = Create, r.Form.Get("metadata[orderId]")
-	case r.Method == get && r.Path == root:
-		c.endpoint = List
-	case r.Method == get && r.Path == disputesRoot:
-		c.endpoint = ListDisputes
-		if intent := m.Intent(r.Form.Get("payment_intent")); intent != nil {
+// route finds the operation, the intent and the order of a request, before its
+// validation.
+func (m *Machine) route(now time.Time, r Request) *call {
+	c := &call{Request: r, number: m.requests, begun: now, orderID: r.Form.Get("metadata[orderId]")}
+	for _, o := range operations() {
+		if id, ok := o.match(r); ok {
+			c.op, c.id = o, id
+			break
+		}
+	}
+	if c.op.endpoint == CreateRefund {
+		c.id = r.Form.Get("payment_intent")
+	}
+	for _, id := range []string{c.id, r.Form.Get("payment_intent")} {
+		if intent := m.Intent(id); intent != nil {
 			c.orderID = intent.OrderID()
 		}
-	case r.Path == refundsRoot || strings.HasPrefix(r.Path, refundsRoot+"/"):
-		m.routeRefund(c)
-	case !below:
-	case r.Method == get && verb == "" && id == "search":
-		c.endpoint = Search
-	case r.Method == get && verb == "":
-		c.endpoint, c.intent = Read, id
-	case r.Method == post && verb == "confirm":
-		c.endpoint, c.intent = Confirm, id
-	case r.Method == post && verb == "cancel":
-		c.endpoint, c.intent = Cancel, id
 	}
-	if intent := m.Intent(c.intent); intent != nil {
-		c.orderID = intent.OrderID()
+	if c.op.endpoint == ReadRefund {
+		if refund := find(m.refunds, c.account(), c.id); refund != nil {
+			c.orderID = refund.Metadata["orderId"]
+		}
 	}
 	return c
 }
@@ -159,30 +174,88 @@ func (m *Machine) authenticate(c *call) *Response {
 	return nil
 }
 
-func refusal(status int, err Error) *Response { return &Response{Status: status, Error: &err} }
+// validate checks the URL, the permissions and the parameters.
+func (m *Machine) validate(c *call) *Response {
+	if c.op.endpoint == "" {
+		return notFound(c)
+	}
+	if strings.Contains(c.op.path, root+"/{id}") && m.owned(c, c.id) == nil {
+		return refusal(404, Error{
+			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
+			Message: fmt.Sprintf("No such payment_intent: '%s'", c.id),
+		})
+	}
+	checks := []*Response{unknownParameter(c), m.permit(c, c.op.permission), m.checkExpand(c)}
+	if c.op.check != nil {
+		checks = append(checks, c.op.check(m, c))
+	}
+	return first(checks...)
+}
 
-func notFound(c *call) Response {
-	return *refusal(404, Error{
+// owned returns an intent of the call's account, or nil.
+func (m *Machine) owned(c *call, id string) *Intent {
+	if i := m.Intent(id); i != nil && i.Account == c.account() {
+		return i
+	}
+	return nil
+}
+
+func unknownParameter(c *call) *Response {
+	for _, name := range slices.Sorted(maps.Keys(c.Form)) {
+		if len(c.Form[name]) != 1 && !strings.HasSuffix(name, "[]") {
+			return invalid("parameter_invalid", name, "Duplicate parameter: "+name)
+		}
+		group := name
+		if i := strings.IndexByte(name, '['); i > 0 && !slices.Contains(c.op.parameters, name) {
+			group = name[:i+1]
+		}
+		if !slices.Contains(c.op.parameters, group) && (group != "expand[" || c.op.expandable == nil) {
+			return invalid("parameter_unknown", name, "Received unknown parameter: "+name)
+		}
+	}
+	return nil
+}
+
+// checkExpand allows keys that may read charges to expand the latest charge, and its
+// refunds (docs.stripe.com/expand), because "if you're expanding objects in the responses
+// of your API requests, you must also request at least one corresponding permission for
+// each API object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The
+// errors are as users report them (github.com/gitpod-io/gitpod/issues/13035,
+// github.com/tylerjrichards/st-paywall/issues/36).
+func (m *Machine) checkExpand(c *call) *Response {
+	for _, property := range c.expansions() {
+		if !slices.Contains(c.op.expandable, property) {
+			return invalid("", "", "This property cannot be expanded ("+property+").")
+		}
+		permission := "rak_charge_read"
+		if property == "customer" {
+			permission = "rak_customer_read"
+		}
+		if denied := m.permit(c, permission); denied != nil {
+			return denied
+		}
+	}
+	return nil
+}
+
+// expansions returns the properties that the request expands.
+func (c *call) expansions() (properties []string) {
+	for name, values := range c.Form {
+		if strings.HasPrefix(name, "expand[") {
+			properties = append(properties, values...)
+		}
+	}
+	return properties
+}
+
+// permit refuses a restricted key that lacks a permission.
+func (m *Machine) permit(c *call, permission string) *Response {
+	if permission == "" || permission != m.rules.Lacks || !strings.HasPrefix(c.APIKey, "rk_") {
+		return nil
+	}
+	return refusal(403, Error{
 		Type: "invalid_request_error",
-		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this Stripe double only creates, "+
-			"confirms, cancels, reads, lists and searches PaymentIntents, lists disputes, and creates, reads and "+
-			"lists refunds.", c.Method, c.Path),
+		Message: "The provided key 'rk_test_*****' does not have the required permissions for this endpoint on " +
+			"account 'acct_pretend'. Having the '" + permission + "' permission would allow this request to continue.",
 	})
-}
-
-// serverError is a 500 without a Stripe-Should-Retry header, because Stripe does not know
-// the result.
-func serverError() Response {
-	const message = "An unknown error occurred. This is a fault of the Stripe double."
-	return *refusal(500, Error{Type: "api_error", Message: message})
-}
-
-func lockTimeout() *Response {
-	r := refusal(429, Error{
-		Type: "invalid_request_error", Code: "lock_timeout",
-		Message: "This object cannot be accessed right now because another API request or Stripe process is " +
-			"currently accessing it.",
-	})
-	r.ShouldRetry = "true"
-	return r
 }

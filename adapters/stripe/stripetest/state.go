@@ -12,55 +12,53 @@ import (
 // Ages are relative to now, so that machines that differ only in their clocks are equal.
 func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s := state(b)
+	age := func(at time.Time, lag time.Duration) {
+		if lag > 0 {
+			s.add(int64(min(now.Sub(at), lag)))
+		}
+	}
 	for _, intent := range m.intents {
-		s.intent(intent)
-		if lag := max(m.rules.ListLag, m.rules.SearchLag); lag > 0 {
-			s.number(int64(min(now.Sub(intent.Created), lag)))
-		}
+		s.add(intent)
+		age(intent.Created, m.rules.SearchLag)
 	}
-	s.part('L')
+	s.add("ledger")
 	for _, charge := range m.ledger {
-		s.text(charge.Intent, string(charge.Outcome), charge.Key, charge.Failure.Code, charge.Failure.Reason)
+		s.add(charge.Intent, string(charge.Outcome), charge.Key, charge.Failure.Code, charge.Failure.Reason)
 	}
-	s.part('D')
+	s.add("disputes")
 	for _, d := range m.disputes {
-		s.text(d.Intent, d.Charge, string(d.Status)) // its charge is disputed, which the ledger need not repeat
+		s.add(d.Intent, d.Charge, string(d.Status)) // its charge is disputed, which the ledger need not repeat
 	}
-	s.part('P')
+	s.add("refunds")
 	for _, r := range m.refunds { // their charge's sum follows from them
-		s.refund(r)
-		if m.rules.RefundLag > 0 {
-			s.number(int64(min(now.Sub(r.Created), m.rules.RefundLag)))
-		}
+		s.add(r)
+		age(r.Created, m.rules.RefundLag)
 	}
-	for _, c := range m.late {
-		s.call(&c)
+	for i := range m.late {
+		s.add(&m.late[i])
 	}
-	s.part('K')
+	s.add("keys")
 	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
 		if first := m.keys[key]; !m.expired(first, now) {
-			s.text(key, first.path, first.params, strconv.FormatBool(first.running))
-			s.number(int64(now.Sub(first.at)))
-			s.response(first.response)
+			s.add(key, first.path, first.params, first.running, int64(now.Sub(first.at)), first.response)
 		}
 	}
-	s.part('R')
+	s.add("running")
 	for _, ticket := range slices.Sorted(maps.Keys(m.running)) {
-		s.number(int64(ticket))
 		c := m.running[ticket]
-		s.call(&c)
+		s.add(int64(ticket), &c)
 	}
-	s.part('C')
+	s.add("cards")
 	for _, method := range slices.Sorted(maps.Keys(m.cards)) {
-		s.text(method, string(m.cards[method]))
+		s.add(method, string(m.cards[method]))
 	}
-	s.part('G')
+	s.add("gone")
 	for _, id := range slices.Sorted(maps.Keys(m.gone)) {
-		s.text(id)
+		s.add(id)
 	}
-	s.part('F')
+	s.add("faults")
 	for _, fault := range m.faults {
-		s.fault(fault)
+		s.add(fault)
 	}
 	return s
 }
@@ -69,73 +67,54 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 // the encoding is unambiguous.
 type state []byte
 
-func (s *state) part(mark byte) { *s = append(*s, mark) }
-
-func (s *state) number(n int64) { *s = append(strconv.AppendInt(*s, n, 10), ',') }
-
-func (s *state) text(parts ...string) {
-	for _, part := range parts {
-		s.number(int64(len(part)))
-		*s = append(*s, part...)
+// add appends values. Of a response it omits what only the response to a GET has, because
+// no key stores that.
+func (s *state) add(values ...any) {
+	for _, value := range values {
+		switch v := value.(type) {
+		case string:
+			s.add(int64(len(v)))
+			*s = append(*s, v...)
+		case int64:
+			*s = append(strconv.AppendInt(*s, v, 10), ',')
+		case bool:
+			*s = strconv.AppendBool(*s, v)
+		case map[string]string:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				s.add(name, v[name])
+			}
+		case *Intent:
+			s.addIntent(v)
+		case *Refund:
+			if v == nil {
+				s.add("")
+				continue
+			}
+			s.add(v.ID, v.Account, v.Charge, v.Intent, v.Currency, v.Reason, string(v.Status), v.Failure, v.Amount)
+			s.add(v.Metadata)
+		case *Error:
+			if v == nil {
+				s.add("")
+				continue
+			}
+			s.add(v.Type, v.Code, v.DeclineCode, v.Message, v.Param, v.PaymentMethod, v.Intent)
+		case Response:
+			s.add(int64(v.Status), v.Intent, v.Refund, v.Error)
+		case Fault:
+			s.add(string(v.Kind), string(v.On), v.OrderID, int64(v.Number), int64(v.Times), int64(v.Delay))
+		case *call:
+			s.add(v.Method, v.Path, v.APIKey, v.Key, v.Form.Encode(), v.done, int64(v.Number), v.fault, v.response)
+		}
 	}
 }
 
-func (s *state) intent(i *Intent) {
+func (s *state) addIntent(i *Intent) {
 	if i == nil {
-		s.part('-')
+		s.add("")
 		return
 	}
-	s.text(
+	s.add(
 		i.ID, i.Account, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge,
-		i.CancellationReason,
+		i.CancellationReason, i.Amount, i.Metadata, i.LastError,
 	)
-	s.number(i.Amount)
-	s.text(strconv.FormatBool(i.MayRedirect), strconv.FormatBool(i.Automatic))
-	for _, name := range slices.Sorted(maps.Keys(i.Metadata)) {
-		s.text(name, i.Metadata[name])
-	}
-	s.problem(i.LastError)
-}
-
-func (s *state) refund(r *Refund) {
-	if r == nil {
-		s.part('-')
-		return
-	}
-	s.text(r.ID, r.Account, r.Charge, r.Intent, r.Currency, r.Reason, string(r.Status), r.Failure)
-	s.number(r.Amount)
-	for _, name := range slices.Sorted(maps.Keys(r.Metadata)) {
-		s.text(name, r.Metadata[name])
-	}
-}
-
-func (s *state) problem(e *Error) {
-	if e == nil {
-		s.part('-')
-		return
-	}
-	s.text(e.Type, e.Code, e.DeclineCode, e.Message, e.Param, e.PaymentMethod)
-	s.intent(e.Intent)
-}
-
-// response omits what only the response to a GET has, because no key stores that.
-func (s *state) response(r Response) {
-	s.number(int64(r.Status))
-	s.intent(r.Intent)
-	s.refund(r.Refund)
-	s.problem(r.Error)
-}
-
-func (s *state) call(c *call) {
-	s.text(c.Method, c.Path, c.APIKey, c.Key, c.Form.Encode(), strconv.FormatBool(c.done))
-	s.number(int64(c.Number))
-	s.fault(c.fault)
-	s.response(c.response)
-}
-
-func (s *state) fault(f Fault) {
-	s.text(string(f.Kind), string(f.On), f.OrderID)
-	s.number(int64(f.Number))
-	s.number(int64(f.Times))
-	s.number(int64(f.Delay))
 }

@@ -1,6 +1,7 @@
 package stripetest_test
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,18 +12,28 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-const root = "/v1/payment_intents"
+const (
+	root     = "/v1/payment_intents"
+	refunds  = "/v1/refunds"
+	disputes = "/v1/disputes"
+)
 
 // Summaries of responses.
 const (
 	declined         = "402 card_error card_declined "
 	needsMethod      = " requires_payment_method"
 	genericDecline   = declined + "generic_decline" + needsMethod
-	unexpectedState  = "400 invalid_request_error payment_intent_unexpected_state"
-	resourceMissing  = "400 invalid_request_error resource_missing"
-	parameterUnknown = "400 invalid_request_error parameter_unknown"
+	invalidRequest   = "400 invalid_request_error"
+	unexpectedState  = invalidRequest + " payment_intent_unexpected_state"
+	resourceMissing  = invalidRequest + " resource_missing"
+	parameterUnknown = invalidRequest + " parameter_unknown"
+	notAnInteger     = invalidRequest + " parameter_invalid_integer"
 	keyInUse         = "409 invalid_request_error idempotency_key_in_use"
+	lockTimeout      = "429 invalid_request_error lock_timeout"
+	forbidden        = "403 invalid_request_error"
+	notFound         = "404 invalid_request_error"
 	confirmable      = "200 requires_confirmation"
+	succeeded        = "200 succeeded"
 )
 
 // world is a machine with a clock, and with methods that send requests.
@@ -36,6 +47,8 @@ func newWorld(t *testing.T, rules stripetest.Rules) *world {
 	t.Helper()
 	return &world{Machine: stripetest.New(rules), t: t, now: time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)}
 }
+
+func (w *world) clone() *world { return &world{Machine: w.Clone(), t: w.t, now: w.now} }
 
 // request returns a request with a test key. form is encoded as a query string.
 func request(method, path, key, form string) stripetest.Request {
@@ -57,11 +70,11 @@ func (w *world) post(path, key, form string) stripetest.Response {
 	return w.Do(w.now, request("POST", path, key, form))
 }
 
-func (w *world) get(path string) stripetest.Response {
-	return w.Do(w.now, request("GET", path, "", ""))
+func (w *world) get(path, form string) stripetest.Response {
+	return w.Do(w.now, request("GET", path, "", form))
 }
 
-func (w *world) read(id string) stripetest.Response { return w.get(root + "/" + id) }
+func (w *world) read(id string) stripetest.Response { return w.get(root+"/"+id, "") }
 
 // confirm confirms an intent off session, with more parameters.
 func (w *world) confirm(id, key string, more ...string) stripetest.Response {
@@ -81,6 +94,46 @@ func (w *world) create(method string) string {
 		w.t.Fatalf("create with %s: %s", method, res.Body())
 	}
 	return res.Intent.ID
+}
+
+// pay creates and confirms an intent of 1999 usd.
+func (w *world) pay(method string) (intent string) {
+	w.t.Helper()
+	intent = w.create(method)
+	w.confirm(intent, "")
+	return intent
+}
+
+// refund refunds a part of an intent's charge under a key.
+func (w *world) refund(intent, amount, key string) stripetest.Response {
+	return w.post(refunds, key, "payment_intent="+intent+"&amount="+amount+
+		"&reason=requested_by_customer&metadata[orderId]=ORD1&metadata[refundId]="+key)
+}
+
+// as sends a request with another API key.
+func (w *world) as(apiKey, method, path, key, form string) stripetest.Response {
+	r := request(method, path, key, form)
+	r.APIKey = apiKey
+	return w.Do(w.now, r)
+}
+
+// ids returns the ids of a list without their zeros, and a + if there are more.
+func ids(tb testing.TB, r stripetest.Response) string {
+	tb.Helper()
+	var page struct {
+		More bool `json:"has_more"`
+		Data []struct{ ID string }
+	}
+	must(tb, json.Unmarshal(r.Body(), &page))
+	all := []string{}
+	for _, o := range page.Data {
+		_, number, _ := strings.Cut(o.ID, "_")
+		all = append(all, strings.TrimLeft(number, "0"))
+	}
+	if page.More {
+		all = append(all, "+")
+	}
+	return strings.Join(all, " ")
 }
 
 // exchange is the response to a request, and the summary that it must have.
@@ -116,7 +169,7 @@ func testScenarios(t *testing.T, scenarios map[string]scenario) {
 }
 
 // summary is the part of a response that most tests compare: the status, the error, the
-// intent's status, and whether the response is replayed or lost.
+// status of the intent or refund, and whether the response is replayed or lost.
 func summary(r stripetest.Response) string {
 	parts, intent := []string{strconv.Itoa(r.Status)}, r.Intent
 	if r.Error != nil {
@@ -125,6 +178,9 @@ func summary(r stripetest.Response) string {
 	}
 	if intent != nil {
 		parts = append(parts, string(intent.Status))
+	}
+	if r.Refund != nil {
+		parts = append(parts, string(r.Refund.Status))
 	}
 	if r.Replayed() {
 		parts = append(parts, "replayed")

@@ -102,8 +102,6 @@ func statusOf(i *stripetest.Intent) order.Status {
 		return order.Pending
 	case stripetest.StatusCanceled:
 		return order.Canceled
-	case stripetest.StatusRequiresAction:
-		return order.ActionRequired
 	case stripetest.StatusRequiresConfirmation:
 		return order.Open
 	case stripetest.StatusRequiresPaymentMethod:

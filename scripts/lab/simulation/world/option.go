@@ -230,7 +230,7 @@ func (w *World) people(options []option) []option {
 			continue
 		}
 		switch intent.Status {
-		case stripetest.StatusRequiresConfirmation, stripetest.StatusRequiresAction:
+		case stripetest.StatusRequiresConfirmation:
 			options = append(options, option{kind: dashboard, n: i})
 		case stripetest.StatusRequiresPaymentMethod:
 			options = append(options, option{kind: dashboard, n: i}, option{kind: pay, n: i})

@@ -197,7 +197,7 @@ func confirm(t *testing.T, s *system.System, id string) (status int) {
 		all := m.Intents()
 		intent = all[len(all)-1].ID
 	})
-	return stripeCall(t, s, "/v1/payment_intents/"+intent+"/confirm", nil)
+	return stripeCall(t, s, "/v1/payment_intents/"+intent+"/confirm", url.Values{"off_session": {"true"}})
 }
 
 func stripeCall(t *testing.T, s *system.System, path string, form url.Values) (status int) {

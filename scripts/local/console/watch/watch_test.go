@@ -72,7 +72,7 @@ func (s *scene) deliver(instance int) {
 // charge charges the order through another intent.
 func (s *scene) charge() {
 	form := url.Values{
-		"amount": {"1998"}, "currency": {"usd"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"},
+		"amount": {"1998"}, "currency": {"usd"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"}, "off_session": {"true"},
 		"metadata[orderId]": {"ORD-1"}, "metadata[scope]": {system.Scope},
 		"automatic_payment_methods[enabled]":         {"true"},
 		"automatic_payment_methods[allow_redirects]": {"never"},
