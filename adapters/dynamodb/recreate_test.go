@@ -77,7 +77,7 @@ func TestRecreateRetriesTransientErrors(t *testing.T) {
 		dynamodbtest.Throttled, dynamodbtest.InternalErrorAfter, dynamodbtest.LoseBefore, dynamodbtest.LoseAfter,
 		dynamodbtest.TransactionConflict,
 	} {
-		t.Run(kind.String(), func(t *testing.T) {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Operation: "UpdateItem", Times: 1})

@@ -13,12 +13,6 @@ import (
 	"sync"
 )
 
-// Options are the options of Start.
-type Options struct {
-	Location Location
-	Port     int // on 127.0.0.1; 0: a free one
-}
-
 // Engine is a running engine.
 type Engine struct {
 	Endpoint string // base URL
@@ -27,15 +21,12 @@ type Engine struct {
 	ended   chan struct{} // closed once the process is reaped
 }
 
-// Start starts the engine and returns when it accepts connections. It starts nothing for
-// a Location with an Endpoint. ctx limits only the start; the engine runs until Close,
-// and on Linux at most as long as this process.
-func Start(ctx context.Context, options Options) (*Engine, error) {
-	if options.Location.Endpoint != "" {
-		return &Engine{Endpoint: options.Location.Endpoint}, nil
-	}
-	if options.Port != 0 {
-		return launch(ctx, options, options.Port)
+// Start starts the engine on a free port of 127.0.0.1 and returns when it accepts
+// connections. It starts nothing for a Location with an Endpoint. ctx limits only the
+// start; the engine runs until Close, and on Linux at most as long as this process.
+func Start(ctx context.Context, location Location) (*Engine, error) {
+	if location.Endpoint != "" {
+		return &Engine{Endpoint: location.Endpoint}, nil
 	}
 	// Another process can take the free port before the engine listens on it.
 	var engine *Engine
@@ -45,7 +36,7 @@ func Start(ctx context.Context, options Options) (*Engine, error) {
 		if port, err = freePort(ctx); err != nil {
 			return nil, err
 		}
-		if engine, err = launch(ctx, options, port); err == nil || ctx.Err() != nil {
+		if engine, err = launch(ctx, location.Binary, port); err == nil || ctx.Err() != nil {
 			break
 		}
 	}
@@ -64,27 +55,27 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-func launch(ctx context.Context, options Options, port int) (*Engine, error) {
+func launch(ctx context.Context, binary string, port int) (*Engine, error) {
 	engine := &Engine{Endpoint: "http://127.0.0.1:" + strconv.Itoa(port), ended: make(chan struct{})}
 	args := []string{"--host", "127.0.0.1", "--port", strconv.Itoa(port)}
 	//nolint:gosec // the caller chooses the program
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), options.Location.Binary, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), binary, args...)
 	// Wait for the engine's output: another process on the port could answer a probe.
 	output := &transcript{awaited: []byte(engine.Endpoint), found: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = output, output
 	dieWithParent(cmd)
 
 	if err := engine.run(cmd); err != nil {
-		return nil, fmt.Errorf("start %q: %w", options.Location.Binary, err)
+		return nil, fmt.Errorf("start %q: %w", binary, err)
 	}
 	select {
 	case <-output.found:
 		return engine, nil
 	case <-engine.ended:
-		return nil, fmt.Errorf("start %q on port %d: engine exited: %s", options.Location.Binary, port, output)
+		return nil, fmt.Errorf("start %q on port %d: engine exited: %s", binary, port, output)
 	case <-ctx.Done():
 		return nil, errors.Join(
-			fmt.Errorf("start %q on port %d: %w", options.Location.Binary, port, ctx.Err()), engine.Close(),
+			fmt.Errorf("start %q on port %d: %w", binary, port, ctx.Err()), engine.Close(),
 		)
 	}
 }

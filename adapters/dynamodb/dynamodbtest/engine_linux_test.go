@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
 // The test runs itself again as the process that starts an engine, and kills that
@@ -22,7 +20,7 @@ func TestAnEngineEndsWithTheProcessThatStartedIt(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
 	if flag.Arg(0) == "parent" {
-		engine := start(t, dynamodbtest.Options{Location: location})
+		engine := start(t, location)
 		_, _ = os.Stdout.WriteString(engine.Endpoint + "\n")
 		_, _ = io.Copy(io.Discard, os.Stdin) // until this process is killed
 		return

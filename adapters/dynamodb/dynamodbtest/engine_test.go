@@ -8,9 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,19 +17,9 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-func TestEnginesDoNotShareTables(t *testing.T) {
-	t.Parallel()
-	options := dynamodbtest.Options{Location: ownEngine(t)}
-	one, other := client(start(t, options).Endpoint), client(start(t, options).Endpoint)
-	must(t, dynamodbtest.CreateTable(t.Context(), one, "orders"))
-	if err := dynamodbtest.CreateTable(t.Context(), other, "orders"); err != nil {
-		t.Errorf("the same name in the second engine: got %v, want no error", err)
-	}
-}
-
 func TestCloseEndsTheEngine(t *testing.T) {
 	t.Parallel()
-	engine := start(t, dynamodbtest.Options{Location: ownEngine(t)})
+	engine := start(t, ownEngine(t))
 	must(t, engine.Close())
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address(t, engine)); err == nil {
 		_ = connection.Close()
@@ -41,26 +30,13 @@ func TestCloseEndsTheEngine(t *testing.T) {
 	}
 }
 
-func TestAPortInUseIsAnError(t *testing.T) {
-	t.Parallel()
-	first := start(t, dynamodbtest.Options{Location: ownEngine(t)})
-	_, port, err := net.SplitHostPort(address(t, first))
-	must(t, err)
-	number, err := strconv.Atoi(port)
-	must(t, err)
-	_, err = dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: ownEngine(t), Port: number})
-	if err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("got %v, want the engine's error that the port is in use", err)
-	}
-}
-
 func TestAFailedStartIsRetriedOnAnotherPort(t *testing.T) {
 	t.Parallel()
 	location := ownEngine(t)
 	mark := filepath.Join(t.TempDir(), "ran")
 	lines := fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary)
 	location.Binary = script(t, lines)
-	engine := start(t, dynamodbtest.Options{Location: location})
+	engine := start(t, location)
 	if _, err := client(engine.Endpoint).ListTables(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
@@ -68,29 +44,21 @@ func TestAFailedStartIsRetriedOnAnotherPort(t *testing.T) {
 
 func TestStartEndsWithTheContext(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
 	silent := dynamodbtest.Location{Binary: script(t, "exec sleep 600")}
-	_, err := dynamodbtest.Start(ctx, dynamodbtest.Options{Location: silent, Port: 1})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
+	_, err := dynamodbtest.Start(ctx, silent)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want context.DeadlineExceeded", err)
 	}
 }
 
 func TestAMissingBinaryIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := dynamodbtest.Location{Binary: filepath.Join(t.TempDir(), "dynoxide")}
-	_, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: missing})
+	_, err := dynamodbtest.Start(t.Context(), missing)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
-	}
-}
-
-func TestAnEndpointIsUsedUnchanged(t *testing.T) {
-	t.Parallel()
-	engine := start(t, dynamodbtest.Options{Location: dynamodbtest.Location{Endpoint: "http://127.0.0.1:1"}})
-	if engine.Endpoint != "http://127.0.0.1:1" {
-		t.Errorf("got %q, want the given endpoint", engine.Endpoint)
 	}
 }
 
@@ -112,9 +80,9 @@ func withoutEndpoint(name string) string {
 	return os.Getenv(name) //nolint:forbidigo // a test has no composition root
 }
 
-func start(t *testing.T, options dynamodbtest.Options) *dynamodbtest.Engine {
+func start(t *testing.T, location dynamodbtest.Location) *dynamodbtest.Engine {
 	t.Helper()
-	engine, err := dynamodbtest.Start(t.Context(), options)
+	engine, err := dynamodbtest.Start(t.Context(), location)
 	must(t, err)
 	t.Cleanup(func() { must(t, engine.Close()) })
 	return engine

@@ -2,7 +2,6 @@ package dynamodbtest
 
 import (
 	"encoding/json"
-	"fmt"
 	"hash/crc32"
 	"net/http"
 	"slices"
@@ -13,38 +12,23 @@ import (
 
 // Kind is what happens to a failed call. The quotation is from "Error handling with
 // DynamoDB" in the developer guide.
-type Kind int
+type Kind string
 
 // The kinds of Fault.
 const (
-	Slow                  Kind = iota // only the Delay
-	ThroughputExceeded                // the table or an index is over its capacity
-	Throttled                         // DynamoDB sheds load
-	RequestLimitExceeded              // the account is over its quota
-	InternalError                     // 500 without effect
-	InternalErrorAfter                // 500 after the effect: a write "may have succeeded or failed"
-	TransactionConflict               // another transaction holds an item
-	TransactionInProgress             // a request with the same client request token is in progress
-	LoseBefore                        // the connection is lost before the engine receives the call
-	LoseAfter                         // the connection is lost after the effect
-	AccessDenied                      // the caller's policy lacks the action; a retry does not help
-	ExpiredToken                      // the caller's temporary credentials have expired
+	Slow                  Kind = ""                      // only the Delay
+	ThroughputExceeded    Kind = "ThroughputExceeded"    // a table or an index is over its capacity
+	Throttled             Kind = "Throttled"             // DynamoDB sheds load
+	RequestLimitExceeded  Kind = "RequestLimitExceeded"  // the account is over its quota
+	InternalError         Kind = "InternalError"         // 500 without effect
+	InternalErrorAfter    Kind = "InternalErrorAfter"    // 500 after it: "may have succeeded or failed"
+	TransactionConflict   Kind = "TransactionConflict"   // another transaction holds an item
+	TransactionInProgress Kind = "TransactionInProgress" // of the same client request token
+	LoseBefore            Kind = "LoseBefore"            // the engine does not receive the call
+	LoseAfter             Kind = "LoseAfter"             // the response is lost
+	AccessDenied          Kind = "AccessDenied"          // the policy lacks the action
+	ExpiredToken          Kind = "ExpiredToken"          // the temporary credentials have expired
 )
-
-// String returns the name of the constant.
-func (k Kind) String() string {
-	names := [...]string{
-		Slow: "Slow", ThroughputExceeded: "ThroughputExceeded", Throttled: "Throttled",
-		RequestLimitExceeded: "RequestLimitExceeded", InternalError: "InternalError",
-		InternalErrorAfter: "InternalErrorAfter", TransactionConflict: "TransactionConflict",
-		TransactionInProgress: "TransactionInProgress", LoseBefore: "LoseBefore", LoseAfter: "LoseAfter",
-		AccessDenied: "AccessDenied", ExpiredToken: "ExpiredToken",
-	}
-	if k < 0 || int(k) >= len(names) {
-		return fmt.Sprintf("Kind(%d)", int(k))
-	}
-	return names[k]
-}
 
 // Possible reports whether DynamoDB documents k for an operation. Faults apply to such
 // operations only. API reference: TransactionConflictException is an error of the three
@@ -107,34 +91,29 @@ func (f *Fault) matches(call Call) bool {
 // reject returns DynamoDB's error response, or nil for a Kind without one. The codes and
 // formats are documented in "Error handling with DynamoDB" and TransactWriteItems.
 func (f *Fault) reject(operation string, body []byte) *response {
-	// refuse is an error response, or for a transaction a cancellation for a reason.
-	refuse := func(code, reason string) *response {
-		if isTransaction(operation) && reason != "" {
-			return cancellation(reason, body)
-		}
-		return errorResponse(http.StatusBadRequest, code)
-	}
+	code, reason := "", "" // of the error, and of a transaction that it cancels
 	switch f.Kind {
 	case Slow, LoseBefore, LoseAfter, InternalErrorAfter:
 		return nil
-	case ThroughputExceeded:
-		return refuse(dynamoDB+"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded")
-	case Throttled:
-		return refuse("com.amazon.coral.availability#ThrottlingException", "ThrottlingError")
-	case RequestLimitExceeded:
-		return refuse(dynamoDB+"RequestLimitExceeded", "")
 	case InternalError:
 		return internalError()
+	case ThroughputExceeded:
+		code, reason = dynamoDB+"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded"
+	case Throttled:
+		code, reason = "com.amazon.coral.availability#ThrottlingException", "ThrottlingError"
 	case TransactionConflict:
-		return refuse(dynamoDB+"TransactionConflictException", "TransactionConflict")
+		code, reason = dynamoDB+"TransactionConflictException", "TransactionConflict"
+	case RequestLimitExceeded:
+		code = dynamoDB + "RequestLimitExceeded"
 	case TransactionInProgress:
-		return refuse(dynamoDB+"TransactionInProgressException", "")
-	case AccessDenied:
-		return refuse("com.amazon.coral.service#AccessDeniedException", "")
-	case ExpiredToken:
-		return refuse("com.amazon.coral.service#ExpiredTokenException", "")
+		code = dynamoDB + "TransactionInProgressException"
+	case AccessDenied, ExpiredToken:
+		code = "com.amazon.coral.service#" + string(f.Kind) + "Exception"
 	}
-	panic(fmt.Sprintf("dynamodbtest: unknown fault kind: %v", f.Kind))
+	if reason != "" && isTransaction(operation) {
+		return cancellation(reason, body)
+	}
+	return errorResponse(http.StatusBadRequest, code)
 }
 
 // dynamoDB is the prefix of DynamoDB's own error types.

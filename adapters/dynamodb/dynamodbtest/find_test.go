@@ -80,13 +80,6 @@ func TestTheErrorOfFindDescribesHowToGetAnEngine(t *testing.T) {
 	}
 }
 
-func TestFindNeedsAModule(t *testing.T) {
-	t.Parallel()
-	if _, err := dynamodbtest.Find(noEnvironment, t.TempDir()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want os.ErrNotExist", err)
-	}
-}
-
 func noEnvironment(string) string { return "" }
 
 func write(t *testing.T, path string, mode os.FileMode) {

@@ -45,7 +45,7 @@ func Open(tb testing.TB) *Harness {
 	tb.Helper()
 	getenv := os.Getenv //nolint:forbidigo // a test has no composition root; Open is one
 	location := Locate(tb)
-	engine, err := Start(tb.Context(), Options{Location: location})
+	engine, err := Start(tb.Context(), location)
 	if err != nil {
 		tb.Fatal(err)
 	}

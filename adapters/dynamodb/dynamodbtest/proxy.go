@@ -111,7 +111,7 @@ func (p *Proxy) Observe(f func(Call)) {
 // fault would never apply, and a test of it would pass.
 func (p *Proxy) Fail(fault Fault) {
 	if fault.Operation != "" && !fault.Kind.Possible(fault.Operation) {
-		panic(fmt.Sprintf("dynamodbtest: %v is not possible for %s", fault.Kind, fault.Operation))
+		panic("dynamodbtest: " + string(fault.Kind) + " is not possible for " + fault.Operation)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

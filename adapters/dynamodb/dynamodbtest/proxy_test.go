@@ -139,37 +139,6 @@ func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 	}
 }
 
-// Developer guide, "Error handling with DynamoDB": "When you receive a status code 500 on
-// a write operation, the operation may have succeeded or failed".
-func TestALostCallAndA500MayComeBeforeOrAfterTheEffect(t *testing.T) {
-	t.Parallel()
-	for kind, tt := range map[dynamodbtest.Kind]struct {
-		effects  int64
-		response string // the code of an error response; "" for a broken connection
-	}{
-		dynamodbtest.LoseBefore:         {0, ""},
-		dynamodbtest.LoseAfter:          {1, ""},
-		dynamodbtest.InternalError:      {0, "InternalServerError"},
-		dynamodbtest.InternalErrorAfter: {1, "InternalServerError"},
-	} {
-		proxy, reached := newProxy(t, accept)
-		var after atomic.Int64
-		proxy.After(func(dynamodbtest.Call) { after.Add(1) })
-		proxy.Fail(dynamodbtest.Fault{Kind: kind})
-		err := update(t, client(proxy.URL))
-		code := ""
-		if refused, ok := errors.AsType[smithy.APIError](err); ok {
-			code = refused.ErrorCode()
-		}
-		if err == nil || code != tt.response {
-			t.Errorf("%v: got %v, want code %q", kind, err, tt.response)
-		}
-		if got, seen := reached.Load(), after.Load(); got != tt.effects || seen != tt.effects {
-			t.Errorf("%v: got %d calls at the engine and %d calls of After, want %d", kind, got, seen, tt.effects)
-		}
-	}
-}
-
 // API reference: the errors of each operation.
 func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
 	t.Parallel()
@@ -198,18 +167,6 @@ func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAnImpossibleFaultPanics(t *testing.T) {
-	t.Parallel()
-	proxy, _ := newProxy(t, accept)
-	proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.TransactionConflict})
-	defer func() {
-		if got, want := recover(), "dynamodbtest: TransactionInProgress is not possible for GetItem"; got != want {
-			t.Errorf("got %v, want %s", got, want)
-		}
-	}()
-	proxy.Fail(dynamodbtest.Fault{Operation: "GetItem", Kind: dynamodbtest.TransactionInProgress})
 }
 
 func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
@@ -243,104 +200,53 @@ func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
 	}
 }
 
-func TestFaultsApplyInOrderUntilHeal(t *testing.T) {
+// Developer guide, "Error handling with DynamoDB": "When you receive a status code 500 on
+// a write operation, the operation may have succeeded or failed". So may a lost one.
+func TestEveryCallIsObservedWithItsEffectAndItsEnd(t *testing.T) {
 	t.Parallel()
-	proxy, _ := newProxy(t, accept)
-	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Slow, Times: 2})
-	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError})
-	c := client(proxy.URL)
-	if got := outcomes(t, c, update, update, update, update); got != "..xx" {
-		t.Errorf("got %s, want ..xx: the first fault for two calls, then the second", got)
-	}
-	proxy.Heal()
-	if got := outcomes(t, c, update); got != "." {
-		t.Error("after Heal: got an error, want none")
-	}
-}
-
-func TestCallbacksRunBeforeAndAfterTheEffect(t *testing.T) {
-	t.Parallel()
-	proxy, reached := newProxy(t, accept)
-	type moment struct {
-		Call    dynamodbtest.Call
-		Reached int64
-	}
-	var got []moment
-	record := func(call dynamodbtest.Call) {
-		if !contains("ORD1")(call.Request) {
-			t.Errorf("request %q, want the one of ORD1", call.Request)
-		}
-		call.Request = nil
-		got = append(got, moment{call, reached.Load()})
-	}
-	proxy.Before(record)
-	proxy.After(record)
-	must(t, update(t, client(proxy.URL)))
-	call := dynamodbtest.Call{Operation: "UpdateItem", Number: 1}
-	if diff := cmp.Diff([]moment{{call, 0}, {call, 1}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestEveryCallIsObservedWithItsEnd(t *testing.T) {
-	t.Parallel()
-	rejected := `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Rejected by the test proxy."}`
-	for kind, want := range map[dynamodbtest.Kind]dynamodbtest.Call{
-		dynamodbtest.Slow:               {Status: 200, Response: []byte("{}")},
-		dynamodbtest.InternalError:      {Status: 500, Response: []byte(rejected)},
-		dynamodbtest.InternalErrorAfter: {Status: 500, Response: []byte(rejected)},
-		dynamodbtest.LoseBefore:         {Lost: true},
-		dynamodbtest.LoseAfter:          {Status: 200, Response: []byte("{}"), Lost: true},
+	const failed = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Rejected by the test proxy."}`
+	for kind, tt := range map[dynamodbtest.Kind]struct {
+		effects int64
+		end     dynamodbtest.Call
+		code    string // of the client's error; "broken" for a broken connection
+	}{
+		dynamodbtest.Slow:               {1, dynamodbtest.Call{Status: 200, Response: []byte("{}")}, ""},
+		dynamodbtest.InternalError:      {0, dynamodbtest.Call{Status: 500, Response: []byte(failed)}, "InternalServerError"},
+		dynamodbtest.InternalErrorAfter: {1, dynamodbtest.Call{Status: 500, Response: []byte(failed)}, "InternalServerError"},
+		dynamodbtest.LoseBefore:         {0, dynamodbtest.Call{Lost: true}, "broken"},
+		dynamodbtest.LoseAfter:          {1, dynamodbtest.Call{Status: 200, Response: []byte("{}"), Lost: true}, "broken"},
+		"of a closed engine":            {0, dynamodbtest.Call{Lost: true}, "broken"},
 	} {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			proxy, _ := newProxy(t, accept)
-			proxy.Fail(dynamodbtest.Fault{Kind: kind})
-			observed := make(chan dynamodbtest.Call, 9)
-			proxy.Observe(func(call dynamodbtest.Call) { observed <- call })
-			_ = update(t, client(proxy.URL)) // the fault decides
-			if n := len(observed); n != 1 {
-				t.Fatalf("observed %d times, want once", n)
+		proxy, reached := newProxy(t, func(w http.ResponseWriter, r *http.Request) {
+			if kind == "of a closed engine" {
+				panic(http.ErrAbortHandler)
 			}
-			want.Operation, want.Number = "UpdateItem", 1
-			got := <-observed
-			if !contains("ORD1")(got.Request) {
-				t.Errorf("request %q, want the one of ORD1", got.Request)
-			}
-			got.Request = nil
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			accept(w, r)
 		})
-	}
-}
-
-func TestACallToAClosedEngineIsObservedAsLost(t *testing.T) {
-	t.Parallel()
-	engine := httptest.NewServer(http.NotFoundHandler())
-	engine.Close()
-	proxy, err := dynamodbtest.NewProxy(t.Context(), engine.URL)
-	must(t, err)
-	defer func() { _ = proxy.Close() }()
-	observed := make(chan dynamodbtest.Call, 9)
-	proxy.Observe(func(call dynamodbtest.Call) { observed <- call })
-	_ = update(t, client(proxy.URL)) // it is lost
-	if len(observed) == 0 {
-		t.Fatal("the call was not observed")
-	}
-	if got := <-observed; !got.Lost || got.Status != 0 {
-		t.Errorf("lost %t, status %d, want a lost call without status", got.Lost, got.Status)
-	}
-}
-
-func TestBeforeCanFailItsOwnCall(t *testing.T) {
-	t.Parallel()
-	proxy, reached := newProxy(t, accept)
-	proxy.Before(func(call dynamodbtest.Call) {
-		proxy.Fail(dynamodbtest.Fault{Number: call.Number, Kind: dynamodbtest.LoseBefore})
-	})
-	if err := update(t, client(proxy.URL)); err == nil || reached.Load() != 0 {
-		t.Errorf("got error %v and %d effects, want an error and none", err, reached.Load())
+		if kind != "of a closed engine" {
+			proxy.Fail(dynamodbtest.Fault{Kind: kind})
+		} else {
+			reached.Add(-1) // it has no effect
+		}
+		var after atomic.Int64
+		proxy.After(func(dynamodbtest.Call) { after.Add(1) })
+		observed := make(chan dynamodbtest.Call, 9)
+		proxy.Observe(func(call dynamodbtest.Call) { observed <- call })
+		err, code := update(t, client(proxy.URL)), ""
+		if refused, ok := errors.AsType[smithy.APIError](err); ok {
+			code = refused.ErrorCode()
+		} else if err != nil {
+			code = "broken"
+		}
+		if code != tt.code || reached.Load() != tt.effects || after.Load() != tt.effects {
+			t.Errorf("%s: got %v, %d calls at the engine and %d of After, want %q and %d",
+				kind, err, reached.Load(), after.Load(), tt.code, tt.effects)
+		}
+		got, want := <-observed, tt.end
+		want.Operation, want.Number, want.Request = "UpdateItem", 1, got.Request
+		if diff := cmp.Diff(want, got); diff != "" || !contains("ORD1")(got.Request) || len(observed) > 0 {
+			t.Errorf("%s: observed %d more, request %s (-want +got):\n%s", kind, len(observed), got.Request, diff)
+		}
 	}
 }
 
@@ -434,47 +340,6 @@ func post(t *testing.T, url string, body []byte, header http.Header) (int, http.
 	return response.StatusCode, response.Header, text
 }
 
-func TestAClosedEngineIsABrokenConnection(t *testing.T) {
-	t.Parallel()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	proxy, err := dynamodbtest.NewProxy(t.Context(), gone.URL)
-	must(t, err)
-	defer func() { _ = proxy.Close() }()
-	err = update(t, client(proxy.URL))
-	if _, isAPI := errors.AsType[smithy.APIError](err); err == nil || isAPI {
-		t.Errorf("got %v, want a broken connection", err)
-	}
-}
-
-func TestTheHarnessCountsOnlyTheTestsCalls(t *testing.T) {
-	t.Parallel()
-	h := dynamodbtest.Open(t)
-	if got := h.Proxy.Total(); got != 0 {
-		t.Errorf("got %d calls before the test made one, want 0", got)
-	}
-	h.Proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.LoseAfter, Times: 1})
-	claim(t, h)
-	if got := load(t, h)["attempt"]; got != "2" {
-		t.Errorf("got attempt %q, want 2: the lost response and the retry", got)
-	}
-}
-
-func BenchmarkProxy(b *testing.B) {
-	h := dynamodbtest.Open(b)
-	for name, endpoint := range map[string]string{"direct": h.Engine.Endpoint, "through": h.Proxy.URL} {
-		b.Run(name, func(b *testing.B) {
-			c := client(endpoint)
-			get := &dynamodb.GetItemInput{TableName: &h.Table, Key: key("ORD1", "order")}
-			for b.Loop() {
-				if _, err := c.GetItem(b.Context(), get); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // newProxy returns a proxy in front of a pretend engine, and the number of calls at the
 // engine.
 func newProxy(t *testing.T, engine http.HandlerFunc) (*dynamodbtest.Proxy, *atomic.Int64) {
@@ -543,4 +408,10 @@ func getAll(t *testing.T, c *dynamodb.Client) error {
 	input := &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}}
 	_, err := c.TransactGetItems(t.Context(), input)
 	return err
+}
+
+func key(id, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{
+		"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: sk},
+	}
 }

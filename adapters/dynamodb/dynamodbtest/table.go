@@ -57,59 +57,57 @@ func isAmazon(endpoint string) bool {
 }
 
 // TableDefinition returns the definition of the orders table. DynamoDB sets its time to
-// live in another call: see TimeToLiveDefinition.
+// live in another call: see CreateTable.
 func TableDefinition(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName:   aws.String(name),
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			attribute("orderId", types.ScalarAttributeTypeS),
-			attribute("sk", types.ScalarAttributeTypeS),
-			attribute("openShard", types.ScalarAttributeTypeN),
-			attribute("dueAt", types.ScalarAttributeTypeN),
-		},
-		KeySchema: keys("orderId", "sk"),
-		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
-			IndexName:  aws.String("open"),
-			KeySchema:  keys("openShard", "dueAt"),
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
-		}},
-		StreamSpecification: &types.StreamSpecification{
-			StreamEnabled:  aws.Bool(true),
-			StreamViewType: types.StreamViewTypeNewImage,
-		},
+	d := definition(name, "orderId", "sk")
+	addIndex(d, types.ProjectionTypeKeysOnly, "open", "openShard", "dueAt")
+	d.StreamSpecification = &types.StreamSpecification{
+		StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
 	}
+	return d
 }
 
 // ReceiptsDefinition returns the definition of the receipts table, for CreateReceipts.
 func ReceiptsDefinition(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName:   aws.String(name),
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			attribute("orderId", types.ScalarAttributeTypeS),
-			attribute("sk", types.ScalarAttributeTypeS),
-			attribute("doubtful", types.ScalarAttributeTypeS),
-			attribute("updatedAt", types.ScalarAttributeTypeN),
-		},
-		KeySchema: keys("orderId", "sk"),
-		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
-			IndexName:  aws.String("doubtful"),
-			KeySchema:  keys("doubtful", "updatedAt"),
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
-		}},
-	}
+	d := definition(name, "orderId", "sk")
+	addIndex(d, types.ProjectionTypeAll, "doubtful", "doubtful", "updatedAt")
+	return d
 }
 
-func attribute(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
-	return types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind}
+// StockTableDefinition returns the definition of the stock table.
+func StockTableDefinition(name string) *dynamodb.CreateTableInput { return definition(name, "sku") }
+
+// definition returns a table with a partition key and a sort key, if there is one.
+func definition(name string, key ...string) *dynamodb.CreateTableInput {
+	d := &dynamodb.CreateTableInput{TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest}
+	d.KeySchema = schema(d, key)
+	return d
 }
 
-func keys(hash, sort string) []types.KeySchemaElement {
-	return []types.KeySchemaElement{
-		{AttributeName: aws.String(hash), KeyType: types.KeyTypeHash},
-		{AttributeName: aws.String(sort), KeyType: types.KeyTypeRange},
+func addIndex(d *dynamodb.CreateTableInput, projection types.ProjectionType, name string, key ...string) {
+	d.GlobalSecondaryIndexes = append(d.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
+		IndexName: aws.String(name), KeySchema: schema(d, key),
+		Projection: &types.Projection{ProjectionType: projection},
+	})
+}
+
+// schema returns a key and defines its attributes, of which only shards and times are
+// numbers.
+func schema(d *dynamodb.CreateTableInput, key []string) (out []types.KeySchemaElement) {
+	for i, name := range key {
+		kind, role := types.ScalarAttributeTypeS, types.KeyTypeHash
+		if name == "openShard" || name == "dueAt" || name == "updatedAt" {
+			kind = types.ScalarAttributeTypeN
+		}
+		if i == 1 {
+			role = types.KeyTypeRange
+		}
+		d.AttributeDefinitions = append(d.AttributeDefinitions, types.AttributeDefinition{
+			AttributeName: aws.String(name), AttributeType: kind,
+		})
+		out = append(out, types.KeySchemaElement{AttributeName: aws.String(name), KeyType: role})
 	}
+	return out
 }
 
 // TimeToLiveDefinition makes rows with the attribute expiresAt (Unix seconds) expire.
@@ -151,18 +149,6 @@ func CreateTable(
 // to live.
 func CreateReceipts(ctx context.Context, client *dynamodb.Client, name string) error {
 	return create(ctx, client, ReceiptsDefinition(name))
-}
-
-// StockTableDefinition returns the definition of the stock table.
-func StockTableDefinition(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName:   aws.String(name),
-		BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("sku"), AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("sku"), KeyType: types.KeyTypeHash}},
-	}
 }
 
 // CreateStockTable creates the stock table and returns when it is active.

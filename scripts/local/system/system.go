@@ -185,7 +185,7 @@ func (s *System) Close() error {
 }
 
 func (s *System) startEngine(ctx context.Context) error {
-	engine, err := dynamodbtest.Start(ctx, dynamodbtest.Options{Location: s.Options.Engine})
+	engine, err := dynamodbtest.Start(ctx, s.Options.Engine)
 	if err != nil {
 		return err
 	}

@@ -503,7 +503,7 @@ func (w world) skipped(t *testing.T) {
 
 func (w world) shared(t *testing.T) {
 	t.Helper()
-	engine, err := dynamodbtest.Start(t.Context(), dynamodbtest.Options{Location: w.Engine})
+	engine, err := dynamodbtest.Start(t.Context(), w.Engine)
 	must(t, err)
 	t.Cleanup(func() { must(t, engine.Close()) })
 	w.Engine = dynamodbtest.Location{Endpoint: engine.Endpoint}
