@@ -384,12 +384,12 @@ func update(t *testing.T, c *dynamodb.Client) error {
 }
 
 func updateInput() *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")}
+	return &dynamodb.UpdateItemInput{TableName: aws.String("orders"), Key: key()}
 }
 
 func transact(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
-	write := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("orders"), Item: key("ORD1", "order")}}
+	write := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("orders"), Item: key()}}
 	input := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}}
 	_, err := c.TransactWriteItems(t.Context(), input)
 	return err
@@ -397,21 +397,21 @@ func transact(t *testing.T, c *dynamodb.Client) error {
 
 func get(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
-	input := &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key("ORD1", "order")}
+	input := &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key()}
 	_, err := c.GetItem(t.Context(), input)
 	return err
 }
 
 func getAll(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
-	read := types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key("ORD1", "order")}}
+	read := types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key()}}
 	input := &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}}
 	_, err := c.TransactGetItems(t.Context(), input)
 	return err
 }
 
-func key(id, sk string) map[string]types.AttributeValue {
+func key() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
-		"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: sk},
+		"orderId": &types.AttributeValueMemberS{Value: "ORD1"}, "sk": &types.AttributeValueMemberS{Value: "order"},
 	}
 }

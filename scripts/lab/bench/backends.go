@@ -162,51 +162,19 @@ func (b *backends) serveStripe(w http.ResponseWriter, r *http.Request) {
 // intent is a PaymentIntent with all the fields that Stripe sends, because the function
 // has to parse them (docs.stripe.com/api/payment_intents/object, API version 2023-10-16).
 const intent = `{
-  "id": "pi_%[1]s",
-  "object": "payment_intent",
-  "amount": %[2]d,
-  "amount_capturable": 0,
-  "amount_details": {"tip": {}},
-  "amount_received": 0,
-  "application": null,
-  "application_fee_amount": null,
-  "automatic_payment_methods": {"allow_redirects": "never", "enabled": true},
-  "canceled_at": null,
-  "cancellation_reason": null,
-  "capture_method": "automatic",
-  "client_secret": "pi_%[1]s_secret_pretend",
-  "confirmation_method": "automatic",
-  "created": 1700000000,
-  "currency": "usd",
-  "customer": "cus_Bench",
-  "description": null,
-  "invoice": null,
-  "last_payment_error": null,
-  "latest_charge": %[5]s,
-  "livemode": false,
-  "metadata": {
-    "fingerprint": "v1:0000000000000000000000000000000000000000000000000000000000000000",
-    "orderId": "%[1]s",
-    "scope": "%[3]s"
-  },
-  "next_action": null,
-  "on_behalf_of": null,
-  "payment_method": "pm_card_visa",
-  "payment_method_configuration_details": {"id": "pmc_pretend", "parent": null},
-  "payment_method_options": {
-    "card": {"installments": null, "mandate_options": null, "network": null, "request_three_d_secure": "automatic"},
-    "link": {"persistent_token": null}
-  },
-  "payment_method_types": ["card", "link"],
-  "processing": null,
-  "receipt_email": null,
-  "review": null,
-  "setup_future_usage": null,
-  "shipping": null,
-  "source": null,
-  "statement_descriptor": null,
-  "statement_descriptor_suffix": null,
-  "status": "%[4]s",
-  "transfer_data": null,
-  "transfer_group": null
+  "id": "pi_%[1]s", "object": "payment_intent", "amount": %[2]d, "amount_capturable": 0, "amount_details":
+  {"tip": {}}, "amount_received": 0, "application": null, "application_fee_amount": null,
+  "automatic_payment_methods": {"allow_redirects": "never", "enabled": true}, "canceled_at": null,
+  "cancellation_reason": null, "capture_method": "automatic", "client_secret": "pi_%[1]s_secret_pretend",
+  "confirmation_method": "automatic", "created": 1700000000, "currency": "usd", "customer": "cus_Bench",
+  "description": null, "invoice": null, "last_payment_error": null, "latest_charge": %[5]s, "livemode":
+  false, "metadata": { "fingerprint":
+  "v1:0000000000000000000000000000000000000000000000000000000000000000", "orderId": "%[1]s", "scope":
+  "%[3]s" }, "next_action": null, "on_behalf_of": null, "payment_method": "pm_card_visa",
+  "payment_method_configuration_details": {"id": "pmc_pretend", "parent": null}, "payment_method_options":
+  { "card": {"installments": null, "mandate_options": null, "network": null, "request_three_d_secure":
+  "automatic"}, "link": {"persistent_token": null} }, "payment_method_types": ["card", "link"],
+  "processing": null, "receipt_email": null, "review": null, "setup_future_usage": null, "shipping": null,
+  "source": null, "statement_descriptor": null, "statement_descriptor_suffix": null, "status": "%[4]s",
+  "transfer_data": null, "transfer_group": null
 }`

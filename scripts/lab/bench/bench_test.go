@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,23 +83,6 @@ func TestCannedBackEnds(t *testing.T) {
 	}
 }
 
-func TestCannedBackEndsRejectWhatAnUnsettledOrderNeeds(t *testing.T) {
-	t.Parallel()
-	_, store, payments := start(t)
-	o := newOrder(t, freshPrefix+"1")
-	claim := order.Claim{Order: o, Lease: lease(), Attempt: 1}
-	if err := store.Release(t.Context(), claim, order.ReasonUnknown, noon); err == nil {
-		t.Error("Release: got no error")
-	}
-	if _, err := store.Load(t.Context(), o.ID()); err == nil || errors.Is(err, order.ErrNotFound) {
-		t.Errorf("Load: got error %v, want one other than ErrNotFound", err)
-	}
-	_, err := payments.Read(t.Context(), "pi_1")
-	if refused, ok := errors.AsType[*order.PaymentError](err); !ok || refused.Kind != order.KindMisconfigured {
-		t.Errorf("Read: got error %v, want Misconfigured", err)
-	}
-}
-
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
@@ -117,18 +98,6 @@ func TestMeasure(t *testing.T) {
 	}
 	if _, err := measure(t.Context(), plan{}, filepath.Join(t.TempDir(), "nothing"), io.Discard); err == nil {
 		t.Error("got no error for a missing binary")
-	}
-}
-
-func TestPlanNeedsAtLeastOneOfEach(t *testing.T) {
-	t.Parallel()
-	if err := (plan{1, 1, 1, 1}).Validate(); err != nil {
-		t.Errorf("got error %v, want none", err)
-	}
-	for _, p := range []plan{{0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, -1}} {
-		if err := p.Validate(); !errors.Is(err, errNothing) {
-			t.Errorf("%+v: got error %v, want errNothing", p, err)
-		}
 	}
 }
 
@@ -160,24 +129,6 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestSpeed(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		orders int
-		took   time.Duration
-		cpuMS  float64
-		want   speed
-	}{
-		{10, time.Second, 5, speed{PerSecond: 10, CPUMS: 0.5}},
-		{2860, 2 * time.Second, 1430, speed{PerSecond: 1430, CPUMS: 0.5}},
-		{1, 20 * time.Millisecond, 0, speed{PerSecond: 50}}, // no CPU time available
-	} {
-		if got := speedOf(tt.orders, tt.took, tt.cpuMS); got != tt.want {
-			t.Errorf("%d orders in %v with %v ms of CPU: got %+v, want %+v", tt.orders, tt.took, tt.cpuMS, got, tt.want)
-		}
-	}
-}
-
 func TestOrderAndMessageIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	b := &bench{}
@@ -202,95 +153,28 @@ func TestOrderAndMessageIDsAreUnique(t *testing.T) {
 	}
 }
 
-func TestCannedBackEndsRejectOtherRequests(t *testing.T) {
-	t.Parallel()
-	b, _, _ := start(t)
-	intents, post, get := b.stripeURL+"/v1/payment_intents", http.MethodPost, http.MethodGet
-	for claim, tt := range map[string]struct{ method, url, target, body, want string }{
-		"another operation":          {post, b.dynamodbURL, "GetItem", "{}", "GetItem"},
-		"another update":             {post, b.dynamodbURL, "UpdateItem", `{"UpdateExpression":"ADD x"}`, "ADD x"},
-		"a truncated body":           {post, b.dynamodbURL, "UpdateItem", "{", "unexpected end"},
-		"a read of an intent":        {get, intents + "/pi_1", "", "", "unsupported request"},
-		"a GET of a confirmation":    {get, intents + "/pi_1/confirm", "", "", "unsupported request"},
-		"an intent without an order": {post, intents, "", "amount=1999", "unsupported request"},
-		"another Stripe resource":    {post, b.stripeURL + "/v1/customers", "", "", "unsupported request"},
-	} {
-		status, body := send(t, tt.method, tt.url, tt.target, tt.body)
-		if status != http.StatusBadRequest || !strings.Contains(body, tt.want) {
-			t.Errorf("%s: got %d %s, want 400 and %q", claim, status, body, tt.want)
-		}
-	}
-}
-
-// send calls a back end without an adapter. target is the DynamoDB operation.
-func send(t *testing.T, method, url, target, body string) (status int, response string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	must(t, err)
-	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+target)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	got, err := http.DefaultClient.Do(r)
-	must(t, err)
-	text, err := io.ReadAll(got.Body)
-	must(t, errors.Join(err, got.Body.Close()))
-	return got.StatusCode, string(text)
-}
-
-func TestTargets(t *testing.T) {
-	t.Parallel()
-	good := figures{FirstResponseMS: 20, Fresh: speed{800, 1}, PeakRSSBytes: 30 << 20, ZipBytes: 4_500_000}
-	if got := missed(good); got != nil {
-		t.Errorf("got %q missed, want none at the limits", got)
-	}
-	bad := figures{FirstResponseMS: 21, Fresh: speed{799, math.MaxInt32}, PeakRSSBytes: 31 << 20, ZipBytes: 4_600_000}
-	want := []string{"process start to first response", "fresh orders, one instance", "peak memory (RSS)", "zip"}
-	if diff := cmp.Diff(missed(bad), want); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func missed(f figures) (names []string) {
-	for _, a := range targets(f) {
-		if a.missed() {
-			names = append(names, a.figure)
-		}
-	}
-	return names
-}
-
-func TestFiguresAreShownInTheirUnits(t *testing.T) {
+func TestFiguresAreShownInTheirUnitsBesideTheirTargets(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	show(&out, plan{Rounds: 2, ColdStarts: 3, Batches: 4, Duplicates: 5}, figures{
-		FirstResponseMS: 15.04, Fresh: speed{1234.4, 0.456}, Duplicates: speed{4321.6, 0.123}, PeakRSSBytes: 25<<20 + 1<<19,
-		ZipBytes: 3_614_999, CallsPerOrder: 5, CallsDuplicate: 1,
+		FirstResponseMS: 20.04, Fresh: speed{800, 0.456}, Duplicates: speed{4321.6, 0.123}, PeakRSSBytes: 30 << 20,
+		ZipBytes: 4_614_999, CallsPerOrder: 5, CallsDuplicate: 1,
 	}, 12400*time.Millisecond)
-	for _, want := range []string{
-		"15.0 ms", "1234 /s", "0.46 ms", "4322 /s", "0.12 ms", "25.5 MiB", "3.61 MB",
-		"Medians of 2 rounds: 6 cold starts, 80 fresh orders in batches of 10, 100 duplicates; 12 s on\n",
-		"A fresh order made 5.00 calls to DynamoDB and Stripe, a duplicate 1.00.",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
-		}
+	want := []string{
+		"process start to first response 20.0 ms at most 20.0 ms missed", "fresh orders, one instance 800 /s at least 800 /s",
+		"CPU of a fresh order 0.46 ms", "duplicates, one instance 4322 /s", "CPU of a duplicate 0.12 ms",
+		"peak memory (RSS) 30.0 MiB at most 30.0 MiB", "zip 4.61 MB at most 4.50 MB missed", "",
+		"Medians of 2 rounds: 6 cold starts, 80 fresh orders in batches of 10, 100 duplicates; 12 s on",
 	}
-	if strings.Contains(out.String(), "missed") {
-		t.Errorf("got a missed target in\n%s", out.String())
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-}
-
-func TestMissedTargetsAndMissingFiguresAreShown(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	show(&out, plan{Rounds: 7, Batches: 286},
-		figures{FirstResponseMS: 21.04, Fresh: speed{900, 0}, CallsPerOrder: 5}, time.Minute)
-	for _, want := range []string{
-		"21.0 ms │ missed", "900 /s │        │", "not available",
-		"20020 fresh orders in batches of 10", "5.00 calls", "1 targets missed.",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
-		}
+	if diff := cmp.Diff(got[:len(want)], want); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
+	}
+	if !strings.Contains(out.String(), "A fresh order made 5.00 calls to DynamoDB and Stripe, a duplicate 1.00.") {
+		t.Errorf("got no calls in\n%s", out.String())
 	}
 }
 

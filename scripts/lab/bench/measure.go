@@ -17,27 +17,11 @@ import (
 	"orderonce/scripts/package/release"
 )
 
-// plan is how much is measured.
-type plan struct {
-	Rounds     int `default:"7" help:"Rounds; every figure is a median over them."`
-	ColdStarts int `default:"3" help:"Cold starts in each round."`
-	Batches    int `default:"286" help:"Batches of 10 fresh orders in each round; 7 rounds of 286 make 20,000 orders."`
-	Duplicates int `default:"100" help:"Batches of 10 duplicates in each round."`
-}
+// plan is how much is measured: so many rounds of cold starts, batches of fresh orders
+// and batches of duplicates. Every figure is a median over the rounds.
+type plan struct{ Rounds, ColdStarts, Batches, Duplicates int }
 
 const batchSize = 10
-
-var errNothing = errors.New("want at least 1 of rounds, cold starts, batches and duplicates")
-
-// Validate is called by kong.
-func (p plan) Validate() error {
-	if min(p.Rounds, p.ColdStarts, p.Batches, p.Duplicates) < 1 {
-		return errNothing
-	}
-	return nil
-}
-
-func (p plan) orders() int { return p.Rounds * p.Batches * batchSize }
 
 // figures are the results, medians unless they say otherwise.
 type figures struct {
@@ -162,13 +146,9 @@ func (b *bench) round(ctx context.Context, prefix string, batches int) (s speed,
 		}
 	}
 	orders := batches * batchSize
-	s = speedOf(orders, time.Since(began), b.warm.Report().CPUMS-cpuBefore)
+	took, cpu := time.Since(began), b.warm.Report().CPUMS-cpuBefore
+	s = speed{PerSecond: float64(orders) / took.Seconds(), CPUMS: cpu / float64(orders)}
 	return s, float64(b.calls()-callsBefore) / float64(orders), nil
-}
-
-// speedOf returns the speed of some orders that took a duration and milliseconds of CPU.
-func speedOf(orders int, took time.Duration, cpuMS float64) speed {
-	return speed{PerSecond: float64(orders) / took.Seconds(), CPUMS: cpuMS / float64(orders)}
 }
 
 func (b *bench) calls() int64 { return b.back.dynamodbCalls.Load() + b.back.stripeCalls.Load() }

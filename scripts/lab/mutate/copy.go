@@ -72,22 +72,11 @@ func TestMutationControl(t *testing.T) {
 `
 )
 
-// controls returns the two control mutants and their expected status.
-func controls(pkg string) map[place]string {
-	at := func(name string) place {
-		return place{
-			path.Join(pkg, control), "ARITHMETIC_BASE",
-			"func " + name + "(n int) int { return n " + mark + "+ 1 }",
-		}
-	}
-	return map[place]string{at("mutationControlLives"): lived, at("mutationControlDies"): killed}
-}
-
 // prepare adds the controls to a package of the copy. gremlins derives the path of a
 // package from the package clause, and runs the tests of the module's root if no folder
 // has that name. So a package main is renamed to its folder.
-func (r runner) prepare(pkg string) error {
-	folder := filepath.Join(r.dir, filepath.FromSlash(pkg))
+func prepare(module, pkg string) error {
+	folder := filepath.Join(module, filepath.FromSlash(pkg))
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("%s: %w: no Go file", folder, errors.Join(err, fs.ErrNotExist))
@@ -95,9 +84,11 @@ func (r runner) prepare(pkg string) error {
 	name := ""
 	for _, file := range files {
 		if !strings.HasSuffix(file, "_test.go") {
-			if name, err = packageName(file); err != nil {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
+			if err != nil {
 				return err
 			}
+			name = parsed.Name.Name
 		}
 	}
 	if name == "main" {
@@ -114,14 +105,6 @@ func (r runner) prepare(pkg string) error {
 		}
 	}
 	return nil
-}
-
-func packageName(file string) (string, error) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
-	if err != nil {
-		return "", err
-	}
-	return parsed.Name.Name, nil
 }
 
 // rename replaces the package clause.
