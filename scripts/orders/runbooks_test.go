@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -741,5 +743,43 @@ func TestTheRunbookOfDeadLettersHasEveryReason(t *testing.T) {
 		if has := regexp.MustCompile("(?m)^ *\\|[^|]*`" + string(r) + "`").MatchString(section); has != parks {
 			t.Errorf("reason %s: in the table %v, want %v", r, has, parks)
 		}
+	}
+}
+
+// TestThePagesQuoteWhatTheProgramsPrint compares the log lines, errors and statuses that the
+// pages for operators quote with the texts of the sources. A phrase that begins with a
+// command is not one of them.
+func TestThePagesQuoteWhatTheProgramsPrint(t *testing.T) {
+	t.Parallel()
+	var sources strings.Builder
+	must(t, fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err == nil && d.Name() == "node_modules", err == nil && name == "build":
+			return fs.SkipDir
+		case err != nil, !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"):
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		sources.Write(text)
+		return err
+	}))
+	found := 0
+	for _, page := range []string{runbooksPage, "../../docs/guides/operate.md"} {
+		text, err := os.ReadFile(page)
+		must(t, err)
+		prose := regexp.MustCompile("(?ms)^ *```.*?^ *```").ReplaceAllString(string(text), "")
+		commands := regexp.MustCompile(`^(audit|aws|make|orders|redrive|discard|terraform) `)
+		for _, m := range regexp.MustCompile("`([a-z]+( [a-z-]+)+)`").FindAllStringSubmatch(prose, -1) {
+			phrase := strings.TrimPrefix(m[1], "refund ") // of a mismatch: refund and the field
+			if commands.MatchString(phrase) {
+				continue
+			}
+			if found++; !strings.Contains(sources.String(), phrase) {
+				t.Errorf("%s quotes %q, which no program prints", page, m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("found %d quotes, want more", found)
 	}
 }
