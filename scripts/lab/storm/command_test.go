@@ -128,7 +128,7 @@ func TestOnlyTheProductSettlesOrdersWithoutTheirMessages(t *testing.T) {
 	guarded, err := withoutGuard(t.Context(), "bind")
 	must(t, err)
 	for _, h := range append(baselineHandlers("pkg", "folder"), product(), guarded) {
-		if has, want := h.Later != nil, h.Name == productName; has != want {
+		if has, want := h.Parts != nil, h.Name == productName; has != want {
 			t.Errorf("%s: got functions for it: %t, want %t", h.Name, has, want)
 		}
 	}

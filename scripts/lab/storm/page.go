@@ -33,7 +33,10 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 	b.WriteString(columnsExplained)
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
-			b.WriteString(refundPage(o.Refunds))
+			b.WriteString(partsExplained)
+			for _, f := range facts(o) {
+				fmt.Fprintf(&b, "| %s | %d |\n", f.text, f.figure)
+			}
 			fmt.Fprintf(&b, audited, o.Books.Orders, o.Books.Matched, o.Books.Differing)
 			fmt.Fprintf(&b, "\n## The invariants of %s\n\n%s.\n\n| invariant | | broken |\n|---|---|---:|\n",
 				o.Handler.Name, summary(o))
@@ -51,28 +54,6 @@ func page(a arguments, outcomes []run.Outcome, used usage) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Handler.Name, o.Handler.Does, o.Handler.Fails)
 	}
 	fmt.Fprintf(&b, reproduce, a.command(), used)
-	return b.String()
-}
-
-// refundPage returns the section about refunds and cancels.
-func refundPage(r run.Refunds) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, refundsExplained, r.Asked, r.Messages, r.Deliveries)
-	for _, row := range []struct {
-		figure int
-		text   string
-	}{
-		{r.Made, "refunds that Stripe made"},
-		{r.Doubled, "refunds that Stripe made twice"},
-		{r.Refused, "refused by Stripe"},
-		{r.Unknown, "unknown: they may have been made, so they are not repeated, and a person compares"},
-		{r.Exceeding, "parked, because they exceed what is left of the charge"},
-		{r.NotCharged, "parked, because the order was not charged"},
-		{r.Kills, "processes killed with a refund in their batch"},
-		{r.Canceled, "orders canceled by an operator before they were charged"},
-	} {
-		fmt.Fprintf(&b, "| %s | %d |\n", row.text, row.figure)
-	}
 	return b.String()
 }
 
@@ -116,6 +97,13 @@ product at full size and the baselines at a smaller one.
   tenth of the refunds that Stripe makes, the worker is killed at that moment.
 - **Cancels**, for the product alone: an operator cancels 2 % of the orders, before or after a call that
   creates or confirms the intent.
+- **HTTP**, for the product alone: a fifth of the orders is put at the entrance, until it answers, and
+  put again a wave later. ` + "`functions/intake`" + ` is killed as well.
+- **Stock**, for the product alone: every order reserves what it buys. 2 % buy goods of which there are
+  half as many.
+- **Events and receipts**, for the product alone: the event bus refuses events, SES throttles, loses
+  requests and answers, and its reports get lost. ` + "`functions/publish`" + ` and ` + "`functions/receipt`" + `
+  are killed as well.
 
 The faults of years happen within a minute. The figures show where a handler fails, not how often.
 
@@ -149,10 +137,10 @@ What the storm does not show:
   without one of them the storm stays green.
 `
 
-const refundsExplained = `
-## Refunds and cancels
+const partsExplained = `
+## Beside the charges
 
-%d refunds of orderonce in %d messages, with %d deliveries. The baselines cannot refund.
+Refunds, cancels, orders by HTTP, stock, events and receipts of orderonce. The baselines have none.
 
 | | |
 |---|---:|

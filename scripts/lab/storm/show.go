@@ -60,20 +60,45 @@ func show(w io.Writer, outcomes []run.Outcome) {
 	t.Render()
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
-			fmt.Fprintf(w, "\n%s: %s\n\n%s.\n\norders audit: %d orders, %d match, %d differ.\n",
-				o.Handler.Name, summary(o), refundSummary(o.Refunds), o.Books.Orders, o.Books.Matched, o.Books.Differing)
+			fmt.Fprintf(w, "\n%s: %s\n\norders audit: %d orders, %d match, %d differ.\n\n",
+				o.Handler.Name, summary(o), o.Books.Orders, o.Books.Matched, o.Books.Differing)
+			for _, f := range facts(o) {
+				fmt.Fprintf(w, "%9d %s\n", f.figure, f.text)
+			}
 			invariants.Show(w, o.Checks)
 		}
 	}
 }
 
-// refundSummary returns what became of the refunds in one sentence.
-func refundSummary(r run.Refunds) string {
-	return fmt.Sprintf("%d refunds in %d messages, %d deliveries, %d processes killed with one in their batch; "+
-		"%d made, %d made twice, %d refused by Stripe, %d unknown, %d parked because they exceed what is left, "+
-		"%d because the order was not charged; %d orders canceled",
-		r.Asked, r.Messages, r.Deliveries, r.Kills, r.Made, r.Doubled, r.Refused, r.Unknown, r.Exceeding,
-		r.NotCharged, r.Canceled)
+// fact is a figure of the product.
+type fact struct {
+	figure int
+	text   string
+}
+
+// facts returns what the product's parts did beside the charges.
+func facts(o run.Outcome) []fact {
+	r, p := o.Refunds, o.Parts
+	return []fact{
+		{r.Asked, "refunds that were asked for"},
+		{r.Messages, "messages for them"},
+		{r.Deliveries, "deliveries of these messages"},
+		{r.Made, "refunds that Stripe made"},
+		{r.Doubled, "refunds that Stripe made twice"},
+		{r.Refused, "refunds that Stripe refused"},
+		{r.Unknown, "unknown refunds: they may have been made, so they are not repeated, and a person compares"},
+		{r.Exceeding, "refunds parked, because they exceed what is left of the charge"},
+		{r.NotCharged, "refunds parked, because the order was not charged"},
+		{r.Kills, "processes killed with a refund in their batch"},
+		{r.Canceled, "orders canceled before they were charged, or after a decline, which frees their goods"},
+		{p.Put, "orders put by HTTP"},
+		{p.Requests, "requests for them"},
+		{p.OutOfStock, "orders out of stock"},
+		{p.Published, "events on the bus, with repetitions"},
+		{p.Mails, "receipts that SES accepted"},
+		{p.Doubts, "receipts that may have been sent, and wait for a person"},
+		{o.Later.Kills, "killed processes of the functions beside that of the order queue"},
+	}
 }
 
 // summary returns an outcome in one sentence.

@@ -18,6 +18,7 @@ import (
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system"
 )
 
 // arguments are those of the command line.
@@ -260,15 +261,12 @@ func productWith(
 			binary = filepath.Join(dir, "orders")
 			return binary, p.Build(ctx, binary)
 		},
-		Later: func(ctx context.Context, dir string) (webhook, reconcile string, err error) {
-			p, err := program(ctx, "./functions/webhook", dir)
-			if err != nil {
-				return "", "", err
-			}
-			webhook, reconcile = filepath.Join(dir, "webhook"), filepath.Join(dir, "reconcile")
-			err = p.Build(ctx, webhook)
-			p.Package = "./functions/reconcile"
-			return webhook, reconcile, errors.Join(err, p.Build(ctx, reconcile))
+		Parts: func(ctx context.Context, dir string) (add func(*system.Options), err error) {
+			return run.BuildParts(func(pkg string) (path string, err error) {
+				p, err := program(ctx, pkg, dir)
+				path = filepath.Join(dir, filepath.Base(pkg))
+				return path, errors.Join(err, p.Build(ctx, path))
+			})
 		},
 	}
 }

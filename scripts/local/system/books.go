@@ -38,6 +38,18 @@ func (s *System) Collect(
 	return b, nil
 }
 
+// CollectParts is Collect for the parts that may be missing alone, without the receipts
+// of the table.
+func (s *System) CollectParts(ctx context.Context) (b invariants.Books, err error) {
+	for _, read := range []func(context.Context, *invariants.Books) error{s.readBus, s.readStock, s.readReceipts} {
+		if err := read(ctx, &b); err != nil {
+			return b, fmt.Errorf("collect the books of the parts: %w", err)
+		}
+	}
+	b.Requests = s.Requests()
+	return b, nil
+}
+
 // readStripe reads Stripe's side of the books.
 func (s *System) readStripe(b *invariants.Books) {
 	b.Charges, b.Intents = map[order.ID][]invariants.Charge{}, map[order.IntentID]invariants.Intent{}

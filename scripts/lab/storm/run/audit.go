@@ -52,6 +52,7 @@ type audit struct {
 	seen     []bool                     // whether a row was found, by order number
 	count    Count
 	back     Refunds
+	parts    *ofParts // nil if there are none
 	checks   []invariants.Result
 }
 
@@ -89,8 +90,11 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 		}
 		b.report("I4", out.Books.Findings...)
 	}
+	if err := b.readParts(ctx, s); err != nil {
+		return err
+	}
 	err = b.check(read(ctx, s), st.later.left, st.log.leaked())
-	out.Count, out.Refunds, out.Checks = b.count, b.back, b.checks
+	out.Count, out.Refunds, out.Checks, out.Parts = b.count, b.back, b.checks, st.partsOutcome(b)
 	return err
 }
 
@@ -100,6 +104,7 @@ func (b *audit) check(table iter.Seq2[Row, error], left, leaks []string) error {
 	if err := b.checkTable(table); err != nil {
 		return err
 	}
+	b.checkStock()
 	b.report("I17", left...)
 	b.report("I13", leaks...)
 	slices.SortFunc(b.checks, func(x, y invariants.Result) int { // I2 before I11
@@ -117,7 +122,7 @@ func newAudit(workload Workload, dead []sqstest.Message) *audit {
 		seen: make([]bool, workload.Orders),
 	}
 	for _, m := range dead {
-		name := m.Attributes[AttrName].Text
+		name := nameOf(b.decoder, m)
 		if before, twice := b.dead[name]; !twice || before.Attributes[sqs.AttrReason].Text != "" {
 			b.dead[name] = m // if there are two, the one without a reason
 		}
@@ -147,11 +152,15 @@ func (b *audit) checkTable(table iter.Seq2[Row, error]) error {
 			return err
 		}
 		if rows = append(rows, row); len(rows) == chunk {
-			b.checkRows(rows)
+			if err := b.checkRows(rows); err != nil {
+				return err
+			}
 			rows = rows[:0]
 		}
 	}
-	b.checkRows(rows)
+	if err := b.checkRows(rows); err != nil {
+		return err
+	}
 	rows = rows[:0]
 	for n, seen := range b.seen {
 		if !seen {
@@ -159,13 +168,15 @@ func (b *audit) checkTable(table iter.Seq2[Row, error]) error {
 		}
 	}
 	for some := range slices.Chunk(rows, chunk) {
-		b.checkRows(some)
+		if err := b.checkRows(some); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // checkRows checks some orders with their rows.
-func (b *audit) checkRows(rows []Row) {
+func (b *audit) checkRows(rows []Row) error {
 	one := invariants.Books{
 		Orders: map[order.ID]invariants.Order{}, Charges: map[order.ID][]invariants.Charge{},
 		Intents: map[order.IntentID]invariants.Intent{}, Refunds: map[order.ID][]invariants.Refund{},
@@ -184,7 +195,9 @@ func (b *audit) checkRows(rows []Row) {
 		if !b.product {
 			continue
 		}
-		b.addOrder(&one, row, messages, charges)
+		if err := b.addOrder(&one, row, messages, charges); err != nil {
+			return err
+		}
 		b.countRefunds(b.workload.refunds(n), row)
 		if b.count.WrongAmount > before.WrongAmount {
 			b.report("I2", fmt.Sprintf("order %s was charged %v, which was not sent", row.OrderID, sums(charges)))
@@ -199,11 +212,12 @@ func (b *audit) checkRows(rows []Row) {
 			b.report(c.ID, c.Broken...)
 		}
 	}
+	return nil
 }
 
 // addOrder adds an order to what package system audits.
-func (b *audit) addOrder(to *invariants.Books, row Row, messages []message, charges []stripetest.Charge) {
-	id := order.ID(row.OrderID)
+func (b *audit) addOrder(to *invariants.Books, row Row, messages []message, charges []stripetest.Charge) error {
+	id, sent := order.ID(row.OrderID), len(to.Messages)
 	add := func(name, body string) {
 		to.Messages = append(to.Messages, invariants.NewMessage(b.decoder, body, name))
 		if dead, parked := b.dead[name]; parked {
@@ -227,6 +241,10 @@ func (b *audit) addOrder(to *invariants.Books, row Row, messages []message, char
 	if made := b.refunds[row.OrderID]; made != nil {
 		to.Refunds[id] = made
 	}
+	if b.parts != nil {
+		b.parts.stocked.Messages = append(b.parts.stocked.Messages, to.Messages[sent:]...)
+	}
+	return b.addParts(to, id)
 }
 
 // countOrder counts one order, for any handler.
@@ -257,11 +275,23 @@ func (b *audit) countOrder(row Row, messages []message, ledger []stripetest.Char
 	add(&b.count.ConflictLost, conflictLost(row, messages, ledger, left))
 }
 
+// nameOf returns the name of a dead letter. One that came by HTTP has that of its order's
+// only message.
+func nameOf(d *jobs.Decoder, m sqstest.Message) string {
+	if a, named := m.Attributes[AttrName]; named {
+		return a.Text
+	}
+	job, _ := d.Decode(m.Body)
+	return message{order: numberOf(string(job.OrderID()))}.name()
+}
+
 // allows reports whether an order may end in a status: that of its card, also after
-// refunds, or canceled if an operator cancels it.
+// refunds; canceled if an operator cancels it, or if it was declined, because then its
+// goods are free again; and out of stock if there is not enough.
 func (s Workload) allows(m message, status order.Status) bool {
 	return status == m.want || status.Charged() && m.want == order.Paid ||
-		status == order.Canceled && s.cancels(m.order) != (moment{})
+		status == order.Canceled && (s.cancels(m.order) != (moment{}) || s.Later && m.want == order.Declined) ||
+		status == order.OutOfStock && s.scarce(m.order)
 }
 
 // deadLetters counts the dead letters of an order, by content.

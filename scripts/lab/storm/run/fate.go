@@ -36,6 +36,8 @@ const (
 	refundDice  = 3
 	cancelDice  = 4
 	madeDice    = 5
+	httpDice    = 6
+	stockDice   = 7
 )
 
 // dice returns dice of a kind for a number. The same Workload always rolls the same. Dice

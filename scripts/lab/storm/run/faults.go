@@ -217,12 +217,15 @@ func (f *injector) duplicate(share float64) sqstest.Twice {
 	return sqstest.Once
 }
 
-// losesDelete decides whether a DeleteMessage is lost.
-func (f *injector) losesDelete() bool {
+// happens decides whether a fault of a share hits, while there are faults.
+func (f *injector) happens(share float64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.dynamo.faults)+len(f.stripe.faults) > 0 && f.random.Float64() < 0.01
+	return len(f.dynamo.faults)+len(f.stripe.faults) > 0 && f.random.Float64() < share
 }
+
+// losesDelete decides whether a DeleteMessage is lost.
+func (f *injector) losesDelete() bool { return f.happens(0.01) }
 
 // counts returns a copy of the counters.
 func (f *injector) counts() map[string]int {

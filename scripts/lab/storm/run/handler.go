@@ -21,9 +21,9 @@ type Handler struct {
 	// Build builds two versions of the program and returns their paths. The second one is
 	// deployed in the middle of the storm.
 	Build func(ctx context.Context, dir string) (binary, next string, err error)
-	// Later builds the functions that settle orders without their messages, those of
-	// Stripe's webhooks and of the schedule. Nil means that the handler has none.
-	Later func(ctx context.Context, dir string) (webhook, reconcile string, err error)
+	// Parts builds the functions beside that of the order queue, see BuildParts. Nil means
+	// that the handler has none.
+	Parts func(ctx context.Context, dir string) (add func(*system.Options), err error)
 	// Tool builds the operator's tool, which audits the storm at its end. Nil means that
 	// the handler has none.
 	Tool func(ctx context.Context, dir string) (binary string, err error)

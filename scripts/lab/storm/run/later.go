@@ -24,29 +24,28 @@ type Later struct {
 	Runs     int // of the function of the schedule
 	Settled  int // orders that these two settled
 	Deleted  int // messages that were deleted after the charge
-	Kills    int // of processes of these two
+	Kills    int // of processes of every function but that of the order queue
 }
 
 // later counts what is in Later during a storm. left are the orders that still waited
 // before the first redrive, or at the end, although Stripe had their outcome.
 type later struct {
-	runs, deleted            atomic.Int64
-	webhookKills, runsKilled atomic.Int64
-	left                     []string
+	runs, deleted, runsKilled atomic.Int64
+	left                      []string
 }
 
 const (
 	// lookEvery is the time between two runs of the function of the schedule under faults.
 	lookEvery = 3 * time.Second
-	// killsPerWebhook is how many kills of the order function there are for each of the
-	// webhook function.
-	killsPerWebhook = 5
+	// killsPerPart is how many kills of the order function there are for each of another
+	// function.
+	killsPerPart = 4
 )
 
 // build builds the handler's programs.
 func (st *storm) build(ctx context.Context, dir string) (binary, next string, err error) {
-	if binary, next, err = st.handler.Build(ctx, dir); err == nil && st.handler.Later != nil {
-		st.webhook, st.reconcile, err = st.handler.Later(ctx, dir)
+	if binary, next, err = st.handler.Build(ctx, dir); err == nil && st.handler.Parts != nil {
+		st.addParts, err = st.handler.Parts(ctx, dir)
 	}
 	if err == nil && st.handler.Tool != nil {
 		st.tool, err = st.handler.Tool(ctx, dir)
@@ -57,7 +56,9 @@ func (st *storm) build(ctx context.Context, dir string) (binary, next string, er
 // untilExit is UntilExit of every function.
 func untilExit(ctx context.Context, s *system.System) (context.Context, context.CancelFunc) {
 	cancel := func() {}
-	for _, host := range []*lambdatest.Host{s.Function, s.Webhook, s.Reconcile} {
+	for _, host := range []*lambdatest.Host{
+		s.Function, s.Webhook, s.Reconcile, s.Intake, s.Publish, s.Receipt,
+	} {
 		if host != nil {
 			before, next := cancel, context.CancelFunc(nil)
 			ctx, next = host.UntilExit(ctx)
@@ -73,7 +74,7 @@ func (st *storm) laterOptions(ctx context.Context, o *system.Options) {
 	if !st.Workload.Later {
 		return
 	}
-	o.Webhook, o.Reconcile = st.webhook, st.reconcile
+	st.partsOptions(o)
 	o.Deliveries = st.Workload.deliveries
 	fail := o.BeforeStripe
 	o.BeforeStripe = func(c stripetest.Call) { st.beforeCall(ctx, c); fail(c) }
@@ -177,13 +178,6 @@ func (st *storm) lookUntil(ctx context.Context, s *system.System) {
 	}
 }
 
-// killWebhook kills a busy process of the webhook function, if a kill is due.
-func (st *storm) killWebhook(s *system.System) {
-	if st.Workload.Later && st.later.webhookKills.Load() < st.kills.Load()/killsPerWebhook {
-		st.later.webhookKills.Add(int64(s.Webhook.Kill(one())))
-	}
-}
-
 // looks is how often lookAll tries: a call that a service received before the faults
 // ended may be executed up to longDelay later, and the lease of a killed worker may be
 // running.
@@ -260,7 +254,10 @@ func (st *storm) end(ctx context.Context, s *system.System) error {
 	if err := s.Heard(ctx); err != nil {
 		return err
 	}
-	return errors.Join(st.lookAll(ctx, s, "reconcile at the end"), s.Webhook.Close(), s.Reconcile.Close())
+	if err := errors.Join(st.lookAll(ctx, s, "reconcile at the end"), s.Webhook.Close(), s.Reconcile.Close()); err != nil {
+		return err
+	}
+	return st.settleParts(ctx, s)
 }
 
 func (st *storm) laterOutcome(s *system.System) Later {
@@ -270,6 +267,6 @@ func (st *storm) laterOutcome(s *system.System) Later {
 	return Later{
 		Webhooks: len(s.Events.Sent()), Runs: int(st.later.runs.Load()), Settled: st.log.settled(),
 		Deleted: int(st.later.deleted.Load()),
-		Kills:   int(st.later.webhookKills.Load() + st.later.runsKilled.Load()),
+		Kills:   int(st.parts.kills.Load() + st.later.runsKilled.Load()),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type Outcome struct {
 	Kills      int // of the handler's processes
 	Later      Later
 	Refunds    Refunds
+	Parts      Parts
 	Books      Books          // of the product
 	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
 	Redriven   int
@@ -81,15 +83,16 @@ const (
 type storm struct {
 	Options
 
-	handler            Handler
-	webhook, reconcile string // programs; "" if the handler has none
-	tool               string // likewise
-	system             atomic.Pointer[system.System]
-	faults             *injector
-	later              later
-	refunding          refunding
-	canceling          atomic.Int64 // cancels by operators under way
-	log                *functionLog
+	handler   Handler
+	addParts  func(*system.Options) // nil if the handler has no other functions
+	tool      string                // a program; "" if the handler has none
+	system    atomic.Pointer[system.System]
+	faults    *injector
+	later     later
+	refunding refunding
+	parts     parts
+	canceling atomic.Int64 // cancels by operators under way
+	log       *functionLog
 
 	phase      atomic.Pointer[string]
 	posted     atomic.Int64
@@ -103,7 +106,7 @@ type storm struct {
 // Storm runs a storm with one handler. An error means that the storm could not run or did
 // not end; errors of the handler are in the outcome.
 func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
-	o.Workload.Later = h.Later != nil
+	o.Workload.Later = h.Parts != nil
 	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
 	for n := range o.Workload.Orders {
 		st.total += len(o.Workload.messages(n)) + len(o.Workload.refunds(n))
@@ -153,6 +156,9 @@ func (st *storm) options(ctx context.Context, binary string) system.Options {
 }
 
 func (st *storm) observe(b sqstest.Batch) {
+	if len(b.Messages) > 0 && isReceipt(b.Messages[0]) {
+		return
+	}
 	st.deliveries.Add(int64(len(b.Messages)))
 	for _, m := range b.Messages {
 		if isRefund(m) {
@@ -284,17 +290,22 @@ func (st *storm) setPhase(phase string) { st.phase.Store(&phase) }
 func (st *storm) post(ctx context.Context, s *system.System, from, to int, next string) error {
 	wave := max(1, min(largestWave, st.Workload.Orders/4))
 	var later []sqstest.Draft // refunds of the orders of the wave before
+	var entered []int         // its orders by HTTP, which are put again
 	for ; from < to || len(later) > 0; from += wave {
-		drafts := later
-		later = nil
+		drafts, puts := later, entered
+		later, entered = nil, nil
 		for n := from; n < min(from+wave, to); n++ {
 			early, late := st.refundDrafts(n)
 			later = append(later, late...)
 			if !st.FIFO {
 				drafts = append(drafts, early...)
 			}
-			for _, m := range st.Workload.messages(n) {
-				drafts = append(drafts, st.draft(n, m.name(), m.body))
+			if st.Workload.byHTTP(n) {
+				entered = append(entered, n)
+			} else {
+				for _, m := range st.Workload.messages(n) {
+					drafts = append(drafts, st.draft(n, m.name(), m.body))
+				}
 			}
 			if st.FIFO { // a refund before its order would block the order's group
 				drafts = append(drafts, early...)
@@ -308,7 +319,11 @@ func (st *storm) post(ctx context.Context, s *system.System, from, to int, next 
 		if _, err := s.Post(drafts); err != nil {
 			return err
 		}
-		st.posted.Add(int64(len(drafts)))
+		st.posted.Add(int64(len(drafts) + len(entered)))
+		st.parts.put.Add(int64(len(entered)))
+		if err := st.enter(ctx, s, slices.Concat(entered, puts)); err != nil {
+			return err
+		}
 		if err := st.drain(ctx, s, depth); err != nil {
 			return err
 		}
@@ -339,6 +354,9 @@ func (st *storm) draft(n int, name, body string) sqstest.Draft {
 
 // redrive advances the clocks and redrives the dead letters.
 func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
+	if err := st.settleParts(ctx, s); err != nil {
+		return err
+	}
 	if err := st.passLeases(ctx, s); err != nil {
 		return err
 	}
@@ -417,7 +435,7 @@ func (st *storm) kill(ctx context.Context, s *system.System) {
 		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
 			st.kills.Add(int64(s.Function.Kill(st.counted(one()))))
 		}
-		st.killWebhook(s)
+		st.killPart(s)
 	}
 }
 

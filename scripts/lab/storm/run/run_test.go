@@ -3,8 +3,10 @@ package run_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -12,93 +14,133 @@ import (
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system"
 )
 
-// engineOrSkip returns the engine, or skips the test without ORDERONCE_ALL.
-func engineOrSkip(t *testing.T) dynamodbtest.Location {
-	t.Helper()
-	lambdatest.FullOnly(t)
-	return dynamodbtest.Locate(t)
+// programs builds each program once for all tests.
+type programs struct {
+	mu    sync.Mutex
+	paths map[string]string // by package
 }
 
-// product builds the functions with an overlay, or "" for none.
-func product(overlay string) run.Handler {
-	build := func(ctx context.Context, dir, pkg string) (path string, err error) {
+var built = programs{paths: map[string]string{}}
+
+func (p *programs) build(ctx context.Context, pkg string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paths[pkg] == "" {
+		dir, err := os.MkdirTemp("", "orderonce-storm-") // TestMain removes it
+		if err != nil {
+			return "", err
+		}
 		root, err := guards.Root(ctx)
 		if err != nil {
 			return "", err
 		}
-		path = filepath.Join(dir, filepath.Base(pkg))
-		return path, lambdatest.Program{Root: root, Package: pkg, Overlay: overlay}.Build(ctx, path)
+		p.paths[pkg] = filepath.Join(dir, filepath.Base(pkg))
+		if err := (lambdatest.Program{Root: root, Package: pkg}).Build(ctx, p.paths[pkg]); err != nil {
+			return "", err
+		}
 	}
+	return p.paths[pkg], nil
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, path := range built.paths {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// product is the product with an order function that is built with an overlay, or "" for
+// none.
+func product(overlay string) run.Handler {
 	return run.Handler{
 		Name: "orderonce",
 		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
-			binary, err = build(ctx, dir, "./functions/order")
-			return binary, binary, err
-		},
-		Later: func(ctx context.Context, dir string) (webhook, reconcile string, err error) {
-			webhook, err = build(ctx, dir, "./functions/webhook")
-			if err == nil {
-				reconcile, err = build(ctx, dir, "./functions/reconcile")
+			if overlay == "" {
+				binary, err = built.build(ctx, "./functions/order")
+				return binary, binary, err
 			}
-			return webhook, reconcile, err
+			root, err := guards.Root(ctx)
+			if err != nil {
+				return "", "", err
+			}
+			binary = filepath.Join(dir, "order")
+			p := lambdatest.Program{Root: root, Package: "./functions/order", Overlay: overlay}
+			return binary, binary, p.Build(ctx, binary)
 		},
-		Tool: func(ctx context.Context, dir string) (binary string, err error) {
-			return build(ctx, dir, "./scripts/orders")
+		Parts: func(ctx context.Context, _ string) (add func(*system.Options), err error) {
+			return run.BuildParts(func(pkg string) (string, error) { return built.build(ctx, pkg) })
 		},
+		Tool: func(ctx context.Context, _ string) (string, error) { return built.build(ctx, "./scripts/orders") },
 	}
 }
 
-func small(t *testing.T, engine dynamodbtest.Location) run.Options {
+func small(t *testing.T, orders int) run.Options {
 	t.Helper()
+	lambdatest.FullOnly(t)
 	return run.Options{
-		Workload: run.Workload{Seed: 1, Orders: 300, Duplicates: 0.3, Refunded: 0.1, Resent: 0.5}, Kills: 20, Instances: 4,
-		Dir: t.TempDir(), Engine: engine,
+		Workload: run.Workload{Seed: 1, Orders: orders, Duplicates: 0.3, Refunded: 0.1, Resent: 0.5},
+		Kills:    orders / 15, Instances: 4, Dir: t.TempDir(), Engine: dynamodbtest.Locate(t),
+	}
+}
+
+// calm fails the test unless every order was settled and no invariant broken, although
+// everything happened that a storm has.
+func calm(t *testing.T, o run.Options) {
+	t.Helper()
+	out, err := run.Storm(t.Context(), o, product(""))
+	must(t, err)
+	for _, c := range out.Broken() {
+		t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
+	}
+	n := o.Workload.Orders
+	if out.Count.Wrong() > 0 || out.Count.Settled != out.Count.Orders {
+		t.Errorf("got %+v, want every order settled and no error", out.Count)
+	}
+	if len(out.Faults) < 6 || out.Kills < o.Kills || out.Redriven == 0 || out.Deliveries <= out.Count.Messages {
+		t.Errorf("got %d kills, %d redriven, %d deliveries and faults of %v, want more of each", out.Kills,
+			out.Redriven, out.Deliveries, out.Faults)
+	}
+	if l := out.Later; l.Settled == 0 || l.Deleted == 0 || l.Kills == 0 || l.Runs < 3 || l.Webhooks < n/3 {
+		t.Errorf("got %+v, want more of each", l)
+	}
+	if b := out.Books; b.Orders < n*9/10 || b.Matched != b.Orders {
+		t.Errorf("orders audit: got %+v, want that all orders match", b)
+	}
+	if r := out.Refunds; r.Made < n/10 || r.Deliveries <= r.Messages || r.Kills == 0 || r.Canceled == 0 {
+		t.Errorf("got %+v, want more of each", r)
+	}
+	if p := out.Parts; p.Put < n/10 || p.Requests < 2*p.Put || p.Published < n || p.Mails < n/2 || p.OutOfStock == 0 {
+		t.Errorf("got %+v, want more of each", p)
 	}
 }
 
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	engine := engineOrSkip(t)
+	calm(t, small(t, 120))
+}
+
+// TestLargerStorms also shows that a storm finds what a missing guard breaks.
+func TestLargerStorms(t *testing.T) {
+	t.Parallel()
 	for name, fifo := range map[string]bool{
 		"300 orders are settled once":                 false,
 		"300 orders on a FIFO queue are settled once": true,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := small(t, engine)
+			o := small(t, 300)
 			o.FIFO = fifo
-			out, err := run.Storm(t.Context(), o, product(""))
-			must(t, err)
-			for _, c := range out.Broken() {
-				t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
-			}
-			if out.Count.Wrong() > 0 || out.Count.Settled != out.Count.Orders {
-				t.Errorf("got %+v, want every order settled and no error", out.Count)
-			}
-			if len(out.Faults) < 8 { // of 14 fault profiles
-				t.Errorf("got faults of %v, want at least eight profiles", out.Faults)
-			}
-			if out.Kills < o.Kills || out.Redriven == 0 || out.Deliveries <= out.Count.Messages {
-				t.Errorf("got %d kills, %d redriven, %d deliveries, want more of each", out.Kills,
-					out.Redriven, out.Deliveries)
-			}
-			if l := out.Later; l.Settled == 0 || l.Deleted == 0 || l.Kills == 0 || l.Runs < 3 || l.Webhooks < 100 {
-				t.Errorf("got %+v, want more of each", l)
-			}
-			if b := out.Books; b.Orders < 290 || b.Matched != b.Orders {
-				t.Errorf("orders audit: got %+v, want that all orders match", b)
-			}
-			if r := out.Refunds; r.Made < 40 || r.Deliveries <= r.Messages || r.Kills == 0 || r.Canceled == 0 {
-				t.Errorf("got %+v, want more of each", r)
-			}
+			calm(t, o)
 		})
 	}
 	for guard, invariant := range map[string]string{"conflict-as-done": "I9", "unknown-as-declined": "I15"} {
 		t.Run(fmt.Sprintf("without %s the storm reports %s", guard, invariant), func(t *testing.T) {
 			t.Parallel()
-			out, err := run.Storm(t.Context(), small(t, engine), product(without(t, guard)))
+			out, err := run.Storm(t.Context(), small(t, 300), product(without(t, guard)))
 			must(t, err)
 			broken := out.Broken()
 			if !slices.ContainsFunc(broken, func(c invariants.Result) bool { return c.ID == invariant }) ||
@@ -113,10 +155,8 @@ func TestStorm(t *testing.T) {
 // compare Stripe's ledger, the table and the events.
 func TestRefundsUnderFaults(t *testing.T) {
 	t.Parallel()
-	o := run.Options{
-		Workload: run.Workload{Seed: 1, Orders: 340, Refunded: 1, Resent: 1}, Kills: 60, Instances: 8,
-		Dir: t.TempDir(), Engine: engineOrSkip(t),
-	}
+	o := small(t, 340)
+	o.Workload, o.Kills, o.Instances = run.Workload{Seed: 1, Orders: 340, Refunded: 1, Resent: 1}, 60, 8
 	refunded := 0
 	o.Workload.Later = true
 	for n := range o.Workload.Orders {
