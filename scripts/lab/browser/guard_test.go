@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"orderonce/scripts/local/console/attack"
 )
 
 // The buttons that appear while a guard is missing.
@@ -35,9 +37,9 @@ func TestInABrowserWithoutBindAnOrderIsChargedTwiceAndThePageSaysWhy(t *testing.
 	p.press(t, `[data-light="I1"] button`)
 	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] [data-entry]')`, id))
 	p.keys(t, kb.Escape)
-	attack := read[string](t, p.tab, fmt.Sprintf("document.querySelector('%s').dataset.attack", repeat))
+	again := read[string](t, p.tab, fmt.Sprintf("document.querySelector('%s').dataset.attack", repeat))
 	p.putGuardBack(t)
-	p.awaitLine(t, p.attack(t, attack).Order, paid())
+	p.awaitLine(t, p.attack(t, again).Order, paid())
 	p.compare(t)
 	if n := p.count(t, "twice"); n != 1 {
 		t.Errorf("the page counts %d orders that were charged twice after bind was put back, want still 1", n)
@@ -58,21 +60,15 @@ func TestInABrowserAnOrderTurnsRedWithoutEachGuard(t *testing.T) {
 	p := openPage(t)
 	defer p.search(t)
 	p.slowSteps(t, false)
-	guards := read[[]string](
-		t, p.tab, `[...document.querySelectorAll('button[data-guard]:not([data-guard=""])')].map(b => b.dataset.guard)`,
-	)
-	if len(guards) == 0 {
-		t.Fatal("the page offers no guard")
-	}
-	for _, guard := range guards {
-		t.Run(guard, func(t *testing.T) {
+	for _, guard := range attack.Guards() {
+		t.Run(guard.Name, func(t *testing.T) {
 			before := p.count(t, "orders") // their names are numbered
-			p.change(t, fmt.Sprintf("button[data-guard=%q]", guard))
+			p.change(t, fmt.Sprintf("button[data-guard=%q]", guard.Name))
 			p.change(t, repeat)
 			p.await(t, fmt.Sprintf(`[...document.querySelectorAll('[data-order][data-look="broken"]')]
 				.some(line => line.dataset.order.replace("LIVE-", "") > %d)`, before))
-			if p.redLights(t) == "" {
-				t.Error("every light is green")
+			if red := p.redLights(t); !strings.Contains(red, guard.Invariant+": ") {
+				t.Errorf("the lights say %q, want %s", red, guard.Invariant)
 			}
 			p.compare(t)
 			p.putGuardBack(t)

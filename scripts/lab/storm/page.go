@@ -102,8 +102,8 @@ product at full size and the baselines at a smaller one.
 - **Stock**, for the product alone: every order reserves what it buys. 2 % buy goods of which there are
   half as many.
 - **Events and receipts**, for the product alone: the event bus refuses events, SES throttles, loses
-  requests and answers, and its reports get lost. ` + "`functions/publish`" + ` and ` + "`functions/receipt`" + `
-  are killed as well.
+  requests and answers, and its reports get lost. ` + "`functions/publish`" + ` and
+  ` + "`functions/receipt`" + ` are killed as well.
 
 The faults of years happen within a minute. The figures show where a handler fails, not how often.
 

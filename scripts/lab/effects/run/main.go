@@ -5,17 +5,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"runtime/debug"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"orderonce/scripts/lab/effects"
+	"orderonce/scripts/lab/prove"
 	"orderonce/scripts/lab/stage"
 )
 
@@ -24,21 +19,13 @@ type options struct {
 }
 
 func main() {
-	var o options
-	k := kong.Parse(&o, kong.Name("prove-effects"), kong.UsageOnError(), kong.Description(
+	prove.Main(new(options), "prove-effects",
 		"Search every schedule of few deviations for one in which an order put by HTTP is charged twice, "+
-			"a receipt is sent twice or lost, or a piece of stock is sold twice or lost."))
-	debug.SetGCPercent(800) // a schedule lives microseconds, so there is little to mark and much to allocate
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, o)
-	stop()
-	k.FatalIfErrorf(err)
+			"a receipt is sent twice or lost, or a piece of stock is sold twice or lost.")
 }
 
-var errBroken = errors.New("a promise is broken")
-
-// run searches all worlds at the same time and prints what each found, in their order.
-func run(ctx context.Context, out io.Writer, o options) error {
+// Prove searches all worlds at the same time and prints what each found, in their order.
+func (o *options) Prove(ctx context.Context, out, _ io.Writer) error {
 	worlds, usual := effects.Worlds(), effects.UsualWorlds()
 	began, reports := time.Now(), make([]stage.Report, len(worlds)+len(usual))
 	stage.Parallel(len(reports), stage.NewPool, func(_ *stage.Pool, i int) {
@@ -62,7 +49,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	}
 	fmt.Fprintf(out, "%9d schedules in %.0f s\n", total, time.Since(began).Seconds())
 	if broken {
-		return errBroken
+		return prove.ErrBroken
 	}
 	return nil
 }

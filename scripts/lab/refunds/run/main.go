@@ -9,19 +9,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
+	"orderonce/scripts/lab/prove"
 	"orderonce/scripts/lab/refunds"
 	"orderonce/scripts/lab/stage"
 )
@@ -37,35 +32,30 @@ type options struct {
 }
 
 func main() {
-	var o options
-	k := kong.Parse(&o, kong.Name("prove-refunds"), kong.UsageOnError(), kong.Description(
-		"Search random worlds with faults for one in which a refund is made twice, lost or called wrongly."))
-	debug.SetGCPercent(800) // a world lives a millisecond, so there is little to mark and much to allocate
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, os.Stderr, o)
-	stop()
-	k.FatalIfErrorf(err)
+	prove.Main(new(options), "prove-refunds",
+		"Search random worlds with faults for one in which a refund is made twice, lost or called wrongly.")
 }
 
-func run(ctx context.Context, out, errOut io.Writer, o options) error {
+// Prove runs the worlds of every class, and searches the small cases.
+func (o *options) Prove(ctx context.Context, out, errOut io.Writer) error {
 	if o.Replay != "" {
 		return replay(ctx, out, o.Replay)
 	}
 	start := time.Now()
-	product := search(ctx, o, nil)
+	product := search(ctx, *o, nil)
 	if o.Count {
 		return json.NewEncoder(out).Encode(product)
 	}
 	all := []row{{Name: "the product", Does: "nothing is removed", Reports: product}}
 	for _, b := range refunds.Baselines() {
-		all = append(all, row{Name: b.Name, Does: b.Does, Reports: search(ctx, o, b.Consume)})
+		all = append(all, row{Name: b.Name, Does: b.Does, Reports: search(ctx, *o, b.Consume)})
 	}
 	reports := refunds.SearchEvery(ctx, o.Faults)
 	took := time.Since(start)
 	var rules []row
 	if o.Rules || o.Page != "" {
 		var err error
-		if rules, err = withoutRules(ctx, errOut, o); err != nil {
+		if rules, err = withoutRules(ctx, errOut, *o); err != nil {
 			return err
 		}
 	}
@@ -73,11 +63,10 @@ func run(ctx context.Context, out, errOut io.Writer, o options) error {
 	_, err := fmt.Fprintf(out, "%s\n%s\n%.0f s\n",
 		searched, table("protocol", slices.Concat(all, rules)), took.Seconds())
 	if err == nil && o.Page != "" {
-		err = writePage(o, searched, all, rules)
+		err = writePage(*o, searched, all, rules)
 	}
 	if err == nil && found != nil {
-		_, _ = fmt.Fprintf(out, "%s", found)
-		err = errBroken
+		err = prove.Verdict(out, found, "")
 	}
 	if err != nil {
 		return err
@@ -101,8 +90,6 @@ func searchedText(all []stage.Report) (text string, found *stage.Finding) {
 	return b.String(), found
 }
 
-var errBroken = errors.New("invariant broken")
-
 // reports are the figures of each class.
 type reports map[refunds.Class]refunds.Report
 
@@ -122,13 +109,10 @@ func search(ctx context.Context, o options, consume refunds.Consumer) reports {
 func verdict(out io.Writer, product reports) error {
 	for _, class := range refunds.Classes() {
 		if f := product[class].Best; f != nil {
-			const again = "Replay: go -C scripts/lab run ./refunds/run --replay"
-			_, _ = fmt.Fprintf(out, "%s\n%s %s/%d\n", f, again, class, f.Seed)
-			return errBroken
+			return prove.Verdict(out, f, fmt.Sprintf("./refunds/run --replay %s/%d", class, f.Seed))
 		}
 	}
-	_, err := fmt.Fprintln(out, "0 violations")
-	return err
+	return prove.Verdict(out, nil, "")
 }
 
 func replay(ctx context.Context, out io.Writer, name string) error {
@@ -139,9 +123,7 @@ func replay(ctx context.Context, out io.Writer, name string) error {
 	}
 	history, found := refunds.Search{Class: refunds.Class(class)}.Replay(ctx, seed)
 	if found == nil {
-		_, err := fmt.Fprintf(out, "%s\n0 violations\n", history)
-		return err
+		return prove.Replayed(out, history, false, nil, "")
 	}
-	_, _ = fmt.Fprintf(out, "As generated:\n\n%s\n\nShrunk:\n\n%s", history, found)
-	return errBroken
+	return prove.Replayed(out, history, false, found, "")
 }

@@ -13,7 +13,7 @@ import (
 func TestRunPrintsTheWorldsOfProductAndBaselines(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(t.Context(), &out, &out, options{Worlds: 50, Seed: 1, Faults: 1}); err != nil {
+	if err := (&options{Worlds: 50, Seed: 1, Faults: 1}).Prove(t.Context(), &out, &out); err != nil {
 		t.Fatal(err)
 	}
 	wants := []string{"| two small refunds |", "| the product | nothing is removed | 0 | 0 | 0 | 0 |", "0 violations"}
@@ -30,12 +30,12 @@ func TestRunPrintsTheWorldsOfProductAndBaselines(t *testing.T) {
 func TestReplayPrintsOneWorld(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(t.Context(), &out, &out, options{Replay: "worst/1"}); err != nil ||
+	if err := (&options{Replay: "worst/1"}).Prove(t.Context(), &out, &out); err != nil ||
 		!strings.Contains(out.String(), "begins with message 1") {
 		t.Errorf("got error %v and\n%s", err, out.String())
 	}
 	for _, wrong := range []string{"worst", "worst/x", "bad/1"} {
-		if err := run(t.Context(), &out, &out, options{Replay: wrong}); err == nil || !strings.Contains(err.Error(), wrong) {
+		if err := (&options{Replay: wrong}).Prove(t.Context(), &out, &out); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%s: got %v, want an error that names it", wrong, err)
 		}
 	}

@@ -9,18 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/progress"
+	"orderonce/scripts/lab/prove"
 	"orderonce/scripts/lab/simulation"
 	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/stage"
@@ -39,17 +37,14 @@ type options struct {
 }
 
 func main() {
-	var o options
-	k := kong.Parse(&o, kong.Name("prove"), kong.UsageOnError(), kong.Description(
-		"Search schedules and random worlds with faults for one in which an order is charged twice, or lost."))
-	debug.SetGCPercent(2000) // a world lives a millisecond, so there is little to mark and much to allocate
-	debug.SetMemoryLimit(1 << 30)
-	k.FatalIfErrorf(run(os.Stdout, os.Stderr, o))
+	prove.Main(new(options), "prove",
+		"Search schedules and random worlds with faults for one in which an order is charged twice, or lost.")
 }
 
-func run(out, errOut io.Writer, o options) error {
+// Prove runs the searches and the random worlds.
+func (o *options) Prove(_ context.Context, out, errOut io.Writer) error {
 	if o.Replay != "" {
-		return replay(out, o)
+		return o.replay(out)
 	}
 	most, worlds := o.bounds()
 	start := time.Now()
@@ -76,7 +71,7 @@ func run(out, errOut io.Writer, o options) error {
 		if err != nil {
 			return err
 		}
-		p, err := newProof(o, total, all, time.Since(start))
+		p, err := newProof(*o, total, all, time.Since(start))
 		if err := errors.Join(err, writePages(o.Page, o.Full, p)); err != nil {
 			return err
 		}
@@ -93,7 +88,7 @@ func planted() ([]guards.Guard, error) {
 }
 
 // bounds returns the most deviations of a schedule and the number of random worlds.
-func (o options) bounds() (most, worlds int) {
+func (o *options) bounds() (most, worlds int) {
 	switch {
 	case o.Long:
 		return 3, 100_000_000
@@ -105,31 +100,20 @@ func (o options) bounds() (most, worlds int) {
 
 func verdict(out io.Writer, r report.Report) error {
 	if r.Worst == nil {
-		_, err := fmt.Fprintln(out, "0 violations")
-		return err
+		return prove.Verdict(out, nil, "")
 	}
-	_, _ = fmt.Fprintf(out, "%s\n%s\nReplay: go -C scripts/lab run ./simulation/run --replay %s\n",
-		r.Worst, r.Worst.History.Mermaid(), r.Worst.Replay)
-	return errors.New("invariant broken")
+	return prove.Verdict(out, r.Worst, "./simulation/run --replay "+r.Worst.Replay)
 }
 
-func replay(out io.Writer, o options) error {
+func (o *options) replay(out io.Writer) error {
 	history, worst, err := replayed(o.Replay)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case worst == nil:
+		return prove.Replayed(out, history, o.Mermaid, nil, "")
 	}
-	if worst != nil {
-		if _, err := fmt.Fprintf(out, "As generated:\n\n%s\n\nShrunk:\n\n", history); err != nil {
-			return err
-		}
-		return verdict(out, report.Report{Worst: worst})
-	}
-	shown := history.String()
-	if o.Mermaid {
-		shown = history.Mermaid()
-	}
-	_, err = fmt.Fprintf(out, "%s\n0 violations\n", shown)
-	return err
+	return prove.Replayed(out, history, o.Mermaid, worst, "./simulation/run --replay "+worst.Replay)
 }
 
 // replayed returns the history of a seed such as 42, or of a schedule such as

@@ -18,13 +18,13 @@ func TestASeedAndAScheduleAreReplayed(t *testing.T) {
 	t.Parallel()
 	for replay, want := range map[string]string{"42": "0 violations", "pairs/0/01": "0 violations"} {
 		var out bytes.Buffer
-		err := run(&out, new(bytes.Buffer), options{Replay: replay})
+		err := (&options{Replay: replay}).Prove(t.Context(), &out, &out)
 		if err != nil || !strings.Contains(out.String(), want) ||
 			!strings.Contains(out.String(), "delivers message 1") {
 			t.Errorf("%s: %v\n%s", replay, err, out.String())
 		}
 	}
-	if err := run(new(bytes.Buffer), new(bytes.Buffer), options{Replay: "nope"}); err == nil ||
+	if err := (&options{Replay: "nope"}).Prove(t.Context(), new(bytes.Buffer), new(bytes.Buffer)); err == nil ||
 		!strings.Contains(err.Error(), `"nope"`) {
 		t.Errorf("got %v, want an error that names it", err)
 	}

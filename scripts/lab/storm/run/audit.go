@@ -216,7 +216,9 @@ func (b *audit) checkRows(rows []Row) error {
 }
 
 // addOrder adds an order to what package system audits.
-func (b *audit) addOrder(to *invariants.Books, row Row, messages []message, charges []stripetest.Charge) error {
+func (b *audit) addOrder(
+	to *invariants.Books, row Row, messages []message, charges []stripetest.Charge,
+) error {
 	id, sent := order.ID(row.OrderID), len(to.Messages)
 	add := func(name, body string) {
 		to.Messages = append(to.Messages, invariants.NewMessage(b.decoder, body, name))

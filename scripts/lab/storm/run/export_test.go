@@ -2,9 +2,7 @@ package run
 
 import (
 	"errors"
-	"time"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -48,20 +46,8 @@ func (s Workload) RefundMessages(n int) (all []RefundMessage) {
 	return all
 }
 
-// Cancels returns the call at which an operator cancels an order, and whether it is
-// before its execution; "" if the order is not canceled.
-func (s Workload) Cancels(n int) (call stripetest.Endpoint, before bool) {
-	m := s.cancels(n)
-	return m.call, m.before
-}
-
 // Loses reports whether an order loses its message after the charge.
 func (s Workload) Loses(n int) bool { return s.loses(n) }
-
-// Webhooks returns when the deliveries of an event are sent.
-func (s Workload) Webhooks(number int) []time.Duration {
-	return s.deliveries(stripetest.Event{Number: number})
-}
 
 // End is the state at the end of a storm.
 type End struct {
@@ -83,12 +69,6 @@ func Audit(s Workload, e End) (Count, []invariants.Result, error) {
 	return b.count, b.checks, err
 }
 
-// CountRefunds counts what became of the refunds.
-func CountRefunds(s Workload, e End) (Refunds, error) {
-	b, err := auditEnd(s, e)
-	return b.back, err
-}
-
 func auditEnd(s Workload, e End) (*audit, error) {
 	b := newAudit(s, e.Dead)
 	b.product, b.left = e.Product, e.Waiting
@@ -105,62 +85,6 @@ func auditEnd(s Workload, e End) (*audit, error) {
 			yield(Row{}, e.ReadErr)
 		}
 	}, e.Left, e.Leaks)
-}
-
-// NextProfiles returns the names of the next profiles of both services.
-func NextProfiles(seed uint64, rounds int) (dynamo, stripe []string) {
-	w := newInjector(seed)
-	var d []profile[dynamodbtest.Fault]
-	var s []profile[stripetest.Fault]
-	for range rounds {
-		dynamo, stripe = append(dynamo,
-			next(w, &d, dynamoDBProfiles).name), append(stripe, next(w, &s, stripeProfiles).name)
-	}
-	return dynamo, stripe
-}
-
-// Profiles returns the names of all profiles of both services.
-func Profiles() (dynamo, stripe []string) {
-	for _, s := range dynamoDBProfiles() {
-		dynamo = append(dynamo, s.name)
-	}
-	for _, s := range stripeProfiles() {
-		stripe = append(stripe, s.name)
-	}
-	return dynamo, stripe
-}
-
-// Inject runs calls through a profile with one fault, which applies to them or not. It
-// returns how many calls were selected, and the counters.
-func Inject(seed uint64, calls int, share float64, applies bool) (selected int, counts map[string]int) {
-	w := newInjector(seed)
-	p := profile[int]{"one fault", []weightedFault[int]{{share, 1}}}
-	for range calls {
-		inject(w, &p, func(int) bool { selected++; return applies })
-	}
-	return selected, w.counts()
-}
-
-// Deliveries counts how some messages are delivered.
-func Deliveries(seed uint64, messages int, share float64) map[sqstest.Twice]int {
-	w, n := newInjector(seed), map[sqstest.Twice]int{}
-	for range messages {
-		n[w.duplicate(share)]++
-	}
-	return n
-}
-
-// LostDeletes counts the lost deletes under the profiles with these numbers; 0 is
-// healthy.
-func LostDeletes(seed uint64, deletes, dynamo, stripe int) (lost int) {
-	w := newInjector(seed)
-	w.set(dynamoDBProfiles()[dynamo], stripeProfiles()[stripe])
-	for range deletes {
-		if w.losesDelete() {
-			lost++
-		}
-	}
-	return lost
 }
 
 // Polls polls a system at most so often. It returns the polls at which the clocks are

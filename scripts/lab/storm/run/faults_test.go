@@ -4,98 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs/sqstest"
 	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/system"
 )
-
-func TestEachProfileComesOnceInARound(t *testing.T) {
-	t.Parallel()
-	dynamo, stripe := run.Profiles()
-	for seed := range uint64(20) {
-		d, s := run.NextProfiles(seed, 3*len(dynamo)*len(stripe))
-		for service, tt := range map[string]struct{ got, want []string }{"DynamoDB": {d, dynamo}, "Stripe": {s, stripe}} {
-			for round := range slices.Chunk(tt.got, len(tt.want)) {
-				if diff := cmp.Diff(slices.Sorted(slices.Values(round)), slices.Sorted(slices.Values(tt.want))); diff != "" {
-					t.Errorf("seed %d, %s: (-got +want)\n%s", seed, service, diff)
-				}
-			}
-		}
-	}
-}
-
-func TestASeedDecidesTheFaultProfiles(t *testing.T) {
-	t.Parallel()
-	one, _ := run.NextProfiles(1, 50)
-	again, _ := run.NextProfiles(1, 50)
-	another, _ := run.NextProfiles(2, 50)
-	if !slices.Equal(one, again) {
-		t.Errorf("the same seed gave %q and %q", one, again)
-	}
-	if slices.Equal(one, another) {
-		t.Errorf("two seeds gave %q", one)
-	}
-}
-
-func TestAProfileFailsItsShareOfTheCalls(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		share     float64
-		applies   bool
-		low, high int
-	}{
-		"none of them": {0, true, 0, 0},
-		"three in ten": {0.3, true, 2800, 3200},
-		"all of them":  {1, true, 10_000, 10_000},
-		"a fault that does not apply is not counted": {0.3, false, 2800, 3200},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			selected, counts := run.Inject(1, 10_000, tt.share, tt.applies)
-			if selected < tt.low || selected > tt.high {
-				t.Errorf("got %d of 10,000 calls, want %d to %d", selected, tt.low, tt.high)
-			}
-			want := selected
-			if !tt.applies {
-				want = 0
-			}
-			if got := counts["one fault"]; got != want {
-				t.Errorf("got a count of %d, want %d", got, want)
-			}
-		})
-	}
-}
-
-func TestDuplicatesAreDeliveredInBothWays(t *testing.T) {
-	t.Parallel()
-	got := run.Deliveries(1, 30_000, 0.3) // a third of the share is sent twice by the producer
-	for how, n := range map[sqstest.Twice]int{sqstest.InSameBatch: 3000, sqstest.AtOnceBeside: 3000, sqstest.Once: 24_000} {
-		if got[how] < n-300 || got[how] > n+300 {
-			t.Errorf("got %d messages delivered in way %d, want about %d", got[how], how, n)
-		}
-	}
-	if got := run.Deliveries(1, 1000, 0); got[sqstest.Once] != 1000 {
-		t.Errorf("got %v, want every message once", got)
-	}
-}
-
-func TestDeletesAreLostOnlyWithFaults(t *testing.T) {
-	t.Parallel()
-	if n := run.LostDeletes(1, 10_000, 0, 0); n != 0 {
-		t.Errorf("got %d lost deletes without faults, want 0", n)
-	}
-	for _, profiles := range [][2]int{{1, 0}, {0, 1}, {1, 1}} {
-		if n := run.LostDeletes(1, 10_000, profiles[0], profiles[1]); n < 50 || n > 150 {
-			t.Errorf("profiles %v: got %d of 10,000 deletes lost, want about 100", profiles, n)
-		}
-	}
-}
 
 func TestIdleAndStalled(t *testing.T) {
 	t.Parallel()

@@ -254,7 +254,8 @@ func (st *storm) end(ctx context.Context, s *system.System) error {
 	if err := s.Heard(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(st.lookAll(ctx, s, "reconcile at the end"), s.Webhook.Close(), s.Reconcile.Close()); err != nil {
+	looked := st.lookAll(ctx, s, "reconcile at the end")
+	if err := errors.Join(looked, s.Webhook.Close(), s.Reconcile.Close()); err != nil {
 		return err
 	}
 	return st.settleParts(ctx, s)

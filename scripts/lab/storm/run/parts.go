@@ -251,7 +251,8 @@ func (b *audit) addParts(to *invariants.Books, id order.ID) (err error) {
 		return nil
 	}
 	if to.Bus == nil {
-		to.Bus, to.Receipts, to.Requests = []invariants.Event{}, map[order.ID][]receipt.Item{}, []invariants.Request{}
+		to.Bus, to.Requests = []invariants.Event{}, []invariants.Request{}
+		to.Receipts = map[order.ID][]receipt.Item{}
 		to.Doubts, to.DeadEvents = p.Doubts, p.DeadEvents
 	}
 	to.Bus = append(to.Bus, p.events[id]...)

@@ -118,7 +118,9 @@ type draft struct {
 
 // newDraft returns a random valid order. Most cards succeed.
 func newDraft(n int, dice *rand.Rand) draft {
-	d := draft{n: n, currency: "usd", unit: 1, article: "TSHIRT-M", method: "pm_" + canary + "Card", want: order.Paid}
+	d := draft{
+		n: n, currency: "usd", unit: 1, article: "TSHIRT-M", method: "pm_" + canary + "Card", want: order.Paid,
+	}
 	switch dice.IntN(10) {
 	case 0, 1, 2:
 		d.currency = "eur"

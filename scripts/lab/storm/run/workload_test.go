@@ -6,9 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/orders"
-	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/lab/storm/run"
 )
 
@@ -57,48 +55,6 @@ func TestWorkloadIsReproducible(t *testing.T) {
 	}
 }
 
-func TestRefundsLeaveTheMessagesAsTheyAre(t *testing.T) {
-	t.Parallel()
-	plain := run.Workload{Seed: 7, Orders: 3000, Duplicates: 0.3, Later: true}
-	workload := plain
-	workload.Refunded, workload.Resent = 0.5, 0.5
-	decoder := jobs.NewDecoder()
-	refunds, resent, conflicting, early, orders := map[string]bool{}, 0, 0, 0, 0
-	for n := range workload.Orders {
-		messages, all := workload.Messages(n), workload.RefundMessages(n)
-		if diff := cmp.Diff(messages, plain.Messages(n)); diff != "" || len(plain.RefundMessages(n)) > 0 {
-			t.Fatalf("order %d (-with refunds +without):\n%s", n, diff)
-		}
-		if diff := cmp.Diff(all, workload.RefundMessages(n)); diff != "" {
-			t.Fatalf("two calls differ:\n%s", diff)
-		}
-		orders += min(len(all), 1)
-		for _, m := range all {
-			job, err := decoder.Decode(m.Body)
-			if r := job.Refund; err != nil || string(r.OrderID()) != m.OrderID || r.ID() != m.ID || r.Amount() != m.Amount {
-				t.Fatalf("message %s: got %+v, %v\n%s", m.Name, r, err, m.Body)
-			}
-			if step := messages[0].Total.Currency.Step(); m.Amount%step != 0 || m.Amount < 1 {
-				t.Errorf("message %s: amount %d is not a multiple of %d", m.Name, m.Amount, step)
-			}
-			id := m.OrderID + " " + string(m.ID)
-			resent += count(refunds[id])
-			conflicting, early, refunds[id] = conflicting+count(m.Conflicting), early+count(m.Early), true
-		}
-	}
-	for what, tt := range map[string]struct{ got, low, high int }{
-		"orders with refunds":       {orders, 1250, 1450}, // half of those that neither wait nor conflict
-		"refunds":                   {len(refunds), 4200, 5200},
-		"further copies":            {resent, 4200, 5200}, // two of each second refund
-		"copies with other content": {conflicting, 180, 290},
-		"messages sent early":       {early, 1600, 2200},
-	} {
-		if tt.got < tt.low || tt.got > tt.high {
-			t.Errorf("got %d %s, want %d to %d", tt.got, what, tt.low, tt.high)
-		}
-	}
-}
-
 func count(is bool) int {
 	if is {
 		return 1
@@ -119,32 +75,6 @@ func TestNoRefundDependsOnTheMoment(t *testing.T) {
 			if m.Invalid || m.Conflicting || waits || n >= 2700 && w.Loses(n) {
 				t.Errorf("order %d has refunds, want none of %+v", n, m)
 			}
-		}
-	}
-}
-
-func TestOrdersAreCanceledAtEveryMoment(t *testing.T) {
-	t.Parallel()
-	type moment struct {
-		call   stripetest.Endpoint
-		before bool
-	}
-	canceled, w := map[moment]int{}, run.Workload{Seed: 7, Orders: 10_000, Later: true}
-	product := w
-	w.Later = false
-	for n := range w.Orders {
-		if call, before := product.Cancels(n); call != "" {
-			canceled[moment{call, before}]++
-		}
-		if call, _ := w.Cancels(n); call != "" {
-			t.Fatalf("order %d is canceled for a handler that cannot cancel", n)
-		}
-	}
-	for _, m := range []moment{
-		{stripetest.Create, true}, {stripetest.Create, false}, {stripetest.Confirm, true}, {stripetest.Confirm, false},
-	} {
-		if n := canceled[m]; n < 30 || n > 70 {
-			t.Errorf("got %d of 10,000 orders canceled at %+v, want about 50", n, m)
 		}
 	}
 }
