@@ -86,13 +86,15 @@ define no-skips
 	if grep -h '"Action":"skip","Package":"[^"]*","Test"' build/test-*.json; then echo 'these tests were skipped'; exit 1; fi
 endef
 
-# The packages of $$module are the last argument. The test cache of scripts and of the lab does
-# not see the product's files: -count=1. make lint runs go vet.
+# Runs the modules side by side, because tests of processes wait more than they compute. The
+# packages of $$module are the last argument. The test cache of scripts and of the lab does not
+# see the product's files: -count=1. make lint runs go vet.
 define run-tests
-	@mkdir -p build; rm -f build/test-*.json; failed=; for module in $(MODULES); do \
+	@mkdir -p build; rm -f build/test-*.json build/failed; for module in $(MODULES); do \
 	  (cd $$module && STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(GOTESTSUM) --format=$(1) \
-	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -vet=off -timeout=30m $(2) $(3)) || failed=1; done; \
-	test -z "$$failed"
+	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -vet=off -timeout=30m $(2) $(3) || \
+	    echo $$module >>$(CURDIR)/build/failed) & done; wait; \
+	test ! -s build/failed || { echo "tests failed in:" $$(cat build/failed); exit 1; }
 endef
 
 # One test after the other: each starts a browser and a whole system, and presses buttons as fast as a person could.

@@ -57,77 +57,6 @@ func concurrently(h *harness) {
 	_ = h.deliver(paidBy("m1"))
 }
 
-// crashing crashes the first delivery of m1 after the step, and delivers it again after a
-// gap.
-func crashing(step int, gap time.Duration) func(*harness) {
-	return func(h *harness) {
-		h.after = h.atStep(step, func() { panic(crash{}) })
-		_ = h.deliver(paidBy("m1"))
-		h.now = h.now.Add(gap)
-		_ = h.deliver(paidBy("m1"))
-	}
-}
-
-func TestCharges(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		baseline, claim string
-		history         func(*harness)
-		want            int
-	}{
-		{"check-then-act", "a duplicate a year later is skipped", func(h *harness) {
-			_ = h.deliver(paidBy("m1"))
-			h.now = h.now.Add(365 * 24 * time.Hour)
-			h.table.Expire(h.now)
-			_ = h.deliver(paidBy("m2"))
-		}, 1},
-		{"check-then-act", "two concurrent deliveries charge twice", concurrently, 2},
-		{"message-id-before", "a concurrent duplicate is skipped", concurrently, 1},
-		{"message-id-before", "a charge that failed once is never retried", func(h *harness) {
-			h.stripe.Fail(stripetest.Fault{Kind: stripetest.RateLimited})
-			_, _ = h.deliver(paidBy("m1")), h.deliver(paidBy("m1"))
-		}, 0},
-		{"message-id-before", "a redrive has another message id and charges again", func(h *harness) {
-			_, _ = h.deliver(paidBy("m1")), h.deliver(paidBy("m2"))
-		}, 2},
-		{"message-id-after", "a charge that failed once is retried, then skipped", func(h *harness) {
-			h.stripe.Fail(stripetest.Fault{Kind: stripetest.RateLimited})
-			_, _, _ = h.deliver(paidBy("m1")), h.deliver(paidBy("m1")), h.deliver(paidBy("m1"))
-		}, 1},
-		{"message-id-after", "a crash before the put charges twice", crashing(2, 0), 2},
-		{"short-lock", "a duplicate within five seconds charges twice", func(h *harness) {
-			_, _ = h.deliver(paidBy("m1")), h.deliver(paidBy("m1"))
-		}, 2},
-		{"stripe-key", "a retry within 24 h is not charged", func(h *harness) {
-			h.deliverAgain(23*time.Hour, "m1")
-		}, 1},
-		{"stripe-key", "a redrive after 24 h charges twice", func(h *harness) { h.deliverAgain(keyExpired, "m2") }, 2},
-		{"stripe-key", "a stored 500 is replayed for 24 h, and the next retry charges again", func(h *harness) {
-			h.stripe.Fail(stripetest.Fault{Kind: stripetest.ServerErrorAfterEffect})
-			_ = h.deliverUntilDeleted(paidBy("m1"))
-			h.now = h.now.Add(keyExpired)
-			_ = h.deliver(paidBy("m1"))
-		}, 2},
-		{"idempotency-record-24h", "two concurrent deliveries charge once", concurrently, 1},
-		{"idempotency-record-24h", "a crash after the charge, retried after 24 h, charges twice", crashing(1, keyExpired), 2},
-		{"idempotency-record-24h", "a conflicting duplicate within 24 h is not charged", func(h *harness) {
-			_, _ = h.deliver(paidBy("m1")), h.deliver(message("m2", 2, "pm_card_visa"))
-		}, 1},
-		{"look-up", "a crash after the charge is found a second later", crashing(1, time.Second), 1},
-		{"look-up", "a crash after the charge is found a year later", crashing(1, 365*24*time.Hour), 1},
-		{"look-up", "two concurrent deliveries charge twice", concurrently, 2},
-	} {
-		t.Run(tt.baseline+": "+tt.claim, func(t *testing.T) {
-			t.Parallel()
-			h := harnessOf(t, tt.baseline)
-			tt.history(h)
-			if got := h.charges(); got != tt.want {
-				t.Errorf("got %d charges, want %d", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestShortLockWarnsOfADuplicate(t *testing.T) {
 	t.Parallel()
 	h := harnessOf(t, "short-lock")
@@ -226,33 +155,5 @@ func TestAHistoryIsDeterministic(t *testing.T) {
 		if diff := cmp.Diff(run(), run()); diff != "" {
 			t.Errorf("%s: two runs differ:\n%s", b.Name, diff)
 		}
-	}
-}
-
-func TestChargesOverHTTPEqualThoseInMemory(t *testing.T) {
-	t.Parallel()
-	for _, b := range baselines.All() {
-		server, err := stripetest.Serve(stripetest.Options{})
-		must(t, err)
-		got, memory := 0, newHarness(t, b)
-		overHTTP := newHarness(t, b)
-		overHTTP.client = baselines.NewStripe(baselines.StripeOptions{
-			Key: "sk_test_pretend", BaseURL: server.URL, Timeout: time.Minute,
-		})
-		for range 3 {
-			_, _ = overHTTP.deliver(paidBy("m1")), memory.deliver(paidBy("m1"))
-		}
-		server.Machine(func(m *stripetest.Machine) { got = len(m.Charges(orderID)) })
-		if want := memory.charges(); got != want {
-			t.Errorf("%s: got %d charges over HTTP, want %d", b.Name, got, want)
-		}
-		must(t, server.Close())
-	}
-}
-
-func TestAnUnknownOrderHasNoStatus(t *testing.T) {
-	t.Parallel()
-	if got, err := baselines.StatusOf(t.Context(), new(baselines.Map), orderID); got != "" || err != nil {
-		t.Errorf("got %q, %v, want none", got, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -85,12 +84,19 @@ func (d *DynamoDB) Put(ctx context.Context, item Item) error {
 
 // PutIf implements Table.
 func (d *DynamoDB) PutIf(ctx context.Context, item Item, c Condition) error {
-	var e expression
-	condition := e.render(c)
-	return d.put(ctx, item, &dynamodb.PutItemInput{
-		ConditionExpression: &condition, ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	in := &dynamodb.PutItemInput{
+		ConditionExpression:                 aws.String("attribute_not_exists(id)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
+	}
+	if !c.FreeAt.IsZero() {
+		in.ConditionExpression = aws.String("attribute_not_exists(id) OR expiration < :now OR " +
+			"(#status = :running AND in_progress_expiration < :nowMillis)")
+		in.ExpressionAttributeNames = map[string]string{"#status": "status"}
+		in.ExpressionAttributeValues = encode(Item{
+			":now": N(c.FreeAt.Unix()), ":nowMillis": N(c.FreeAt.UnixMilli()), ":running": S("INPROGRESS"),
+		})
+	}
+	return d.put(ctx, item, in)
 }
 
 func (d *DynamoDB) put(ctx context.Context, item Item, in *dynamodb.PutItemInput) error {
@@ -120,55 +126,6 @@ func (d *DynamoDB) Delete(ctx context.Context, id string) error {
 		return fmt.Errorf("delete %q: %w", id, err)
 	}
 	return nil
-}
-
-// expression holds the names and values of a condition. Empty maps stay nil, because
-// DynamoDB rejects empty ones.
-type expression struct {
-	names  map[string]string
-	values map[string]types.AttributeValue
-}
-
-func (e *expression) render(c Condition) string {
-	switch c.kind {
-	case absent:
-		return "attribute_not_exists(" + e.name(c.name) + ")"
-	case equal:
-		return e.name(c.name) + " = " + e.value(c.value)
-	case less:
-		return e.name(c.name) + " < " + e.value(c.value)
-	case either:
-		return e.list(c.of, " OR ")
-	case both:
-		return e.list(c.of, " AND ")
-	case never:
-	}
-	return "(attribute_exists(" + e.name(ID) + ") AND attribute_not_exists(" + e.name(ID) + "))"
-}
-
-func (e *expression) list(of []Condition, operator string) string {
-	parts := make([]string, len(of))
-	for i, c := range of {
-		parts[i] = e.render(c)
-	}
-	return "(" + strings.Join(parts, operator) + ")"
-}
-
-func (e *expression) name(name string) string {
-	if e.names == nil {
-		e.names = map[string]string{}
-	}
-	e.names["#"+name] = name
-	return "#" + name
-}
-
-func (e *expression) value(v Value) string {
-	if e.values == nil {
-		e.values = map[string]types.AttributeValue{}
-	}
-	name := ":v" + strconv.Itoa(len(e.values))
-	e.values[name] = encode(Item{"": v})[""]
-	return name
 }
 
 func encode(item Item) map[string]types.AttributeValue {

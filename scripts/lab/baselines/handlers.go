@@ -44,7 +44,7 @@ func messageItem(e Env, m Message, life time.Duration) Item {
 // messageIDBefore puts the messageId with a condition and charges only if the put
 // succeeds. It fits work that may be lost but not repeated within a day.
 func messageIDBefore(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.PutIf(ctx, messageItem(e, m, messageIDLife), Absent(ID))
+	err := e.Table.PutIf(ctx, messageItem(e, m, messageIDLife), Condition{})
 	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return nil // a duplicate
 	}
@@ -65,7 +65,7 @@ func messageIDAfter(ctx context.Context, e Env, m Message, o order) error {
 	if err := chargeAndSave(ctx, e, o, ""); err != nil {
 		return err
 	}
-	err = e.Table.PutIf(ctx, seen, Absent(ID))
+	err = e.Table.PutIf(ctx, seen, Condition{})
 	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return nil // a concurrent delivery was faster: both have charged
 	}
@@ -78,7 +78,7 @@ const lockLife = 5 * time.Second
 // shortLock puts the messageId with a condition and a short time to live. It logs a
 // warning if the condition fails, and charges in either case.
 func shortLock(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.PutIf(ctx, messageItem(e, m, lockLife), Absent(ID))
+	err := e.Table.PutIf(ctx, messageItem(e, m, lockLife), Condition{})
 	_, locked := errors.AsType[*ConditionFailedError](err)
 	if err != nil && !locked {
 		return err
@@ -114,8 +114,8 @@ var (
 // key prevents a second charge.
 func idempotencyRecord(ctx context.Context, e Env, _ Message, o order) error {
 	record := recordItem(e, o, "INPROGRESS")
-	record["in_progress_expiration"] = N(e.Deadline.UnixMilli())
-	err := e.Table.PutIf(ctx, record, recordFree(e.Now()))
+	record[progressExpiration] = N(e.Deadline.UnixMilli())
+	err := e.Table.PutIf(ctx, record, Condition{FreeAt: e.Now()})
 	if held, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return replay(held.Old, record)
 	}
@@ -128,12 +128,6 @@ func idempotencyRecord(ctx context.Context, e Env, _ Message, o order) error {
 	// Powertools sends an UpdateItem of these attributes without a condition, which
 	// creates a missing record. A put has the same effect.
 	return e.Table.Put(ctx, recordItem(e, o, "COMPLETED"))
-}
-
-// recordFree is the condition under which an attempt takes the record.
-func recordFree(now time.Time) Condition {
-	return Or(Absent(ID), Less(Expiration, N(now.Unix())),
-		And(Equal("status", S("INPROGRESS")), Less("in_progress_expiration", N(now.UnixMilli()))))
 }
 
 // replay returns nil for a COMPLETED record of the same payload: the message is a

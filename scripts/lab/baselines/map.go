@@ -28,7 +28,7 @@ func (m *Map) Put(_ context.Context, item Item) error {
 }
 
 // PutIf implements Table.
-func (m *Map) PutIf(_ context.Context, item Item, c Condition) error { return m.put(item, c.Holds) }
+func (m *Map) PutIf(_ context.Context, item Item, c Condition) error { return m.put(item, c.holds) }
 
 func (m *Map) put(item Item, holds func(old Item) bool) error {
 	id := item.id()
@@ -60,5 +60,5 @@ func (m *Map) Delete(_ context.Context, id string) error {
 func (m *Map) Expire(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.items, func(_ string, i Item) bool { return Less(Expiration, N(now.Unix())).Holds(i) })
+	maps.DeleteFunc(m.items, func(_ string, i Item) bool { return i.expired(now) })
 }

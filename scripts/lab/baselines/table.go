@@ -3,7 +3,7 @@ package baselines
 import (
 	"context"
 	"errors"
-	"slices"
+	"time"
 )
 
 // Table is a table with the partition key "id" and the time-to-live attribute
@@ -60,59 +60,28 @@ type ConditionFailedError struct {
 // Error does not contain the item.
 func (e *ConditionFailedError) Error() string { return "condition failed" }
 
-// Condition is a condition of PutIf. The zero value never holds.
-type Condition struct {
-	kind  kind
-	name  string
-	value Value
-	of    []Condition
-}
+// Condition is a condition of PutIf: there is no item. If FreeAt is set, the condition
+// also holds for an idempotency record that expired before then, or whose attempt is in
+// progress and passed its deadline.
+type Condition struct{ FreeAt time.Time }
 
-type kind int
-
-const (
-	never kind = iota
-	absent
-	equal
-	less
-	either
-	both
-)
-
-// Absent returns attribute_not_exists(name).
-func Absent(name string) Condition { return Condition{kind: absent, name: name} }
-
-// Equal returns name = v. It does not hold for an item without the attribute.
-func Equal(name string, v Value) Condition { return Condition{kind: equal, name: name, value: v} }
-
-// Less returns name < n. It does not hold for an item without the attribute.
-func Less(name string, n N) Condition { return Condition{kind: less, name: name, value: n} }
-
-// Or holds if at least one of the conditions holds. It needs at least one condition.
-func Or(of ...Condition) Condition { return Condition{kind: either, of: of} }
-
-// And holds if all conditions hold. It needs at least one condition.
-func And(of ...Condition) Condition { return Condition{kind: both, of: of} }
-
-// Holds reports whether the condition holds for the existing item; length 0 means that
-// there is none.
-func (c Condition) Holds(old Item) bool {
-	fails := func(c Condition) bool { return !c.Holds(old) }
-	switch c.kind {
-	case absent:
-		_, present := old[c.name]
-		return !present
-	case equal:
-		return old[c.name] == c.value
-	case less:
-		got, isNumber := old[c.name].(N)
-		limit, _ := c.value.(N)
-		return isNumber && got < limit
-	case either:
-		return slices.ContainsFunc(c.of, func(c Condition) bool { return c.Holds(old) })
-	case both:
-		return !slices.ContainsFunc(c.of, fails)
-	case never:
+// holds reports whether the condition holds for the existing item.
+func (c Condition) holds(old Item) bool {
+	switch deadline, inProgress := old[progressExpiration].(N); {
+	case len(old) == 0:
+		return true
+	case c.FreeAt.IsZero():
+		return false
+	case inProgress && old["status"] == S("INPROGRESS") && deadline < N(c.FreeAt.UnixMilli()):
+		return true
 	}
-	return false
+	return old.expired(c.FreeAt)
 }
+
+// expired reports whether the item's time to live ended before now.
+func (i Item) expired(now time.Time) bool {
+	at, expires := i[Expiration].(N)
+	return expires && at < N(now.Unix())
+}
+
+const progressExpiration = "in_progress_expiration" // N, in Unix milliseconds
