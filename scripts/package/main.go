@@ -11,8 +11,6 @@ import (
 	"os/signal"
 
 	"github.com/alecthomas/kong"
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/package/release"
 )
@@ -51,19 +49,10 @@ func (z zip) Run(ctx context.Context) error {
 }
 
 func (z zip) show(w io.Writer, artifacts []release.Artifact) {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
-	t.AppendHeader(table.Row{"linux/" + z.Arch, "size", "sha256"})
-	for _, artifact := range artifacts {
-		t.AppendRow(
-			table.Row{artifact.Name + ".zip", fmt.Sprintf("%.2f MB", float64(artifact.Bytes)/1e6), artifact.SHA256},
-		)
+	for _, a := range artifacts {
+		fmt.Fprintf(w, "%-14s %6.2f MB  %s\n", a.Name+".zip", float64(a.Bytes)/1e6, a.SHA256)
 	}
-	t.Render()
-	fmt.Fprintf(w, "In %s, each with its bill of materials NAME.cdx.json, and %s.\n", z.Dir, release.Sums)
+	fmt.Fprintf(w, "For linux/%s, in %s, each with its bill of materials NAME.cdx.json, and %s.\n", z.Arch, z.Dir, release.Sums)
 }
 
 type build struct {

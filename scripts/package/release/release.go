@@ -96,8 +96,19 @@ func functions(root string) ([]string, error) {
 	return names, nil
 }
 
+// packageOne compiles one function for Lambda.
 func packageOne(ctx context.Context, root, arch, name string) (zipped, bom []byte, err error) {
-	executable, err := build(ctx, root, arch, name)
+	dir, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the system cleans its temporary folder too
+	out := filepath.Join(dir, Executable)
+	p := lambdatest.Program{Package: "./functions/" + name, Root: root, Arch: arch}
+	if err := p.Build(ctx, out); err != nil {
+		return nil, nil, fmt.Errorf("for %s: %w", arch, err)
+	}
+	executable, err := os.ReadFile(out) //nolint:gosec // it was just built
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,21 +117,6 @@ func packageOne(ctx context.Context, root, arch, name string) (zipped, bom []byt
 	}
 	bom, err = BOM(name, executable)
 	return zipped, bom, err
-}
-
-// build compiles one function for Lambda and returns the executable.
-func build(ctx context.Context, root, arch, name string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "release")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system cleans its temporary folder too
-	out := filepath.Join(dir, Executable)
-	p := lambdatest.Program{Package: "./functions/" + name, Root: root, Arch: arch}
-	if err := p.Build(ctx, out); err != nil {
-		return nil, fmt.Errorf("for %s: %w", arch, err)
-	}
-	return os.ReadFile(out) //nolint:gosec // it was just built
 }
 
 // write replaces each file by a rename, so that no half-written file is deployed.

@@ -4,7 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
-	"hash/crc32"
+	"io"
 )
 
 // Executable is the name of the file that the runtime provided.al2023 starts.
@@ -18,46 +18,24 @@ const january1980 = 0<<9 | 1<<5 | 1
 // Zip packs an executable for Lambda: one file in the root, readable and executable by
 // everybody. Everything else in the zip is constant, so that equal executables make equal
 // zips.
-//
-// It writes the header itself, because archive/zip would put the sizes after the data and
-// add a field for the time.
 func Zip(executable []byte) ([]byte, error) {
-	packed, err := deflate(executable)
-	if err != nil {
-		return nil, err
-	}
 	header := &zip.FileHeader{
-		Name:               Executable,
-		Method:             zip.Deflate,
-		ReaderVersion:      20, // deflate came with 2.0
-		CRC32:              crc32.ChecksumIEEE(executable),
-		CompressedSize64:   uint64(len(packed)),
-		UncompressedSize64: uint64(len(executable)),
-		ModifiedDate:       january1980, //nolint:staticcheck // SA1019: Modified is not read in raw mode
+		Name: Executable, Method: zip.Deflate,
+		ModifiedDate: january1980, //nolint:staticcheck // SA1019: Modified would add a field for the time
 	}
 	header.SetMode(0o755)
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	file, err := w.CreateRaw(header)
+	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(out, flate.BestCompression)
+	})
+	file, err := w.CreateHeader(header)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := file.Write(packed); err != nil {
+	if _, err := file.Write(executable); err != nil {
 		return nil, err
 	}
 	err = w.Close() // writes the directory
-	return out.Bytes(), err
-}
-
-func deflate(data []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	err = w.Close()
 	return out.Bytes(), err
 }
