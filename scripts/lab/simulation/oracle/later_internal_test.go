@@ -11,12 +11,6 @@ import (
 func laterExamples() []example {
 	reconciles, publishes := one(takesDays), one(declined)
 	reconciles.subject.Reconciles, publishes.subject.Publishes = true, true
-	pending := func(c *scene) order.IntentID {
-		id := c.charge(0)
-		c.write(c.begin(0), id, order.Pending)
-		c.step()
-		return id
-	}
 	// paidLater is an order with two events.
 	paidLater := func(c *scene) []order.OutboxEvent {
 		id := c.charge(0)
@@ -32,15 +26,6 @@ func laterExamples() []example {
 		}
 	}
 	return []example{
-		{"a pending order is never looked at again", NoneForgotten, "says pending and Stripe says paid", reconciles, func(c *scene, right bool) {
-			id := pending(c)
-			c.must(c.stripe.Settle(c.now, string(id), true))
-			c.oracle.ChangedOutside("ORD-1")
-			if right {
-				c.settlePaid()
-			}
-			c.rest()
-		}},
 		{"an open order without an intent is not reported", NoneForgotten, "no reconcile run reports it", reconciles, func(c *scene, right bool) {
 			c.begin(0)
 			c.oracle.of("ORD-1").parked[0] = "mismatch" // so that the order may stay open
@@ -48,20 +33,6 @@ func laterExamples() []example {
 				c.oracle.Reported([]order.Record{{OrderID: "ORD-1"}})
 			}
 			c.rest()
-		}},
-		{"an event is not published", PublishedInOrder, "1 of 2 events were published", publishes, func(c *scene, right bool) {
-			events := paidLater(c)
-			for _, e := range events[:either(right, 2, 1)] {
-				c.oracle.Published(e)
-			}
-			c.rest()
-		}},
-		{"events are published out of order", PublishedInOrder, "event 2 was published before event 1", publishes, func(c *scene, right bool) {
-			events := paidLater(c)
-			if right {
-				c.oracle.Published(events[0])
-			}
-			c.oracle.Published(events[1])
 		}},
 		{"an event with another amount is published", PublishedInOrder, "the row has none like it", publishes, func(c *scene, right bool) {
 			e := paidLater(c)[0]

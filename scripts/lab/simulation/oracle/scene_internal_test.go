@@ -21,7 +21,6 @@ const (
 	apiKey    = "sk_test_pretend"
 	visa      = "pm_card_visa"
 	declined  = "pm_card_chargeDeclined"
-	needsAuth = "pm_card_authenticationRequired"
 	takesDays = "pm_usBankAccount_processing"
 )
 

@@ -98,7 +98,7 @@ func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.
 		k.handler.batch.Started(o.ID(), k.messagesAbout(o))
 	}
 	name := oracle.Call{Name: ordertest.Begin, Subject: string(o.ID())}
-	err := k.storeCall(name, StoreCall{Order: o.ID(), Owner: l.Owner}, func() (_ response, err error) {
+	err := k.call(name, func() (_ response, err error) {
 		if about := k.messagesAbout(o); len(about) > 0 {
 			k.world.message = about[len(about)-1]
 		}
@@ -139,8 +139,7 @@ func (k *Worker) replaceVersion(ctx context.Context, id order.ID, from, to strin
 
 func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at time.Time) error {
 	name := oracle.Call{Name: ordertest.Bind, Subject: string(i.ID)}
-	sent := StoreCall{Order: claim.Order.ID(), Owner: claim.Lease.Owner, Intent: string(i.ID)}
-	return c.worker.storeCall(name, sent, func() (response, error) {
+	return c.worker.call(name, func() (response, error) {
 		return ok(), c.worker.world.services.store.Bind(ctx, claim, i, at)
 	})
 }
@@ -148,8 +147,7 @@ func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at 
 func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, at time.Time) error {
 	k, id := c.worker, claim.Order.ID()
 	name := oracle.Call{Name: ordertest.Finish, Subject: string(id), Detail: string(o.Status)}
-	sent := StoreCall{Order: id, Owner: claim.Lease.Owner, Intent: string(o.Intent), Status: o.Status}
-	err := k.storeCall(name, sent, func() (response, error) {
+	err := k.call(name, func() (response, error) {
 		return ok(), k.world.services.store.Finish(ctx, claim, o, at)
 	})
 	if k.handler != nil && err == nil && o.Status != order.Refused {
@@ -161,7 +159,7 @@ func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, 
 func (c claims) Release(ctx context.Context, claim order.Claim, why order.Reason, at time.Time) error {
 	id := claim.Order.ID()
 	name := oracle.Call{Name: ordertest.Release, Subject: string(id), Detail: string(why)}
-	return c.worker.storeCall(name, StoreCall{Order: id, Owner: claim.Lease.Owner}, func() (response, error) {
+	return c.worker.call(name, func() (response, error) {
 		return ok(), c.worker.world.services.store.Release(ctx, claim, why, at)
 	})
 }

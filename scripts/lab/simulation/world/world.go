@@ -61,7 +61,6 @@ type World struct {
 	incidents incidents
 	choices   choices
 	history   history
-	calls     storeCalls
 	oracle    *oracle.Oracle
 	tally     Tally
 }
