@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -131,7 +130,7 @@ func (w *town) another(id order.ID, scope string, confirm bool) {
 func (w *town) audit(flags string) (printed string, code int, classes map[order.ID]audit.Class) {
 	w.Helper()
 	name := filepath.Join(w.TempDir(), "audit.csv")
-	sh := testShell(w.environ, "", nil)
+	sh := testShell(w.environ)
 	sh.Now = later
 	line := "audit --from=49h --to=47h --stripe-rate=1e6 --table-rate=1e6 --csv " + name + " " + flags
 	printed, code = runs(w.T, sh, line, "")
@@ -381,7 +380,7 @@ func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 		},
 		{"confirmed", t.Context(), "", "repair\n", "--from=49h --to=47h --repair --html " + page, "repaired 1 of 1 orders", 0},
 	} {
-		sh := testShell(append(w.environ, tt.environ), "", nil)
+		sh := testShell(append(w.environ, tt.environ))
 		sh.Now = later
 		line := "audit --stripe-rate=1e6 --table-rate=1e6 " + strings.ReplaceAll(tt.flags, "DIR", dir)
 		printed, code := runsUntil(tt.ctx, t, sh, line, tt.typed)
@@ -413,7 +412,7 @@ func TestARepairThatChangesNothingIsReported(t *testing.T) {
 	t.Parallel()
 	w := build(t)
 	w.at(noon(), "ORD-1", pays)
-	sh := testShell(w.environ, "", io.Discard)
+	sh := testShell(w.environ)
 	env, cfg, err := cloud.Connect[cloud.StripeEnv](t.Context(), sh)
 	must(t, err)
 	a := auditTable{StripeRate: 1e6, TableRate: 1e6}.start(env, cfg, sh, nil)
@@ -446,13 +445,12 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 	w.banks(w.intentOf("ORD-1007"), true)()
 	guide, err := os.ReadFile("../../docs/guides/audit.md")
 	must(t, err)
-	sh := testShell(w.environ, "", nil)
+	sh := testShell(w.environ)
 	sh.Now = later
 	for _, flag := range []string{"--repair", ""} {
 		line := "audit --from=2026-11-21 --to=2026-11-22 --stripe-rate=1e6 --table-rate=1e6 " + flag
 		printed, _ := runs(t, sh, line, "repair\n")
-		printed = strings.NewReplacer(w.table.Table, "orderonce-dev-orders", "moves: ", "moves: repair\n").Replace(printed)
-		if !strings.Contains(string(guide), printed) {
+		if printed = strings.ReplaceAll(printed, w.table.Table, "orderonce-dev-orders"); !strings.Contains(string(guide), printed) {
 			t.Errorf("docs/guides/audit.md lacks\n%s", printed)
 		}
 	}

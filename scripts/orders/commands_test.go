@@ -54,7 +54,7 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 		"post --csv --column order=x testdata/orders.csv":  "--column order: want one of orderId, ",
 		"refresh ORD-1 --scope NotAScope":                  `scope "NotAScope"`,
 	} {
-		printed, code := runs(t, testShell(environment(), "", nil), line, "")
+		printed, code := runs(t, testShell(environment()), line, "")
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
 		if !strings.Contains(lines[len(lines)-1], want) || code == 0 || len(lines) > 5 {
 			t.Errorf("orders %s: got exit code %d and\n%s\nwant %q in at most five lines", line, code, printed, want)
@@ -68,7 +68,7 @@ func TestTheHelpOfACommandHasAnExample(t *testing.T) {
 		"post", "show", "list", "refresh", "cancel", "refund", "refund make", "refund resolve", "republish", "receipts resolve", "restore", "watch", "dead-letters list", "dead-letters show", "dead-letters redrive",
 		"dead-letters discard", "stock", "audit", "check", "smoke",
 	} {
-		help, _ := runs(t, testShell(environment(), "", nil), command+" --help", "")
+		help, _ := runs(t, testShell(environment()), command+" --help", "")
 		if _, after, found := strings.Cut(help, "xample"); !found && !strings.HasPrefix(command, "refund") ||
 			!strings.Contains(help+after, "orders "+strings.TrimSuffix(command, " make")) {
 			t.Errorf("orders %s --help has no example:\n%s", command, help)
@@ -235,7 +235,7 @@ func TestList(t *testing.T) {
 		{"list --status pending --status not_sent --limit 2", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
 		{"list --status pending --status not_sent --limit 0", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
 	} {
-		sh := testShell(d.environ, "", nil)
+		sh := testShell(d.environ)
 		sh.Now = func() time.Time { return noon().Add(tt.later) }
 		printed, _ := runs(t, sh, tt.line, "")
 		var got []string
@@ -264,7 +264,7 @@ func TestTwoListsHaveTheSameOrder(t *testing.T) {
 	d.process(takes, "ORD-1", "ORD-2", "ORD-3", "ORD-4", "ORD-5", "ORD-6")
 	first := ""
 	for minute := range 16 {
-		sh := testShell(d.environ, "", nil)
+		sh := testShell(d.environ)
 		sh.Now = func() time.Time { return noon().Add(time.Duration(minute) * time.Minute) }
 		printed, _ := runs(t, sh, "list --status pending", "")
 		if first == "" {
@@ -338,7 +338,7 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	d.atStripe(func(m *stripetest.Machine, _ time.Time) error {
 		return m.ChangeRefund(m.Refunds()[0].ID, stripetest.RefundSucceeded)
 	})()
-	sh := testShell(d.environ, "", nil)
+	sh := testShell(d.environ)
 	sh.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
 	interrupted, interrupt := context.WithCancel(t.Context())
 	d.table.Proxy.Before(func(dynamodbtest.Call) { interrupt() })

@@ -41,10 +41,6 @@ func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	return l.list(ctx, d)
-}
-
-func (l listDead) list(ctx context.Context, d desk) error {
 	visit := func(_ context.Context, letter deadletters.Letter) (bool, error) {
 		if l.Verdict != "any" && l.Verdict != string(letter.Action) {
 			return false, nil
@@ -82,10 +78,6 @@ func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	return s.show(ctx, d)
-}
-
-func (s showDead) show(ctx context.Context, d desk) error {
 	f := deadletters.Filter{Query: s.ID}
 	counts, err := d.each(ctx, f, mostShown, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		return false, d.show(l, s.Body)

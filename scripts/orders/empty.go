@@ -51,10 +51,6 @@ func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	return r.redrive(ctx, d)
-}
-
-func (r redriveDead) redrive(ctx context.Context, d desk) error {
 	pace := cloud.NewPace(float64(min(max(r.Rate, 1), 1000)))
 	return d.empty(ctx, task{
 		verb: "redrive", does: "send %s to the order queue", done: "redriven",
@@ -102,10 +98,6 @@ func (c discardDead) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	return c.discard(ctx, d)
-}
-
-func (c discardDead) discard(ctx context.Context, d desk) error {
 	return d.empty(ctx, task{
 		verb: "discard", does: "delete %s", done: "discarded",
 		selection: c.Select, emptying: c.How, asks: c.Force,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,9 +68,9 @@ func environment(changes ...string) []string {
 
 // testShell returns a shell without a terminal, which takes region, credentials and
 // endpoints from environ alone.
-func testShell(environ []string, typed string, out io.Writer) shell.Shell {
+func testShell(environ []string) shell.Shell {
 	return shell.Shell{
-		Environ: environ, In: strings.NewReader(typed), Out: out, ErrOut: io.Discard, Now: noon,
+		Environ: environ, In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard, Now: noon,
 		AWS: func(context.Context) (aws.Config, error) {
 			c, err := config.Read[config.AWS](environ)
 			cfg := c.Config("", cloud.HTTPClient())
@@ -89,8 +90,8 @@ func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (stri
 	return url, found, nil
 }
 
-// runs runs a command line as main does, and returns what a person sees and the exit
-// code. typed is standard input.
+// runs runs a command line as main does, and returns what is on the screen at the end and
+// the exit code. typed is standard input.
 func runs(t *testing.T, sh shell.Shell, line, typed string) (printed string, code int) {
 	t.Helper()
 	return runsUntil(t.Context(), t, sh, line, typed)
@@ -117,7 +118,20 @@ func runsUntil(
 	if err != nil {
 		fmt.Fprintf(&out, "orders: error: %v\n", cloud.Hint(err))
 	}
-	return out.String(), exitCode(err)
+	return onScreen(asked.ReplaceAllString(out.String(), "${0}"+typed)), exitCode(err)
+}
+
+// asked is a question, behind which a terminal shows what is typed.
+var asked = regexp.MustCompile(`Type [^:\n]*: `)
+
+// onScreen returns what is left on a terminal of text whose progress lines were
+// overwritten.
+func onScreen(text string) string {
+	parts := strings.Split(text, "\r\x1b[K")
+	for n, part := range parts[:len(parts)-1] {
+		parts[n] = part[:strings.LastIndex(part, "\n")+1]
+	}
+	return strings.Join(parts, "")
 }
 
 // exitCode returns the exit code of the program after an error.
@@ -167,6 +181,7 @@ type deployment struct {
 	store    *dynamodb.Store
 	payments *charge.Payments
 	table    *dynamodbtest.Harness
+	terminal bool // a person reads what is printed
 }
 
 func deploy(t *testing.T) *deployment {
@@ -183,7 +198,7 @@ func deploy(t *testing.T) *deployment {
 		"AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey, "AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	payments := charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
-	return &deployment{t, environ, s, dynamodb.New(h.Config, h.Table), payments, h}
+	return &deployment{t, environ, s, dynamodb.New(h.Config, h.Table), payments, h, false}
 }
 
 // steps runs command lines one after the other. None prints who pays, how, or a secret.
@@ -193,14 +208,14 @@ func (d *deployment) steps(steps ...step) {
 		if s.before != nil {
 			s.before()
 		}
-		sh := testShell(append(slices.Clone(d.environ), s.environ), "", nil)
-		sh.Now = func() time.Time { return noon().Add(s.later) }
+		sh := testShell(append(slices.Clone(d.environ), s.environ))
+		sh.Now, sh.Terminal = func() time.Time { return noon().Add(s.later) }, d.terminal
 		printed, code := runs(d.T, sh, s.line, s.typed)
 		if part := missingPart(printed, s.want); part != "" || code != s.code {
 			d.Errorf("%s: orders %s: exit code %d, want %d, and %q in\n%s", s.claim, s.line, code, s.code, part, printed)
 		}
 		for _, secret := range []string{"CUST987", "canary", pretendKey, "cus_"} {
-			if strings.Contains(printed, secret) {
+			if strings.Contains(printed, secret) && !strings.Contains(s.line, "--body") {
 				d.Errorf("%s: orders %s: printed %s:\n%s", s.claim, s.line, secret, printed)
 			}
 		}

@@ -59,7 +59,7 @@ func newOrderQueue(t *testing.T, name, second string) *orderQueue {
 // posts runs `orders post` with standard input.
 func (q *orderQueue) posts(t *testing.T, in, flags string) (printed string, code int) {
 	t.Helper()
-	sh := testShell(environment("AWS_ENDPOINT_URL_SQS="+q.URL, "QUEUE_URL="+q.QueueURL(q.name)), "", nil)
+	sh := testShell(environment("AWS_ENDPOINT_URL_SQS="+q.URL, "QUEUE_URL="+q.QueueURL(q.name)))
 	return runs(t, sh, "post "+flags, in)
 }
 
@@ -229,7 +229,7 @@ func TestPostToAFIFOQueue(t *testing.T) {
 // A person forgot to start the local system.
 func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	t.Parallel()
-	sh := testShell(environment("AWS_MAX_ATTEMPTS=1", "QUEUE_URL=http://127.0.0.1:1/orders"), "", nil)
+	sh := testShell(environment("AWS_MAX_ATTEMPTS=1", "QUEUE_URL=http://127.0.0.1:1/orders"))
 	for _, line := range []string{"post", "list --due"} {
 		if printed, code := runs(t, sh, line, lines(1)[0]); code != 1 || !strings.Contains(printed, "is `make up` running?") {
 			t.Errorf("orders %s: got exit code %d and\n%s\nwant the question whether make up is running", line, code, printed)

@@ -178,7 +178,7 @@ func (i *incident) types(c command) string {
 			environ = append(environ, c.variable+"="+value)
 		}
 	}
-	sh := testShell(environ, "", nil)
+	sh := testShell(environ)
 	sh.Terminal, sh.Now = true, func() time.Time { return i.Stripe.Now().Add(time.Second) }
 	printed, _ := runs(i.t, sh, strings.ReplaceAll(c.line, "--save ", "--save "+i.folder+"/"), c.typed)
 	i.drain()

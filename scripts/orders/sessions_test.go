@@ -30,7 +30,7 @@ func TestEverySession(t *testing.T) {
 	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
 	must(t, err)
 	t.Cleanup(func() { _ = bus.Close() })
-	sh := testShell(append(s.OperatorEnv(), "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders"), "", nil)
+	sh := testShell(append(s.OperatorEnv(), "AWS_ENDPOINT_URL_EVENTBRIDGE="+bus.URL, "EVENT_BUS=orders"))
 	sh.Now = time.Now
 	page, err := os.ReadFile(sessions)
 	must(t, err)
@@ -82,7 +82,6 @@ func (r recorder) block(block string, run func(command) string) string {
 	var b strings.Builder
 	b.WriteString("```console\n")
 	syntax := regexp.MustCompile(`^(?:(\w+)="\$(\w+)" )?orders (.*)\n`)
-	asked := regexp.MustCompile(`Type [^:]*: `)
 	for part := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(plain, "```console\n$ "), "\n```"), "\n$ ") {
 		part += "\n"
 		m := syntax.FindStringSubmatch(part)
@@ -91,7 +90,7 @@ func (r recorder) block(block string, run func(command) string) string {
 			c.typed, _, _ = strings.Cut(shown[at[1]:], "\n")
 			c.typed += "\n"
 		}
-		printed := r.normalize(onScreen(asked.ReplaceAllString(run(c), "${0}"+c.typed)))
+		printed := r.normalize(run(c))
 		if elides(shown, printed) {
 			printed = shown
 		}
@@ -106,16 +105,6 @@ func elides(text, printed string) bool {
 	left := regexp.MustCompile(`(?m)^\\\.\\\.\\\.\n`)
 	pattern := left.ReplaceAllString(regexp.QuoteMeta(strings.TrimRight(text, "\n")+"\n"), "(?:.*\n)*?")
 	return regexp.MustCompile("^" + pattern + "\n*$").MatchString(printed)
-}
-
-// onScreen returns what is left on a terminal of text whose progress lines were
-// overwritten.
-func onScreen(text string) string {
-	parts := strings.Split(text, "\r\x1b[K")
-	for n, part := range parts[:len(parts)-1] {
-		parts[n] = part[:strings.LastIndex(part, "\n")+1]
-	}
-	return strings.Join(parts, "")
 }
 
 // recorder replaces what differs from run to run: times, the numbers of payments,

@@ -34,7 +34,7 @@ func TestSmoke(t *testing.T) {
 			s, _ := kit.Start(t, unhurried(system.Options{FIFO: fifo}))
 			ctx, cancel := s.Function.UntilExit(t.Context())
 			defer cancel()
-			sh := testShell(s.OperatorEnv(), "", nil)
+			sh := testShell(s.OperatorEnv())
 			sh.Now = time.Now
 			follows := func(line, want string) (printed string) {
 				printed, code := runsUntil(ctx, t, sh, line, "")
@@ -184,7 +184,7 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 			environ, queue := serveQueues(t, tt.queues)
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			change := strings.Replace(tt.environ, "=QUEUE:", "="+strings.TrimSuffix(queue.QueueURL("none"), "none"), 1)
-			sh := testShell(append(environ, "STRIPE_API_BASE="+string(c.Address), change), "", nil)
+			sh := testShell(append(environ, "STRIPE_API_BASE="+string(c.Address), change))
 			printed, code := runs(t, sh, "smoke"+tt.flags, "")
 			if part := missingPart(printed, tt.want); part != "" || code != 1 || strings.Contains(printed, "canary") {
 				t.Errorf("got exit code %d and\n%s\nwant 1 and %q", code, printed, part)

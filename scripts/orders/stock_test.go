@@ -67,7 +67,7 @@ func TestOrdersThatHoldGoods(t *testing.T) {
 	d.process(takes, "PENDING")
 	d.process(declines, "DECLINED")
 	for _, line := range []string{"list --holding", "list --holding --scan"} {
-		printed, _ := runs(t, testShell(d.environ, "", nil), line, "")
+		printed, _ := runs(t, testShell(d.environ), line, "")
 		for id, want := range map[string]bool{"REFUSED ": true, "PENDING ": true, "UNBOUND ": false, "NONE ": false} {
 			if strings.Contains(printed, id) != want {
 				t.Errorf("orders %s: got\n%s\nwant %sin it: %t", line, printed, id, want)
