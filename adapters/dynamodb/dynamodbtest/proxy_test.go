@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hash/crc32"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -296,33 +294,6 @@ func TestADelayBlocksOneCallAndEndsWithTheProxy(t *testing.T) {
 	}
 	must(t, proxy.Close())
 	<-ended
-}
-
-func TestCloseDropsCallsInFlight(t *testing.T) {
-	t.Parallel()
-	arrived, dropped := make(chan struct{}), make(chan struct{})
-	proxy, _ := newProxy(t, func(_ http.ResponseWriter, r *http.Request) {
-		// The server detects a disconnected client only after it has read the request.
-		_, _ = io.Copy(io.Discard, r.Body)
-		close(arrived)
-		<-r.Context().Done()
-		close(dropped)
-	})
-	go func() { _ = update(t, client(proxy.URL)) }()
-	<-arrived
-	must(t, proxy.Close())
-	<-dropped
-}
-
-func TestAnErrorResponseHasItsChecksum(t *testing.T) {
-	t.Parallel()
-	proxy, _ := newProxy(t, accept)
-	proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError})
-	_, header, body := post(t, proxy.URL, nil, nil)
-	want := strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
-	if got := header.Get("X-Amz-Crc32"); got != want {
-		t.Errorf("got checksum %s, want %s", got, want)
-	}
 }
 
 // post sends a request as an SDK does. It returns the status and the headers of the

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -384,47 +383,6 @@ func TestInvocationsRunAtTheSameTimeUpToTheConcurrency(t *testing.T) {
 	f.drain()
 	if most != 3 {
 		t.Errorf("got %d invocations at once, want 3", most)
-	}
-}
-
-// Lambda developer guide, "Configuring scaling behavior for SQS event source mappings":
-// "For FIFO queues, concurrent invocations are capped either by the number of message
-// group IDs or the maximum concurrency setting"; "the order of the messages is
-// maintained".
-func TestAGroupIsInOneInvocationAtATimeAndInOrder(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	running, handled := map[string]bool{}, map[string]string{}
-	f := newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
-		group := e.Records[0].Attributes["MessageGroupId"]
-		mu.Lock()
-		if running[group] {
-			t.Errorf("group %s is in two invocations", group)
-		}
-		running[group] = true
-		mu.Unlock()
-		runtime.Gosched()
-		mu.Lock()
-		defer mu.Unlock()
-		running[group] = false
-		for _, r := range e.Records {
-			handled[group] += r.Body
-		}
-		return failing(), nil
-	})
-	f.Concurrency, f.BatchSize = 4, 2
-	var bodies []string
-	want := map[string]string{}
-	for i := range 60 {
-		body := string(rune('a'+i%3)) + strconv.Itoa(i)
-		bodies = append(bodies, body)
-		want[body[:1]] += body
-	}
-	f.Queue = "orders.fifo"
-	f.put(bodies...)
-	f.drain()
-	if diff := cmp.Diff(handled, want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
 	}
 }
 

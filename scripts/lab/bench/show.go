@@ -38,5 +38,6 @@ Medians of %d rounds: %d cold starts, %d fresh orders in batches of %d, %d dupli
 The canned back ends respond at once and share the processors with the function. Memory is the peak
 after all orders; the zip contains the measured binary.
 `, p.Rounds, p.Rounds*p.ColdStarts, p.Rounds*p.Batches*batchSize, batchSize, p.Rounds*p.Duplicates*batchSize,
-		took.Seconds(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), f.CallsPerOrder, f.CallsDuplicate)
+		took.Seconds(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
+		f.CallsPerOrder, f.CallsDuplicate)
 }

@@ -109,7 +109,8 @@ func TestTheTestsRunUncachedAndWithTheEngine(t *testing.T) {
 func TestProgressShowsSurvivorsAndKeepsTheLastLine(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	printed := "Starting...\n      KILLED X at a.go:1:1\n       LIVED Y at a.go:2:1\n   TIMED OUT Z at a.go:3:1\n      LIVED C at mutation_control.go:3:1\n" +
+	printed := "Starting...\n      KILLED X at a.go:1:1\n       LIVED Y at a.go:2:1\n" +
+		"   TIMED OUT Z at a.go:3:1\n      LIVED C at mutation_control.go:3:1\n" +
 		" NOT COVERED X at a.go:4:1\nthe end\n"
 	if got := follow("domain/order", strings.NewReader(printed), &out); got != "the end" {
 		t.Errorf("last line %q, want the end", got)
