@@ -131,22 +131,7 @@ func (l list) scan(
 		return nil, fmt.Errorf("this needs %s: add --scan, or list what waits with --due", cost)
 	}
 	fmt.Fprintln(sh.ErrOut, cost)
-	return func(yield func(order.Record, error) bool) {
-		read := 0
-		for page, err := range c.Refunds(cfg).Scan(ctx, "") {
-			sh.Progress("%d orders read", read)
-			read += len(page.Rows)
-			if err != nil {
-				yield(order.Record{}, err)
-				return
-			}
-			for _, row := range page.Rows {
-				if !yield(row.Record, row.Err) {
-					return
-				}
-			}
-		}
-	}, nil
+	return c.Rows(ctx, sh, cfg, 0), nil
 }
 
 // print prints the orders that match, as they are found. An order that cannot be decoded

@@ -82,23 +82,19 @@ func (r republish) Run(ctx context.Context, sh shell.Shell) error {
 func (r republish) all(
 	ctx context.Context, sh shell.Shell, p *republisher, c cloud.BusEnv, cfg aws.Config,
 ) error {
-	pace, n := cloud.NewPace(float64(r.Rate)), 0
-	for page, err := range c.Orders.Refunds(cfg).Scan(ctx, "") {
-		if err != nil {
+	pace := cloud.NewPace(float64(r.Rate))
+	for row, err := range c.Orders.Rows(ctx, sh, cfg, 0) {
+		switch {
+		case err != nil && row.OrderID == "":
+			return err
+		case err == nil && row.UpdatedAt.Before(r.Since):
+			continue
+		}
+		if err := pace.Wait(ctx, 1); err != nil {
 			return err
 		}
-		for _, row := range page.Rows {
-			if row.Err == nil && row.UpdatedAt.Before(r.Since) {
-				continue
-			}
-			if err := pace.Wait(ctx, 1); err != nil {
-				return err
-			}
-			n++
-			sh.Progress("%d orders", n)
-			if err := p.orderOrReport(ctx, sh, row.OrderID); err != nil {
-				return err
-			}
+		if err := p.orderOrReport(ctx, sh, row.OrderID); err != nil {
+			return err
 		}
 	}
 	sh.Progress("")

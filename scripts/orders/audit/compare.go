@@ -27,50 +27,51 @@ const (
 	RowUnreadable     Class = "row_unreadable"     // the row is corrupt or of a newer release
 )
 
-// Classes returns every class.
-func Classes() []Class {
-	return []Class{
-		MissingRow, RowOlder, RefundsDiffer, DisputeUnrecorded,
-		TwoCharges, OtherCharged, IntentMissing, ContentDiffers, StatusContradicts, RowUnreadable,
+// class is what is known about a class.
+type class struct {
+	Class
+
+	remedy     string
+	repairable bool // by a repair, without judgement
+}
+
+func classes() []class {
+	return []class{
+		{MissingRow, "--repair writes the row from the PaymentIntent and settles it", true},
+		{RowOlder, "--repair binds and settles the row as Stripe says", true},
+		{RefundsDiffer, "--repair records what Stripe gave back", true},
+		{DisputeUnrecorded, "--repair records the dispute", true},
+		{TwoCharges, "the customer paid twice: refund the one that the row does not name", false},
+		{OtherCharged, "find out who confirmed it, then refund it, or cancel the order and keep the money", false},
+		{IntentMissing, "compare key, account and mode with those that charged the order; nothing was changed", false},
+		{ContentDiffers, "somebody edited the PaymentIntent or the row: compare both with the producer's order", false},
+		{StatusContradicts, "compare the PaymentIntent's history with the order's events, then decide", false},
+		{RowUnreadable, "look at the item: it was edited by hand, or a newer release wrote it", false},
 	}
+}
+
+// Classes returns every class.
+func Classes() (all []Class) {
+	for _, c := range classes() {
+		all = append(all, c.Class)
+	}
+	return all
+}
+
+func (c Class) of() (found class) {
+	for _, known := range classes() {
+		if known.Class == c {
+			found = known
+		}
+	}
+	return found
 }
 
 // Repairable reports whether a repair needs no judgement.
-func (c Class) Repairable() bool {
-	switch c {
-	case MissingRow, RowOlder, RefundsDiffer, DisputeUnrecorded:
-		return true
-	case TwoCharges, OtherCharged, IntentMissing, ContentDiffers, StatusContradicts, RowUnreadable:
-	}
-	return false
-}
+func (c Class) Repairable() bool { return c.of().repairable }
 
 // Remedy returns what to do about a finding of the class.
-func (c Class) Remedy() string {
-	switch c {
-	case MissingRow:
-		return "--repair writes the row from the PaymentIntent and settles it"
-	case RowOlder:
-		return "--repair binds and settles the row as Stripe says"
-	case RefundsDiffer:
-		return "--repair records what Stripe gave back"
-	case DisputeUnrecorded:
-		return "--repair records the dispute"
-	case TwoCharges:
-		return "the customer paid twice: refund the one that the row does not name"
-	case OtherCharged:
-		return "find out who confirmed it, then refund it, or cancel the order and keep the money"
-	case IntentMissing:
-		return "compare key, account and mode with those that charged the order; nothing was changed"
-	case ContentDiffers:
-		return "somebody edited the PaymentIntent or the row: compare both with the producer's order"
-	case StatusContradicts:
-		return "compare the PaymentIntent's history with the order's events, then decide"
-	case RowUnreadable:
-		return "look at the item: it was edited by hand, or a newer release wrote it"
-	}
-	return ""
-}
+func (c Class) Remedy() string { return c.of().remedy }
 
 // Finding is one difference of one order.
 type Finding struct {

@@ -240,19 +240,3 @@ func TestAnOrderMayDifferInRefundsAndDispute(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
-
-func TestEveryClassHasARemedy(t *testing.T) {
-	t.Parallel()
-	repairable := 0
-	for _, c := range audit.Classes() {
-		if c.Remedy() == "" {
-			t.Errorf("%s has no remedy", c)
-		}
-		if c.Repairable() {
-			repairable++
-		}
-	}
-	if repairable != 4 {
-		t.Errorf("got %d repairable classes, want 4", repairable)
-	}
-}
