@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,6 +128,9 @@ func TestNoResponse(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}), order.KindUnknown, context.DeadlineExceeded},
+		"a canceled call": {rigtest.Options(t, "", rigtest.RoundTripFunc(func(*http.Request) (*http.Response, error) {
+			return nil, context.Canceled
+		})), order.KindUnknown, context.Canceled},
 		"a time-out in the body": {hasty(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: endless{r}, Request: r}, nil
 		}), order.KindUnknown, context.DeadlineExceeded},
@@ -163,20 +164,6 @@ func (e endless) Read([]byte) (int, error) {
 
 func (endless) Close() error { return nil }
 
-func TestACanceledCallIsUnknown(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := rigtest.Options(t, "", rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
-		cancel()
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	}))
-	_, err := charge.New(p).Confirm(ctx, rigtest.IntentID, order.ConfirmKey(rigtest.Scope, "ORD-1", 1))
-	if rigtest.KindOf(t, err) != order.KindUnknown || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %s that wraps %v", err, order.KindUnknown, context.Canceled)
-	}
-}
-
 func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{307, 308, 409, 429, 500, 503} {
@@ -196,49 +183,20 @@ func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreReused(t *testing.T) {
+// A body is read to its end and closed, so that the next call finds the connection.
+func TestAConnectionIsReused(t *testing.T) {
 	t.Parallel()
-	var opened atomic.Int64
-	const orders, rounds = 20, 3
-	arrived, failed := make(chan struct{}, rounds*orders), make(chan struct{}, rounds*orders)
-	var all sync.WaitGroup
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		arrived <- struct{}{} // wait for the whole round, so that each request has its own connection
-		all.Wait()
+	addresses := map[string]bool{}
+	p := rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
+		addresses[r.RemoteAddr] = true
 		rigtest.OK(rigtest.Intent("succeeded", rigtest.Null)).ServeHTTP(w, r)
-	}))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	p := charge.New(stripe.Options{
-		Key: rigtest.Key, BaseURL: server.URL, Transport: &http.Transport{MaxIdleConnsPerHost: orders},
 	})
-	for range rounds {
-		var done sync.WaitGroup
-		all.Add(1)
-		for range orders {
-			done.Go(func() {
-				if _, err := p.Read(t.Context(), rigtest.IntentID); err != nil {
-					t.Error(err)
-					failed <- struct{}{}
-				}
-			})
-		}
-		for range orders {
-			select {
-			case <-arrived:
-			case <-failed: // a call that sends nothing must not leave the others waiting
-			}
-		}
-		all.Done()
-		done.Wait()
+	for _, call := range rigtest.Methods(t, p) {
+		_, err := call(t.Context())
+		rigtest.Must(t, err)
 	}
-	if got := opened.Load(); got != orders {
-		t.Errorf("got %d connections for %d rounds of %d orders, want %d", got, rounds, orders, orders)
+	if len(addresses) != 1 {
+		t.Errorf("got connections from %v, want one", addresses)
 	}
 }
 
@@ -272,23 +230,6 @@ func TestURLs(t *testing.T) {
 			if diff := cmp.Diff(got, want); diff != "" {
 				t.Errorf("%s, %s (-got +want):\n%s", claim, name, diff)
 			}
-		}
-	}
-}
-
-// An Exchange may return what stripe-go's backend would have refused.
-func TestAnUnreadableErrorOfAnExchangeIsUnknown(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		"", "<html>", "{}", `{"error":null}`, `{"error":"no"}`, `{"error":{"param":5,"code":"amount_too_small"}}`,
-	} {
-		p := charge.New(stripe.Options{
-			Key: rigtest.Key, Scope: rigtest.Scope, Exchange: func(context.Context, stripe.Request) (stripe.Response, error) {
-				return stripe.Response{Status: http.StatusBadRequest, Body: []byte(body)}, nil
-			},
-		})
-		if got, err := p.Read(t.Context(), rigtest.IntentID); rigtest.KindOf(t, err) != order.KindUnknown || got != (order.Intent{}) {
-			t.Errorf("%s: got %v, %v, want %s", body, got, err, order.KindUnknown)
 		}
 	}
 }

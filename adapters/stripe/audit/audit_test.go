@@ -87,29 +87,19 @@ func TestAListedIntentHasWhatItsChargeShows(t *testing.T) {
 	}
 }
 
-func TestAListShowsADeclineWhoseErrorWasCleared(t *testing.T) {
+// An intent in an unknown status is listed with its order.
+func TestAListedIntentHasItsOutcome(t *testing.T) {
 	t.Parallel()
-	p := rigtest.Prepare(t, stripetest.Declines)
-	if _, err := p.Confirm(1); err != nil {
-		t.Fatal(err)
-	}
-	p.Edit()
-	for page, err := range audit.New(p.Options).List(t.Context(), p.Now(), p.Now().Add(time.Second), "") {
+	failed := rigtest.IntentWithCharge("requires_payment_method", rigtest.Null, rigtest.ExpandedCharge)
+	body := `{"data":[` + failed + `,{"id":"pi_held","status":"requires_capture","metadata":{"orderId":"ORD-1","scope":"test"}}]}`
+	p := audit.New(rigtest.Responding(t, rigtest.OK(body)))
+	for page, err := range p.List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
 		rigtest.Must(t, err)
-		if o, settled := order.OutcomeOf(page[0].Intent); !settled || o.Status != order.Declined {
-			t.Errorf("got outcome %+v, want declined", o)
+		if o, settled := order.OutcomeOf(page[0].Intent); !settled || o.Status != order.ActionRequired {
+			t.Errorf("got outcome %+v, want that of the charge", o)
 		}
-	}
-}
-
-func TestAnIntentInAnUnknownStatusIsListedWithItsOrder(t *testing.T) {
-	t.Parallel()
-	body := `{"has_more":false,"data":[{"id":"pi_held","status":"requires_capture","metadata":` +
-		`{"orderId":"ORD-1","scope":"test"}}]}`
-	for page, err := range audit.New(rigtest.Serving(t, rigtest.OK(body).ServeHTTP)).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
-		want := order.Intent{ID: "pi_held", OrderID: "ORD-1", Scope: "test"}
-		if err != nil || len(page) != 1 || page[0].Intent != want {
-			t.Errorf("got %+v, %v, want %+v", page, err, want)
+		if want := (order.Intent{ID: "pi_held", OrderID: "ORD-1", Scope: "test"}); page[1].Intent != want {
+			t.Errorf("got %+v, want %+v", page[1].Intent, want)
 		}
 	}
 }
@@ -133,18 +123,13 @@ func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
 		},
 		"a rate limit": {rigtest.Failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable, "429"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := 0
-			for page, err := range audit.New(rigtest.Serving(t, c.response.ServeHTTP)).List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
-				if n++; rigtest.KindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page != nil {
-					t.Errorf("got %v, %v, want %s with %q", page, err, c.want, c.text)
-				}
+		n := 0
+		p := audit.New(rigtest.Responding(t, c.response))
+		for page, err := range p.List(t.Context(), time.Unix(0, 0), time.Unix(1, 0), "") {
+			if n++; n > 1 || rigtest.KindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page != nil {
+				t.Errorf("%s: got %v, %v, want %s with %q, once", name, page, err, c.want, c.text)
 			}
-			if n != 1 {
-				t.Errorf("got %d pages, want one error", n)
-			}
-		})
+		}
 	}
 }
 

@@ -32,17 +32,14 @@ func TestFaultsOfStripe(t *testing.T) {
 		stripetest.Forbidden:   {order.KindMisconfigured, order.NeedsConfirmation},
 		stripetest.Garbage:     {order.KindUnknown, order.Succeeded},
 	} {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			p := rigtest.Prepare(t, stripetest.Succeeds)
-			p.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
-			if _, err := p.Confirm(1); rigtest.KindOf(t, err) != tt.want {
-				t.Errorf("got %v, want %s", err, tt.want)
-			}
-			if got, err := p.Read(); err != nil || got.State != tt.state {
-				t.Errorf("Read: got %v, %v, want it %s", got, err, tt.state)
-			}
-		})
+		p := rigtest.Prepare(t, stripetest.Succeeds)
+		p.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
+		if _, err := p.Confirm(1); rigtest.KindOf(t, err) != tt.want {
+			t.Errorf("%s: got %v, want %s", kind, err, tt.want)
+		}
+		if got, err := p.Read(); err != nil || got.State != tt.state {
+			t.Errorf("%s: Read: got %v, %v, want it %s", kind, got, err, tt.state)
+		}
 	}
 }
 
@@ -62,5 +59,28 @@ func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 	}
 	if got := p.Count(stripetest.Read); got != 1 {
 		t.Errorf("got %d reads, want 1", got)
+	}
+}
+
+// The refusal does not show the intent's status. Only Read does.
+func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
+	t.Parallel()
+	for code, remove := range map[string]func(*stripetest.Machine){
+		"resource_missing": func(m *stripetest.Machine) { m.DeleteCustomer("cus_pretend") },
+		"":                 func(m *stripetest.Machine) { m.DetachMethod("pm_1") },
+	} {
+		p := rigtest.Prepare(t, stripetest.Succeeds)
+		p.Machine(remove)
+		got, err := p.Confirm(1)
+		if rigtest.KindOf(t, err) != order.KindRefused || got != (order.Intent{}) || rigtest.PaymentError(t, err).Code != code {
+			t.Errorf("Confirm: got %+v, %v, want %s with code %q", got, err, order.KindRefused, code)
+		}
+		got, err = p.Payments.Prepare(t.Context(), p.Order, order.PrepareAgainKey(rigtest.Scope, p.Order.ID(), 1))
+		if rigtest.KindOf(t, err) != order.KindRefused {
+			t.Errorf("Prepare another: got %+v, %v, want %s", got, err, order.KindRefused)
+		}
+		if got, err := p.Read(); err != nil || got.State != order.NeedsConfirmation {
+			t.Errorf("Read: got %+v, %v, want %s", got, err, order.NeedsConfirmation)
+		}
 	}
 }

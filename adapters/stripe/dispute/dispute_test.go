@@ -3,14 +3,12 @@ package dispute_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/adapters/stripe/stripetest"
@@ -50,12 +48,6 @@ func disputeJSON(id, status string) string {
 		`"metadata":{},"payment_intent":"pi_3Pretend","reason":"fraudulent","status":%q}`, id, status)
 }
 
-// disputes serves a list of disputes.
-func disputes(t *testing.T, all ...string) *dispute.Disputes {
-	t.Helper()
-	return dispute.New(rigtest.Serving(t, rigtest.OK(`{"object":"list","data":[`+strings.Join(all, ",")+`]}`).ServeHTTP))
-}
-
 // docs.stripe.com/api/disputes/object, status. The last two are newer than the API
 // version that is requested, and unknown.
 func TestWhatCameOfADispute(t *testing.T) {
@@ -66,7 +58,8 @@ func TestWhatCameOfADispute(t *testing.T) {
 		"warning_closed": order.DisputeWon, "won": order.DisputeWon, "lost": order.DisputeLost,
 		"prevented": order.DisputeWon, "escalated": order.DisputeOpen,
 	} {
-		got, err := disputes(t, disputeJSON("du_1", status)).Disputes(t.Context(), rigtest.IntentID)
+		p := dispute.New(rigtest.Responding(t, rigtest.OK(`{"data":[`+disputeJSON("du_1", status)+`]}`)))
+		got, err := p.Disputes(t.Context(), rigtest.IntentID)
 		expected := []order.Dispute{{ID: "du_1", Status: want, CreatedAt: time.Unix(1_790_000_000, 0)}}
 		if diff := cmp.Diff(got, expected); err != nil || diff != "" {
 			t.Errorf("%s: error %v (-got +want):\n%s", status, err, diff)
@@ -76,49 +69,39 @@ func TestWhatCameOfADispute(t *testing.T) {
 
 func TestDisputesAreListedByTheirIntent(t *testing.T) {
 	t.Parallel()
-	var got *http.Request
 	p := dispute.New(rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
-		got = r
+		if got := r.Method + " " + r.URL.String(); got != "GET /v1/disputes?limit=100&payment_intent=pi_3Pretend" {
+			t.Errorf("got %s", got)
+		}
 		rigtest.OK(`{"object":"list","data":[]}`).ServeHTTP(w, r)
 	}))
 	if all, err := p.Disputes(t.Context(), rigtest.IntentID); err != nil || len(all) != 0 {
 		t.Fatalf("got %v, %v, want none", all, err)
 	}
-	want := url.Values{"payment_intent": {string(rigtest.IntentID)}, "limit": {"100"}}
-	if diff := cmp.Diff(got.URL.Query(), want); diff != "" {
-		t.Errorf("query (-got +want):\n%s", diff)
-	}
-	if name := got.Method + " " + got.URL.Path; name != "GET /v1/disputes" || stripe.CallName(got) != name {
-		t.Errorf("got %s, called %s, want GET /v1/disputes", name, stripe.CallName(got))
-	}
 }
 
 func TestAFailedListOfDisputesIsNeverAnEmptyOne(t *testing.T) {
 	t.Parallel()
-	list := func(body string) rigtest.Response { return rigtest.OK(body) }
 	for claim, tt := range map[string]struct {
 		response rigtest.Response
 		want     order.ErrorKind
 	}{
-		"an unreadable body":        {list(`{"data":`), order.KindUnknown},
-		"no list":                   {list(`{"object":"dispute"}`), order.KindUnknown},
-		"a dispute of another type": {list(`{"data":[{"id":5}]}`), order.KindUnknown},
-		"a dispute without an id":   {list(`{"data":[` + disputeJSON("", "lost") + `]}`), order.KindUnknown},
+		"an unreadable body":        {rigtest.OK(`{"data":`), order.KindUnknown},
+		"no list":                   {rigtest.OK(`{"object":"dispute"}`), order.KindUnknown},
+		"a dispute of another type": {rigtest.OK(`{"data":[{"id":5}]}`), order.KindUnknown},
+		"a dispute without an id":   {rigtest.OK(`{"data":[` + disputeJSON("", "lost") + `]}`), order.KindUnknown},
 		"a dispute of another intent": {
-			list(strings.Replace(`{"data":[`+disputeJSON("du_1", "lost")+`]}`, "pi_3", "pi_4", 1)), order.KindUnknown,
+			rigtest.OK(strings.Replace(`{"data":[`+disputeJSON("du_1", "lost")+`]}`, "pi_3", "pi_4", 1)), order.KindUnknown,
 		},
 		"402 with an intent": {rigtest.Failure(402, rigtest.CardDeclined, rigtest.DeclinedIntent()), order.KindMisconfigured},
 		"an unknown intent":  {rigtest.Failure(400, rigtest.ResourceMissing, ""), order.KindMisconfigured},
 		"a rate limit":       {rigtest.Failure(429, `"code":"rate_limit"`, ""), order.KindUnavailable},
 		"a server error":     {rigtest.Failure(500, rigtest.APIError, ""), order.KindUnknown},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			all, err := dispute.New(rigtest.Serving(t, tt.response.ServeHTTP)).Disputes(t.Context(), rigtest.IntentID)
-			if got := rigtest.KindOf(t, err); got != tt.want || len(all) != 0 {
-				t.Errorf("got %v, %s (%v), want %s", all, got, err, tt.want)
-			}
-		})
+		all, err := dispute.New(rigtest.Responding(t, tt.response)).Disputes(t.Context(), rigtest.IntentID)
+		if got := rigtest.KindOf(t, err); got != tt.want || len(all) != 0 {
+			t.Errorf("%s: got %v, %s (%v), want %s", claim, all, got, err, tt.want)
+		}
 	}
 }
 

@@ -135,13 +135,13 @@ func (m *Machine) confirm(now time.Time, c *call, intent *Intent) Response {
 // charge asks the card. docs.stripe.com/api/payment_intents/confirm: with off_session the
 // customer "can't authenticate", so a bank that wants the customer fails the payment.
 func (m *Machine) charge(now time.Time, c *call, intent *Intent, card Card, method string) Response {
-	switch {
-	case card == Succeeds:
+	switch card { //nolint:exhaustive // every other card declines
+	case Succeeds:
 		charge := m.record(now, intent, Charged, ChargeFailure{}, c)
 		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusSucceeded, method, charge, nil
 		})}
-	case card == Processing:
+	case Processing:
 		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LastError = StatusProcessing, method, nil
 		})}

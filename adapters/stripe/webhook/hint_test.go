@@ -19,36 +19,6 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-func TestAnEventOfARefundIsAHint(t *testing.T) {
-	t.Parallel()
-	const ofOurs = `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"ORD-1","scope":"test","refundId":"R1"}}`
-	ours := order.Hint{OrderID: "ORD-1", Scope: rigtest.Scope, Intent: rigtest.IntentID, Status: order.Paid, Refunded: true}
-	others := order.Hint{Intent: rigtest.IntentID, Status: order.Paid, Refunded: true}
-	for claim, tt := range map[string]struct {
-		kind, object string
-		want         order.Hint
-	}{
-		"made":                    {"refund.created", ofOurs, ours},
-		"changed":                 {"refund.updated", ofOurs, ours},
-		"failed":                  {"refund.failed", ofOurs, ours},
-		"of an older API version": {"charge.refund.updated", ofOurs, ours},
-		"of the charge": {
-			"charge.refunded", `{"id":"ch_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"ORD-1","scope":"test"}}`, ours,
-		},
-		"in the Dashboard":       {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{}}`, others},
-		"of an invalid order":    {"refund.created", `{"id":"re_1","payment_intent":"pi_3Pretend","metadata":{"orderId":"no order"}}`, others},
-		"of another API version": {"refund.updated", `{"id":5,"payment_intent":"pi_3Pretend","status":{}}`, others},
-		"without an intent":      {"refund.created", `{"id":"re_1","payment_intent":null}`, order.Hint{}},
-		"not a refund":           {"refund.created", `{"payment_intent":5}`, order.Hint{}},
-		"another event":          {"refund.reversed", ofOurs, order.Hint{}},
-	} {
-		e, err := webhook.ParseEvent(snapshot(tt.kind, tt.object))
-		if err != nil || e.Hint != tt.want {
-			t.Errorf("%s: got %+v, %v, want %+v", claim, e.Hint, err, tt.want)
-		}
-	}
-}
-
 // What the double sends is what the webhook reads.
 func TestEventsOfTheDoubleAreHints(t *testing.T) {
 	t.Parallel()
@@ -70,34 +40,6 @@ func TestEventsOfTheDoubleAreHints(t *testing.T) {
 	}
 	if len(events) != 4 {
 		t.Errorf("got %d events, want 4", len(events))
-	}
-}
-
-func TestAnEventOfADisputeIsAHint(t *testing.T) {
-	t.Parallel()
-	const disputed = `{"id":"du_1","status":"lost","payment_intent":"pi_3Pretend"}`
-	hint := order.Hint{Intent: rigtest.IntentID, Status: order.Paid, Disputed: true}
-	for claim, tt := range map[string]struct {
-		kind, object string
-		want         order.Hint
-	}{
-		"opened":                  {"charge.dispute.created", disputed, hint},
-		"changed":                 {"charge.dispute.updated", disputed, hint},
-		"closed":                  {"charge.dispute.closed", disputed, hint},
-		"another API version":     {"charge.dispute.closed", `{"id":5,"payment_intent":"pi_3Pretend","status":{}}`, hint},
-		"funds were withdrawn":    {"charge.dispute.funds_withdrawn", disputed, order.Hint{}},
-		"a charge without intent": {"charge.dispute.created", `{"id":"du_1","payment_intent":null}`, order.Hint{}},
-		"not a dispute":           {"charge.dispute.created", `{"payment_intent":5}`, order.Hint{}},
-	} {
-		e, err := webhook.ParseEvent(snapshot(tt.kind, tt.object))
-		if err != nil || e.Hint != tt.want {
-			t.Errorf("%s: got %+v, %v, want %+v", claim, e.Hint, err, tt.want)
-		}
-	}
-	thin := []byte(`{"id":"evt_1","object":"v2.core.event","type":"charge.dispute.created","created":"2026-09-21T13:33:20Z",` +
-		`"related_object":{"id":"du_1","type":"dispute","url":"/v1/disputes/du_1"}}`)
-	if e, err := webhook.ParseEvent(thin); err != nil || e.Hint != (order.Hint{}) {
-		t.Errorf("a thin event: got %+v, %v, want no hint", e.Hint, err)
 	}
 }
 
@@ -135,10 +77,6 @@ func disputeOrder(t *testing.T) disputedOrder {
 	}}
 }
 
-func (d disputedOrder) lose() {
-	d.Machine(func(m *stripetest.Machine) { rigtest.Must(d.t, m.CloseDispute("du_000001", false)) })
-}
-
 // deliver sends the events of these numbers: 2 is the dispute's opening, 3 its end.
 func (d disputedOrder) deliver(numbers ...int) {
 	d.t.Helper()
@@ -169,34 +107,32 @@ func (d disputedOrder) history() (all []string) {
 func TestWebhooksOfADisputeEndInOneHistory(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
+		before  []int // delivered before the dispute is lost
 		late    time.Duration
 		numbers []int
 	}{
-		"in order":        {0, []int{2, 3}},
-		"reversed":        {0, []int{3, 2}},
-		"three times":     {0, []int{2, 2, 2, 3, 3, 3}},
-		"three days late": {72 * time.Hour, []int{3, 2}},
-		"only the first":  {0, []int{2}},
+		"in order":        {nil, 0, []int{2, 3}},
+		"reversed":        {nil, 0, []int{3, 2}},
+		"three times":     {nil, 0, []int{2, 2, 2, 3, 3, 3}},
+		"three days late": {nil, 72 * time.Hour, []int{3, 2}},
+		"only the first":  {nil, 0, []int{2}},
+
+		"as it happens, then all of it again": {[]int{2}, 0, []int{3, 2, 1, 3}},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			d := disputeOrder(t)
-			d.lose()
+			d.deliver(tt.before...)
+			d.Machine(func(m *stripetest.Machine) { rigtest.Must(t, m.CloseDispute("du_000001", false)) })
 			d.Advance(tt.late)
 			d.deliver(tt.numbers...)
-			if diff := cmp.Diff(d.history(), []string{"order.paid", "order.dispute_lost", "lost"}); diff != "" {
+			want := []string{"order.paid", "order.dispute_lost", "lost"}
+			if tt.before != nil {
+				want = []string{"order.paid", "order.disputed", "order.dispute_lost", "lost"}
+			}
+			if diff := cmp.Diff(d.history(), want); diff != "" {
 				t.Errorf("events and dispute (-got +want):\n%s", diff)
 			}
 		})
 	}
-	t.Run("as it happens, then all of it again", func(t *testing.T) {
-		t.Parallel()
-		d := disputeOrder(t)
-		d.deliver(2)
-		d.lose()
-		d.deliver(3, 2, 1, 3)
-		if diff := cmp.Diff(d.history(), []string{"order.paid", "order.disputed", "order.dispute_lost", "lost"}); diff != "" {
-			t.Errorf("events and dispute (-got +want):\n%s", diff)
-		}
-	})
 }

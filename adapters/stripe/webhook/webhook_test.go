@@ -79,6 +79,13 @@ func TestAWebhookIsAHint(t *testing.T) {
 	hint := func(s order.Status) order.Hint {
 		return order.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
 	}
+	const dispute, refund, other = `{"id":"du_1","status":"lost","payment_intent":"pi_1"}`,
+		`{"id":"re_1","payment_intent":"pi_1","metadata":{"orderId":"ORD-1","scope":"test","refundId":"R1"}}`,
+		`{"id":5,"payment_intent":"pi_1","status":{}}` // of another API version
+	disputed := order.Hint{Intent: "pi_1", Status: order.Paid, Disputed: true}
+	refunded := order.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
+	ours := hint(order.Paid)
+	ours.Refunded = true
 	const failed = `,"last_payment_error":{"type":"card_error","code":"card_declined","decline_code":"lost_card"}`
 	for claim, tt := range map[string]struct {
 		body []byte
@@ -103,6 +110,30 @@ func TestAWebhookIsAHint(t *testing.T) {
 			[]byte(`{"id":"evt_1","object":"v2.core.event","type":"payment_intent.succeeded","created":"2026-09-21T13:33:20Z",` +
 				`"related_object":{"id":"pi_1","type":"payment_intent","url":"/v1/payment_intents/pi_1"}}`),
 			order.Hint{Intent: "pi_1"},
+		},
+
+		"a refund":                    {snapshot("refund.created", refund), ours},
+		"a changed refund":            {snapshot("refund.updated", refund), ours},
+		"a failed refund":             {snapshot("refund.failed", refund), ours},
+		"a refund, older API version": {snapshot("charge.refund.updated", refund), ours},
+		"a refunded charge":           {snapshot("charge.refunded", strings.Replace(refund, "re_1", "ch_1", 1)), ours},
+		"a refund by others":          {snapshot("refund.created", `{"payment_intent":"pi_1","metadata":{}}`), refunded},
+		"a refund, invalid order":     {snapshot("refund.created", strings.Replace(refund, "ORD-1", "a b", 1)), refunded},
+		"a refund, newer API version": {snapshot("refund.updated", other), refunded},
+		"a refund without an intent":  {snapshot("refund.created", `{"payment_intent":null}`), order.Hint{}},
+		"no refund":                   {snapshot("refund.created", `{"payment_intent":5}`), order.Hint{}},
+
+		"a dispute":                    {snapshot("charge.dispute.created", dispute), disputed},
+		"a changed dispute":            {snapshot("charge.dispute.updated", dispute), disputed},
+		"a closed dispute":             {snapshot("charge.dispute.closed", dispute), disputed},
+		"a dispute, newer API version": {snapshot("charge.dispute.closed", other), disputed},
+		"funds were withdrawn":         {snapshot("charge.dispute.funds_withdrawn", dispute), order.Hint{}},
+		"a dispute without an intent":  {snapshot("charge.dispute.created", `{"payment_intent":null}`), order.Hint{}},
+		"no dispute":                   {snapshot("charge.dispute.created", `{"payment_intent":5}`), order.Hint{}},
+		"a thin event of a dispute": {
+			[]byte(`{"id":"evt_1","object":"v2.core.event","type":"charge.dispute.created","created":"2026-09-21T13:33:20Z",` +
+				`"related_object":{"id":"du_1","type":"dispute","url":"/v1/disputes/du_1"}}`),
+			order.Hint{},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -145,14 +176,11 @@ func TestTheResponseToAWebhook(t *testing.T) {
 		"no row, an event of an hour ago":         {endpoint{err: order.ErrNotFound, later: time.Hour}, 200, "row_missing"},
 		"no row, an event of three days ago":      {endpoint{err: order.ErrNotFound, later: 72 * time.Hour}, 200, "row_missing"},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			body := snapshot("payment_intent.succeeded", paidIntent)
-			got, _ := tt.deliver(t, body, tt.signed(body))
-			if got.Status != tt.status || got.Count != tt.count {
-				t.Errorf("got %d, %s, want %d, %s", got.Status, got.Count, tt.status, tt.count)
-			}
-		})
+		body := snapshot("payment_intent.succeeded", paidIntent)
+		got, _ := tt.deliver(t, body, tt.signed(body))
+		if got.Status != tt.status || got.Count != tt.count {
+			t.Errorf("%s: got %d, %s, want %d, %s", claim, got.Status, got.Count, tt.status, tt.count)
+		}
 	}
 }
 
