@@ -144,19 +144,6 @@ func TestABuildErrorNamesTheGuardAndTheWayOut(t *testing.T) {
 	}
 }
 
-func TestACatcherRunsItsOwnTestAlone(t *testing.T) {
-	t.Parallel()
-	for c, want := range map[guards.Catcher]string{
-		guards.Search(): "^TestScenario$",
-		{Test: "TestStore", Claim: "bind (of it) is fenced", Pkg: "./x"}: `^TestStore$/^bind_\(of_it\)_is_fenced$`,
-		{Test: "TestAnswers", Claim: "a 500/prepare", Pkg: "./x"}:        "^TestAnswers$/^a_500$/^prepare$",
-	} {
-		if got := c.Pattern(); got != want {
-			t.Errorf("%s: got %q, want %q", c, got, want)
-		}
-	}
-}
-
 func TestAPatchNeedsItsTwoLines(t *testing.T) {
 	t.Parallel()
 	const diff = "--- a/x.go\n+++ b/x.go\n"
@@ -192,26 +179,6 @@ func TestAPatchNeedsItsTwoLines(t *testing.T) {
 		if got := want.CaughtBy(); !strings.HasPrefix(caught, got) {
 			t.Errorf("caught by %q, want %q", got, caught)
 		}
-	}
-}
-
-func TestUpdateWritesTheNeeds(t *testing.T) {
-	t.Parallel()
-	const diff = "--- a/x.go\n+++ b/x.go\n"
-	path := filepath.Join(t.TempDir(), "x.patch")
-	if err := os.WriteFile(path, []byte("# what\n# caught by: I1\n"+diff), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, needs := range []string{"429", "nothing unusual", "503; a declined card"} {
-		if err := (guards.Guard{Patch: path}).Update(needs); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := content(t, path), "# what\n# caught by: I1\n# needs: "+needs+"\n"+diff; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	if err := (guards.Guard{Patch: path + ".gone"}).Update("429"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 }
 

@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/storm/run"
@@ -123,17 +121,6 @@ func TestAHandlerWithoutAGuardNamesIt(t *testing.T) {
 	}
 }
 
-func TestOnlyTheProductSettlesOrdersWithoutTheirMessages(t *testing.T) {
-	t.Parallel()
-	guarded, err := withoutGuard(t.Context(), "bind")
-	must(t, err)
-	for _, h := range append(baselineHandlers("pkg", "folder"), product(), guarded) {
-		if has, want := h.Parts != nil, h.Name == productName; has != want {
-			t.Errorf("%s: got functions for it: %t, want %t", h.Name, has, want)
-		}
-	}
-}
-
 func TestTheProgramOfTheBaselinesIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -142,18 +129,6 @@ func TestTheProgramOfTheBaselinesIsBuiltOnce(t *testing.T) {
 	_, _, second := all[1].Build(t.Context(), t.TempDir())
 	if first == nil || !errors.Is(second, first) {
 		t.Errorf("got errors %v and %v, want the same one", first, second)
-	}
-}
-
-func TestTheEnvironmentSelectsTheBaseline(t *testing.T) {
-	t.Parallel()
-	for _, h := range baselineHandlers("pkg", "folder") {
-		o := system.Options{FunctionTimeout: 2 * time.Second}
-		h.Options(&o)
-		want := map[string]string{"BASELINE": h.Name, "ORDERS_TABLE": "baselines", "FUNCTION_TIMEOUT": "2s"}
-		if diff := cmp.Diff(o.Env, want); diff != "" {
-			t.Errorf("%s: (-got +want)\n%s", h.Name, diff)
-		}
 	}
 }
 
@@ -198,25 +173,6 @@ func TestPowertoolsIsSkippedWithAReason(t *testing.T) {
 	if _, err := powertools(); err == nil ||
 		!strings.Contains(err.Error(), "make storm-powertools") { // a test runs in another folder
 		t.Errorf("got error %v, want how to install it", err)
-	}
-}
-
-func TestTheTwoVersionsAreTwoFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	missing := lambdatest.Program{Package: "scripts/lab/storm/no-such-package"}
-	binary, next, err := build(t.Context(), missing, dir)
-	if err == nil || binary == next || !strings.HasPrefix(next, dir) {
-		t.Errorf("%s and %s, %v, want two files and a compiler error", binary, next, err)
-	}
-}
-
-func TestPerHundred(t *testing.T) {
-	t.Parallel()
-	for v, want := range map[float64]string{0: "0", 0.04: "< 0.1", 0.1: "0.1", 9.94: "9.9", 10: "10", 318.4: "318"} {
-		if got := perHundred(v); got != want {
-			t.Errorf("%v: got %q, want %q", v, got, want)
-		}
 	}
 }
 

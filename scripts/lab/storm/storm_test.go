@@ -104,17 +104,6 @@ func TestShowListsViolations(t *testing.T) {
 	}
 }
 
-func TestBaselinesGetASmallerStorm(t *testing.T) {
-	t.Parallel()
-	a := arguments{Orders: 10_000, Baselines: 500, Kills: 500, Instances: 16}
-	for name, want := range map[string][2]int{productName: {10_000, 500}, "short-lock": {500, 25}} {
-		o := a.options(dynamodbtest.Location{}, run.Handler{Name: name})
-		if got := [2]int{o.Workload.Orders, o.Kills}; got != want {
-			t.Errorf("%s: got %v orders and kills, want %v", name, got, want)
-		}
-	}
-}
-
 // Without faults, check-then-act charges only conflicting orders twice.
 func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	t.Parallel()

@@ -8,20 +8,7 @@ import (
 	"testing"
 
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/scripts/lab/guards"
 )
-
-func TestAnUnknownGuardIsAnErrorWithItsName(t *testing.T) {
-	t.Parallel()
-	out := filepath.Join(t.TempDir(), "order")
-	err := run(t.Context(), "no-such", out)
-	if !errors.Is(err, guards.ErrUnknown) || !strings.Contains(err.Error(), `"no-such"`) {
-		t.Errorf("got error %v, want ErrUnknown with the name", err)
-	}
-	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want no binary", err)
-	}
-}
 
 func TestARelativePathIsAnError(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -106,43 +105,6 @@ func Polls(most int, busy func(poll int) bool, delivered func(poll int) int64) (
 // StallTimeout returns the number of polls in it.
 func StallTimeout() int { return int(stallTimeout / pollInterval) }
 
-// IdleAfter returns the number of polls in it.
-func IdleAfter() int { return int(idleAfter / pollInterval) }
-
-// KillsAt returns the number of finished messages at each kill.
-func KillsAt(kills, total int) (at []int) {
-	st := &storm{Options: Options{Kills: kills}, total: total}
-	for done := range total + 1 {
-		for st.killDue(done) {
-			st.kills.Add(1)
-			at = append(at, done)
-		}
-	}
-	return at
-}
-
-// Killed returns which of some instances one kill matches.
-func Killed(instances int) (killed []int) {
-	match := one()
-	for n := range instances {
-		if match(nil) {
-			killed = append(killed, n)
-		}
-	}
-	return killed
-}
-
-// SettledLater counts the orders that the lines of a log say were settled without a
-// message.
-func SettledLater(path string, lines ...string) (int, error) {
-	s, err := newFunctionLog(path)
-	for _, line := range lines {
-		_, failed := s.Write([]byte(line))
-		err = errors.Join(err, failed)
-	}
-	return s.settled(), errors.Join(err, s.Close())
-}
-
 // Leaks writes lines to a function log and returns the leaks.
 func Leaks(path string, lines ...string) (leaks []string, err error) {
 	s, err := newFunctionLog(path)
@@ -155,4 +117,15 @@ func Leaks(path string, lines ...string) (leaks []string, err error) {
 		}
 	}
 	return s.leaked(), s.Close()
+}
+
+// SettledLater counts the orders that the lines of a log say were settled without a
+// message.
+func SettledLater(path string, lines ...string) (int, error) {
+	s, err := newFunctionLog(path)
+	for _, line := range lines {
+		_, failed := s.Write([]byte(line))
+		err = errors.Join(err, failed)
+	}
+	return s.settled(), errors.Join(err, s.Close())
 }

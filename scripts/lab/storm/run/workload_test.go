@@ -55,13 +55,6 @@ func TestWorkloadIsReproducible(t *testing.T) {
 	}
 }
 
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 func TestNoRefundDependsOnTheMoment(t *testing.T) {
 	t.Parallel()
 	w := run.Workload{Seed: 7, Orders: 3000, Later: true, Refunded: 1}

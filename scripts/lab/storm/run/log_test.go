@@ -39,37 +39,6 @@ func TestIdleAndStalled(t *testing.T) {
 	}
 }
 
-func TestClocksAdvanceAfterIdleTimeOnly(t *testing.T) {
-	t.Parallel()
-	busyAt := run.IdleAfter() - 1
-	advanced, _ := run.Polls(3*run.IdleAfter(), func(n int) bool { return n == busyAt },
-		func(n int) int64 { return int64(n) })
-	if diff := cmp.Diff(advanced, []int{busyAt + run.IdleAfter(), busyAt + 2*run.IdleAfter()}); diff != "" {
-		t.Errorf("(-got +want)\n%s", diff)
-	}
-}
-
-func TestKillsAreSpreadEvenlyOverTheMessages(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		kills, total int
-		want         []int
-	}{
-		{4, 20, []int{5, 10, 15, 20}},
-		{3, 10, []int{4, 7, 10}},
-		{3, 2, []int{1, 2, 2}},
-		{0, 10, nil},
-		{5, 0, nil},
-	} {
-		if diff := cmp.Diff(run.KillsAt(tt.kills, tt.total), tt.want); diff != "" {
-			t.Errorf("%d kills over %d messages: (-got +want)\n%s", tt.kills, tt.total, diff)
-		}
-	}
-	if diff := cmp.Diff(run.Killed(4), []int{0}); diff != "" {
-		t.Errorf("instances of one kill: (-got +want)\n%s", diff)
-	}
-}
-
 func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "function.log")
@@ -88,5 +57,19 @@ func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 	}
 	if leaks, err := run.Leaks(path, many...); err != nil || len(leaks) != 10 {
 		t.Errorf("got %d of 1,000 leaks, %v, want the first 10", len(leaks), err)
+	}
+}
+func TestOrdersThatAreSettledWithoutAMessageAreCounted(t *testing.T) {
+	t.Parallel()
+	got, err := run.SettledLater(filepath.Join(t.TempDir(), "function.log"),
+		`{"message":"webhook","order_id":"storm-000001","result":"settled","status":200}`,
+		`{"message":"webhook","order_id":"storm-000002","result":"unavailable","error":"settle order: no response"}`,
+		`{"message":"reconciled","results":{"settled":3,"unchanged":4},"more":false}`,
+		`{"message":"reconciled","results":{"unchanged":4},"more":false}`,
+		`{"message":"order","order_id":"storm-000003","verdict":"done","reason":"settled"}`,
+		`panic: settled`,
+	)
+	if err != nil || got != 4 {
+		t.Errorf("got %d, %v, want 4: one by a webhook, three by reconcile", got, err)
 	}
 }
