@@ -51,7 +51,7 @@ func TestFewNumericIDsAreCardNumbers(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	for length, want := range map[int]float64{13: 1, 14: 0.26, 15: 0.2, 16: 2.32, 17: 0.32, 18: 0.32, 19: 1.32} {
-		const drawn = 100_000
+		const drawn = 20_000
 		refused := 0
 		for range drawn {
 			id := fmt.Sprintf("%019d", random.Uint64N(1e19))
@@ -59,7 +59,7 @@ func TestFewNumericIDsAreCardNumbers(t *testing.T) {
 				refused++
 			}
 		}
-		if got := 100 * float64(refused) / drawn; got > want+0.15 || got < want-0.15 {
+		if got := 100 * float64(refused) / drawn; got > want+0.3 || got < want-0.3 {
 			t.Errorf("of random numbers of %d digits %.2f %% are refused, want %.2f %%", length, got, want)
 		}
 	}

@@ -314,36 +314,6 @@ func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
 	}
 }
 
-// A duplicate has the id of the first message, and the digest of its own body, which the
-// SDK checks.
-func TestAFIFOQueueThroughTheSDK(t *testing.T) {
-	t.Parallel()
-	f := newServer(t, sqstest.Options{})
-	f.url = f.QueueURL("orders.fifo")
-	send := func(body, id string) string {
-		out, err := f.sdk.SendMessage(t.Context(), &sqs.SendMessageInput{
-			QueueUrl: &f.url, MessageBody: &body, MessageGroupId: aws.String("g"), MessageDeduplicationId: &id,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return *out.MessageId
-	}
-	if first, second, again := send("first", "x"), send("second", "y"), send("again", "x"); first != again || first == second {
-		t.Errorf("got the ids %s, %s and %s, want the first and the last to be the same", first, second, again)
-	}
-	got := f.receive(sqs.ReceiveMessageInput{
-		MaxNumberOfMessages: 10, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"MessageGroupId", "MessageDeduplicationId"},
-	})
-	if len(got) != 2 || *got[0].Body != "first" || *got[1].Body != "second" {
-		t.Fatalf("got %v, want the first and the second", got)
-	}
-	want := map[string]string{"MessageGroupId": "g", "MessageDeduplicationId": "y"}
-	if diff := cmp.Diff(got[1].Attributes, want); diff != "" {
-		t.Errorf("second message (-got +want):\n%s", diff)
-	}
-}
-
 // Without names AWS returns no attributes, and not all of them
 // (github.com/aws/aws-cli/issues/17).
 func TestGetQueueAttributes(t *testing.T) {

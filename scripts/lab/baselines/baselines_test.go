@@ -2,7 +2,6 @@ package baselines_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,57 +63,6 @@ func TestShortLockWarnsOfADuplicate(t *testing.T) {
 	if diff := cmp.Diff(h.warnings, []string{"message m1 is already being processed"}); diff != "" {
 		t.Errorf("warnings: (-got +want)\n%s", diff)
 	}
-}
-
-func TestIdempotencyRecord(t *testing.T) {
-	t.Parallel()
-	t.Run("a concurrent delivery is redelivered, and a later one is a duplicate", func(t *testing.T) {
-		t.Parallel()
-		h := harnessOf(t, "idempotency-record-24h")
-		var second error
-		h.before = h.atStep(1, func() { second = h.deliver(paidBy("m1")) })
-		first, steps := h.deliver(paidBy("m1")), h.steps
-		third := h.deliver(paidBy("m1"))
-		if first != nil || second == nil || third != nil || h.steps != steps+1 {
-			t.Errorf("got %v, %v, %v, and %d calls for the third; want nil, an error, nil, and 1 call",
-				first, second, third, h.steps-steps)
-		}
-	})
-	t.Run("the record of a timed-out attempt is free after its deadline", func(t *testing.T) {
-		t.Parallel()
-		h := harnessOf(t, "idempotency-record-24h")
-		h.after = h.atStep(0, func() { panic(crash{}) })
-		_ = h.deliver(paidBy("m1"))
-		if err := h.deliver(paidBy("m1")); err == nil {
-			t.Error("got no error before the deadline, want the record in progress")
-		}
-		h.now = h.now.Add(visibility)
-		if err := h.deliver(paidBy("m1")); err != nil {
-			t.Errorf("got %v after the deadline, want nil", err)
-		}
-	})
-	t.Run("an attempt that fails after its deadline deletes the record of another attempt", func(t *testing.T) {
-		t.Parallel()
-		h := harnessOf(t, "idempotency-record-24h")
-		h.before = h.atStep(1, func() {
-			h.now = h.now.Add(2 * time.Minute) // past the deadline of the first attempt, which still runs
-			h.after = h.atStep(h.steps, func() { panic(crash{}) })
-			_ = h.deliver(paidBy("m1")) // the second attempt takes the record for a minute
-			h.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseRequest, Times: 3})
-		})
-		_ = h.deliver(paidBy("m1"))
-		if got, err := h.table.Get(t.Context(), "process#"+orderID); len(got) > 0 || err != nil {
-			t.Errorf("got %v, %v, want no record", got, err)
-		}
-	})
-	t.Run("a conflicting duplicate is redelivered", func(t *testing.T) {
-		t.Parallel()
-		h := harnessOf(t, "idempotency-record-24h")
-		_ = h.deliver(paidBy("m1"))
-		if err := h.deliver(message("m2", 2, "pm_card_visa")); err == nil {
-			t.Error("got no error, want a payload mismatch")
-		}
-	})
 }
 
 func TestLookUpFindsADeclineOnALaterPage(t *testing.T) {

@@ -55,10 +55,6 @@ func handle(ctx context.Context, o order) (any, error) {
 	case "hang":
 		say(o.Text + "\n")
 		time.Sleep(time.Hour)
-	case "twice":
-		call, _ := lambdacontext.FromContext(ctx)
-		post(ctx, "invocation/"+call.AwsRequestID+"/response", "early")
-		say(post(ctx, "invocation/"+call.AwsRequestID+"/response", "late") + "\n")
 	case "lines": // in two parts each
 		for range 200 {
 			say(strings.Repeat(o.Text, 500))
