@@ -41,7 +41,9 @@ func (s *System) Collect(
 // CollectParts is Collect for the parts that may be missing alone, without the receipts
 // of the table.
 func (s *System) CollectParts(ctx context.Context) (b invariants.Books, err error) {
-	for _, read := range []func(context.Context, *invariants.Books) error{s.readBus, s.readStock, s.readReceipts} {
+	for _, read := range []func(context.Context, *invariants.Books) error{
+		s.readBus, s.readStock, s.readReceipts,
+	} {
 		if err := read(ctx, &b); err != nil {
 			return b, fmt.Errorf("collect the books of the parts: %w", err)
 		}

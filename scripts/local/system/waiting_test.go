@@ -125,16 +125,6 @@ func (o *running) withinRate() {
 	}
 }
 
-func (o *running) statuses() map[order.Status]int {
-	o.t.Helper()
-	n := map[order.Status]int{}
-	for r, err := range o.Orders(o.t.Context()) {
-		must(o.t, err)
-		n[r.Status]++
-	}
-	return n
-}
-
 // fill puts orders that wait for their bank since a day into the table and into Stripe.
 // The bank has cleared each order whose number is a multiple of cleared. The rows are
 // copies of one that the store wrote.
@@ -181,7 +171,7 @@ func (o *running) fill(orders, cleared int) {
 func (o *running) pending(id string, from time.Time) {
 	o.t.Helper()
 	ctx := o.t.Context()
-	draft, err := orders.NewDecoder().Decode(bodyWith(id, "pm_usBankAccount_processing"))
+	draft, err := orders.NewDecoder().Decode(bodyWith(id, takesDays))
 	must(o.t, err)
 	claim, err := o.Store.Begin(ctx, draft, order.Lease{Owner: id, From: from, Until: from.Add(time.Minute)})
 	must(o.t, err)

@@ -24,17 +24,9 @@ type Kit struct {
 // ORDERONCE_ALL=1, as lambdatest.FullOnly does.
 func New(tb testing.TB) Kit {
 	tb.Helper()
-	return WithFunction(tb, "functions/order")
-}
-
-// WithFunction is New with the function of another package.
-func WithFunction(tb testing.TB, pkg string) Kit {
-	tb.Helper()
 	lambdatest.FullOnly(tb)
-	k := Kit{Engine: dynamodbtest.Locate(tb), Binary: filepath.Join(tb.TempDir(), "bootstrap")}
-	if err := lambdatest.Build(tb.Context(), pkg, k.Binary); err != nil {
-		tb.Fatal(err)
-	}
+	k := Kit{Engine: dynamodbtest.Locate(tb)}
+	k.Binary = k.Build(tb, "functions/order")
 	return k
 }
 
