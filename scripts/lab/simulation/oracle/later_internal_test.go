@@ -14,7 +14,7 @@ func laterExamples() []example {
 	// paidLater is an order with two events.
 	paidLater := func(c *scene) []order.OutboxEvent {
 		id := c.charge(0)
-		c.write(c.begin(0), id, order.Declined)
+		c.write(c.begin(), id, order.Declined)
 		c.step()
 		c.must(c.stripe.CustomerPays(c.now, string(id)))
 		c.oracle.ChangedOutside("ORD-1")
@@ -27,7 +27,7 @@ func laterExamples() []example {
 	}
 	return []example{
 		{"an open order without an intent is not reported", NoneForgotten, "no reconcile run reports it", reconciles, func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			c.oracle.of("ORD-1").parked[0] = "mismatch" // so that the order may stay open
 			if right {
 				c.oracle.Reported([]order.Record{{OrderID: "ORD-1"}})

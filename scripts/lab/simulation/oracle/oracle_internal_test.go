@@ -28,25 +28,25 @@ func chargeExamples() []example {
 	return []example{
 		{"an order is charged before it has a row", BooksAgree, "without a row", one(visa), func(c *scene, right bool) {
 			if right {
-				c.begin(0)
+				c.begin()
 			}
 			c.charge(0)
 			c.step()
 		}},
 		{"another amount is charged", ChargedAmount, "5997 usd were charged", twoContents(), func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			c.charge(either(right, 0, 1))
 			c.step()
 		}},
 		{"another currency is charged", ChargedAmount, "3998 eur were charged", one(visa), func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			c.confirm(c.prepare(c.sales[0].order(c.t, either(right, "usd", "eur"))))
 			c.step()
 		}},
 		{
 			"an intent that is not bound is charged", BooksAgree, "the row says declined and there are 1 charges",
 			one(declined, visa), func(c *scene, right bool) {
-				c.write(c.begin(0), c.charge(0), order.Declined)
+				c.write(c.begin(), c.charge(0), order.Declined)
 				c.step()
 				if !right {
 					c.charge(1)
@@ -61,7 +61,7 @@ func chargeExamples() []example {
 func cancelExamples() []example {
 	return []example{
 		{"a canceled order is charged", BooksAgree, "canceled, and then charged", one(visa), func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			c.cancelOrder()
 			if !right {
 				c.charge(0)
@@ -69,7 +69,7 @@ func cancelExamples() []example {
 			c.rest()
 		}},
 		{"a cancel leaves an order open", BooksAgree, "no error, and the order is open", one(visa), func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			if right {
 				c.cancelOrder()
 			}
@@ -110,7 +110,7 @@ func declineExamples() []example {
 			if right { // the intent was changed after Stripe's response
 				c.oracle.ChangedOutside("ORD-1")
 			}
-			claim, id := c.begin(0), c.charge(0)
+			claim, id := c.begin(), c.charge(0)
 			c.write(claim, id, order.Declined)
 			c.step()
 		}},
@@ -172,14 +172,14 @@ func restExamples() []example {
 			c.rest()
 		}},
 		{"an order stays open", EverythingEnds, "message 1 is gone () and the order is open", one(visa), func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			if right {
 				c.park(0, "mismatch")
 			}
 			c.rest()
 		}},
 		{"an outage leaves an order open", EverythingEnds, "is gone (misconfigured)", one(visa), func(c *scene, right bool) {
-			c.begin(0)
+			c.begin()
 			c.worker.Absurd = true // so that it may park
 			c.park(0, either[order.Reason](right, "mismatch", "misconfigured"))
 			c.rest()
@@ -308,14 +308,14 @@ func TestTheOracleAcceptsUnusualButCorrectHistories(t *testing.T) {
 			b.Ended(nil, 2, 2)
 		}},
 		"a declined intent is canceled without a report": {one(declined), func(c *scene) {
-			claim, id := c.begin(0), c.charge(0)
+			claim, id := c.begin(), c.charge(0)
 			c.write(claim, id, order.Declined)
 			c.step()
 			c.must(c.stripe.CancelInDashboard(c.now, string(id)))
 			c.rest()
 		}},
 		"a new order makes many calls": {one(visa), func(c *scene) {
-			c.begin(0)
+			c.begin()
 			c.oracle.WorkerBegins(c.worker, 0, true)
 			c.worker.calls = 5
 			c.oracle.WorkerEnds(c.worker, 0, false)

@@ -156,9 +156,9 @@ func (c *scene) claim(i int) order.Claim {
 }
 
 // begin is a step that claims a message's order.
-func (c *scene) begin(i int) order.Claim {
+func (c *scene) begin() order.Claim {
 	c.t.Helper()
-	claim := c.claim(i)
+	claim := c.claim(0)
 	c.step()
 	return claim
 }
@@ -216,7 +216,7 @@ func (c *scene) cancelOrder() {
 // payOrder does all that a paid order needs.
 func (c *scene) payOrder() {
 	c.t.Helper()
-	c.write(c.begin(0), c.charge(0), order.Paid)
+	c.write(c.begin(), c.charge(0), order.Paid)
 	c.step()
 }
 

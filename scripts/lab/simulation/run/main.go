@@ -42,7 +42,7 @@ func main() {
 }
 
 // Prove runs the searches and the random worlds.
-func (o *options) Prove(_ context.Context, out, errOut io.Writer) error {
+func (o *options) Prove(ctx context.Context, out, errOut io.Writer) error {
 	if o.Replay != "" {
 		return o.replay(out)
 	}
@@ -67,11 +67,11 @@ func (o *options) Prove(_ context.Context, out, errOut io.Writer) error {
 	}
 	printTables(out, most, total, searched, time.Since(start))
 	if o.Page != "" {
-		all, err := planted()
+		all, err := planted(ctx)
 		if err != nil {
 			return err
 		}
-		p, err := newProof(*o, total, all, time.Since(start))
+		p, err := newProof(ctx, *o, total, all, time.Since(start))
 		if err := errors.Join(err, writePages(o.Page, o.Full, p)); err != nil {
 			return err
 		}
@@ -79,8 +79,8 @@ func (o *options) Prove(_ context.Context, out, errOut io.Writer) error {
 	return verdict(out, total)
 }
 
-func planted() ([]guards.Guard, error) {
-	root, err := guards.Root(context.Background())
+func planted(ctx context.Context) ([]guards.Guard, error) {
+	root, err := guards.Root(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -74,14 +74,16 @@ func historyText(all []history) string {
 }
 
 // newProof runs every baseline and every planted bug, which takes minutes.
-func newProof(o options, r report.Report, all []guards.Guard, took time.Duration) (proof, error) {
+func newProof(
+	ctx context.Context, o options, r report.Report, all []guards.Guard, took time.Duration,
+) (proof, error) {
 	table, histories, err := baselineReport(baselines.All(), baselineWorlds)
 	if err != nil {
 		return proof{}, err
 	}
-	bugs, bugHistories, err := bugReport(all)
-	figures := figuresText(o, r, took) + "\nNo planted bug needs these: " + strings.Join(unneeded(all, r), "; ") + ".\n"
-	return proof{figures, table, bugs, slices.Concat(histories, bugHistories)}, err
+	bugs, bugHistories, err := bugReport(ctx, all)
+	spare := "\nNo planted bug needs these: " + strings.Join(unneeded(all, r), "; ") + ".\n"
+	return proof{figuresText(o, r, took) + spare, table, bugs, slices.Concat(histories, bugHistories)}, err
 }
 
 func figuresText(o options, r report.Report, took time.Duration) string {
@@ -153,7 +155,7 @@ func baselineReport(all []baselines.Baseline, worlds int) (text string, historie
 
 // bugReport returns a table of the planted bugs, and the histories of those that the
 // simulation finds, as make break prints them.
-func bugReport(all []guards.Guard) (text string, histories []history, err error) {
+func bugReport(ctx context.Context, all []guards.Guard) (text string, histories []history, err error) {
 	seen := 0
 	for _, g := range all {
 		if g.Catcher.IsSimulation() {
@@ -174,7 +176,7 @@ func bugReport(all []guards.Guard) (text string, histories []history, err error)
 		after := ""
 		if g.Catcher.IsSimulation() {
 			args := []string{"run", "./guards/break", g.Name}
-			cmd := exec.CommandContext(context.Background(), "go", args...) //nolint:gosec // G204: our own
+			cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // G204: our own
 			out, err := cmd.Output()
 			if err != nil {
 				return "", nil, fmt.Errorf("go -C scripts/lab run ./guards/break %s: %w\n%s", g.Name, err, out)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"

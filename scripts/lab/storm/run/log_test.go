@@ -59,6 +59,7 @@ func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 		t.Errorf("got %d of 1,000 leaks, %v, want the first 10", len(leaks), err)
 	}
 }
+
 func TestOrdersThatAreSettledWithoutAMessageAreCounted(t *testing.T) {
 	t.Parallel()
 	got, err := run.SettledLater(filepath.Join(t.TempDir(), "function.log"),

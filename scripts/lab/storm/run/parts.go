@@ -151,7 +151,9 @@ func (st *storm) partsOptions(o *system.Options) {
 	o.BeforeMail = func(int) {
 		faults := []sestest.Fault{
 			{Kind: sestest.Refuse, Status: http.StatusTooManyRequests, Code: "TooManyRequestsException"},
-			{Kind: sestest.LoseBefore}, {Kind: sestest.LoseAfter}, {Kind: sestest.Garble},
+			{Kind: sestest.LoseBefore},
+			{Kind: sestest.LoseAfter},
+			{Kind: sestest.Garble},
 		}
 		if s := st.system.Load(); s != nil && st.faults.happens(0.1) {
 			s.Mail.Fail(faults[st.parts.requests.Load()%int64(len(faults))])

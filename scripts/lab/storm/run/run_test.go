@@ -23,7 +23,7 @@ type programs struct {
 	paths map[string]string // by package
 }
 
-var built = programs{paths: map[string]string{}}
+var built = programs{paths: map[string]string{}} //nolint:gochecknoglobals // builds take long
 
 func (p *programs) build(ctx context.Context, pkg string) (string, error) {
 	p.mu.Lock()
