@@ -43,8 +43,8 @@ func classes() []class {
 		{DisputeUnrecorded, "--repair records the dispute", true},
 		{TwoCharges, "the customer paid twice: refund the one that the row does not name", false},
 		{OtherCharged, "find out who confirmed it, then refund it, or cancel the order and keep the money", false},
-		{IntentMissing, "compare key, account and mode with those that charged the order; nothing was changed", false},
-		{ContentDiffers, "somebody edited the PaymentIntent or the row: compare both with the producer's order", false},
+		{IntentMissing, "compare key, account and mode with those of the charge; nothing was changed", false},
+		{ContentDiffers, "somebody edited the PaymentIntent or the row: compare both with the order", false},
 		{StatusContradicts, "compare the PaymentIntent's history with the order's events, then decide", false},
 		{RowUnreadable, "look at the item: it was edited by hand, or a newer release wrote it", false},
 	}

@@ -33,193 +33,156 @@ func intent(id order.IntentID, state order.IntentState) audit.Payment {
 	}
 }
 
+// change is one way in which the sides differ.
+type change func(*audit.Order)
+
+func row(s order.Status) change { return func(o *audit.Order) { o.Row.Status = s } }
+
+func stripe(s order.IntentState) change { return func(o *audit.Order) { o.Payments[0].State = s } }
+
+func also(more ...audit.Payment) change {
+	return func(o *audit.Order) { o.Payments = append(o.Payments, more...) }
+}
+
+// givenBack sets what went back by each side.
+func givenBack(row, stripe int64) change {
+	return func(o *audit.Order) { o.Row.Refunded, o.Payments[0].Refunded = row, stripe }
+}
+
+func refunds(row, stripe []string) change {
+	return func(o *audit.Order) { o.Row.Refunds, o.Payments[0].Refunds = row, stripe }
+}
+
+func disputed(row, stripe order.Dispute) change {
+	return func(o *audit.Order) {
+		o.Payments[0].Disputed, o.Row.Dispute, o.Payments[0].Dispute = true, row, stripe
+	}
+}
+
+func unbound(o *audit.Order) { o.Row.Intent = "" }
+
+func rowless(o *audit.Order) { o.Row = nil }
+
+func unpaid(o *audit.Order) { o.Payments = nil }
+
+func declined(o *audit.Order) {
+	o.Payments[0].State, o.Payments[0].Failure = order.NeedsMethod, order.Failure{Code: "card_declined"}
+}
+
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	declined := intent("pi_1", order.NeedsMethod)
-	declined.Failure = order.Failure{Code: "card_declined"}
+	back, other := intent("pi_2", order.Succeeded), intent("pi_2", order.Succeeded)
+	back.Refunded, other.OrderID = 1999, "ORD-2"
+	second, waits := intent("pi_2", order.Succeeded), intent("pi_0", order.NeedsConfirmation)
+	open := order.Dispute{ID: "du_1", Status: order.DisputeOpen}
 	lost := order.Dispute{ID: "du_1", Status: order.DisputeLost}
-	for claim, tt := range map[string]struct {
-		change func(*audit.Order)
+	ours, others := []string{"re_1"}, []string{"re_2"}
+	type result struct {
 		class  audit.Class // "" if it matches
 		bind   bool
 		strays int
 		busy   bool
-		intent order.IntentID // of the finding; "": any
+	}
+	for claim, tt := range map[string]struct {
+		want    result
+		changes []change
 	}{
-		"a paid order whose intent succeeded matches": {change: func(*audit.Order) {}},
-		"an order without an intent on either side matches": {change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Intent, o.Payments = order.Open, "", nil
-		}},
-		"a declined order whose intent was declined matches": {change: func(o *audit.Order) {
-			o.Row.Status, o.Payments[0] = order.Declined, declined
-		}},
-		"an intent that waits for its first confirmation shows no outcome": {change: func(o *audit.Order) {
-			o.Row.Status, o.Payments[0] = order.Open, intent("pi_1", order.NeedsConfirmation)
-		}},
-		"unbound intents that took no money are strays": {strays: 2, change: func(o *audit.Order) {
-			o.Payments = append(o.Payments, intent("pi_2", order.IntentCanceled), intent("pi_3", order.NeedsConfirmation))
-		}},
-		"an unbound intent whose money went back is a stray": {strays: 1, change: func(o *audit.Order) {
-			back := intent("pi_2", order.Succeeded)
-			back.Refunded = 1999
-			o.Payments = append(o.Payments, back)
-		}},
-		"a refunded order whose intent gave all back matches": {change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Refunded, o.Payments[0].Refunded = order.Refunded, 1999, 1999
-		}},
-		"a refunded intent without a row": {class: audit.MissingRow, bind: true, change: func(o *audit.Order) {
-			o.Row, o.Payments[0].Refunded = nil, 1999
-		}},
-		"an intent that names another order since it was listed is not this order's": {change: func(o *audit.Order) {
-			other := intent("pi_2", order.Succeeded)
-			other.OrderID = "ORD-2"
-			o.Payments = append(o.Payments, other)
-		}},
-		"an open row without an intent, one of which waits": {strays: 1, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Intent, o.Payments = order.Open, "", []audit.Payment{intent("pi_1", order.NeedsConfirmation)}
-		}},
-		"a canceled row without an intent, one of which was declined": {strays: 1, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Intent, o.Payments[0] = order.Canceled, "", declined
-		}},
-		"an order out of stock, with a canceled intent": {strays: 1, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Intent, o.Payments[0].State = order.OutOfStock, "", order.IntentCanceled
-		}},
-		"an order under a lease is in progress": {busy: true, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.BusyUntil = order.Open, noon().Add(time.Minute)
-		}},
-		"an open order whose intent is minutes old is in progress": {busy: true, change: func(o *audit.Order) {
-			o.Row.Status, o.Payments[0].CreatedAt = order.Open, noon().Add(-5*time.Minute)
-		}},
+		"a paid order whose intent succeeded":                {},
+		"an order without an intent on either side":          {result{}, []change{row(order.Open), unbound, unpaid}},
+		"a declined order whose intent was declined":         {result{}, []change{row(order.Declined), declined}},
+		"an intent that waits for its first confirmation":    {result{}, []change{row(order.Open), stripe(order.NeedsConfirmation)}},
+		"unbound intents that took no money":                 {result{strays: 2}, []change{also(waits, intent("pi_2", order.IntentCanceled))}},
+		"an unbound intent whose money went back":            {result{strays: 1}, []change{also(back)}},
+		"a refunded order whose intent gave all back":        {result{}, []change{row(order.Refunded), givenBack(1999, 1999)}},
+		"an intent that names another order since":           {result{}, []change{also(other)}},
+		"an open row, unbound, whose intent waits":           {result{strays: 1}, []change{row(order.Open), unbound, stripe(order.NeedsConfirmation)}},
+		"a canceled row, unbound, whose intent was declined": {result{strays: 1}, []change{row(order.Canceled), unbound, declined}},
+		"a row out of stock, with a canceled intent":         {result{strays: 1}, []change{row(order.OutOfStock), unbound, stripe(order.IntentCanceled)}},
+		"an order under a lease": {result{busy: true}, []change{row(order.Open), func(o *audit.Order) {
+			o.Row.BusyUntil = noon().Add(time.Minute)
+		}}},
+		"an open order whose intent is minutes old": {result{busy: true}, []change{row(order.Open), func(o *audit.Order) {
+			o.Payments[0].CreatedAt = noon().Add(-5 * time.Minute)
+		}}},
+		"a refund of ours beside one of others": {
+			result{}, []change{row(order.PartiallyRefunded), givenBack(5, 5), refunds(ours, []string{"re_2", "re_1"})},
+		},
+		"a dispute that both sides show": {result{}, []change{disputed(lost, lost)}},
 
-		"an intent without a row": {class: audit.MissingRow, bind: true, change: func(o *audit.Order) { o.Row = nil }},
+		"an intent without a row": {result{class: audit.MissingRow, bind: true}, []change{rowless}},
+		"a refunded intent without a row": {
+			result{class: audit.MissingRow, bind: true}, []change{givenBack(0, 1999), rowless},
+		},
 		"of several intents without a row, the one that took money counts": {
-			class: audit.MissingRow, bind: true, strays: 1, change: func(o *audit.Order) {
-				o.Row, o.Payments = nil, []audit.Payment{intent("pi_0", order.NeedsConfirmation), o.Payments[0]}
-			},
+			result{class: audit.MissingRow, bind: true, strays: 1}, []change{rowless, also(waits)},
 		},
-		"a canceled intent without a row": {class: audit.MissingRow, bind: true, change: func(o *audit.Order) {
-			o.Row, o.Payments[0].State = nil, order.IntentCanceled
-		}},
-		"of two intents without a row, the canceled one counts, and not the one that waits": {
-			class: audit.MissingRow, bind: true, strays: 1, intent: "pi_0", change: func(o *audit.Order) {
-				o.Row, o.Payments = nil, []audit.Payment{
-					intent("pi_0", order.IntentCanceled), intent("pi_1", order.NeedsConfirmation),
-				}
-			},
+		"a canceled intent without a row": {
+			result{class: audit.MissingRow, bind: true}, []change{rowless, stripe(order.IntentCanceled)},
 		},
-		"an open row without an intent, one of which was canceled": {
-			class: audit.RowOlder, bind: true, change: func(o *audit.Order) {
-				o.Row.Status, o.Row.Intent, o.Payments[0].State = order.Open, "", order.IntentCanceled
-			},
+		"of two without a row, the canceled one counts, and not the one that waits": {
+			result{class: audit.MissingRow, bind: true, strays: 1}, []change{rowless, stripe(order.IntentCanceled), also(waits)},
 		},
-		"an open row without an intent, one of which was declined": {
-			class: audit.RowOlder, bind: true, strays: 1, intent: "pi_1", change: func(o *audit.Order) {
-				o.Row.Status, o.Row.Intent = order.Open, ""
-				o.Payments = []audit.Payment{intent("pi_2", order.NeedsConfirmation), declined}
-			},
+		"an open row, unbound, whose intent was canceled": {
+			result{class: audit.RowOlder, bind: true}, []change{row(order.Open), unbound, stripe(order.IntentCanceled)},
 		},
-		"an open row without an intent, one of which was charged and refunded": {
-			class: audit.RowOlder, bind: true, change: func(o *audit.Order) {
-				o.Row.Status, o.Row.Intent, o.Payments[0].Refunded = order.Open, "", 1999
-			},
+		"an open row, unbound, one of whose intents was declined": {
+			result{class: audit.RowOlder, bind: true, strays: 1}, []change{row(order.Open), unbound, declined, also(waits)},
 		},
-		"a refused row without an intent, one of which was canceled": {
-			class: audit.StatusContradicts, change: func(o *audit.Order) {
-				o.Row.Status, o.Row.Intent, o.Payments[0].State = order.Refused, "", order.IntentCanceled
-			},
+		"an open row, unbound, whose intent was charged and refunded": {
+			result{class: audit.RowOlder, bind: true}, []change{row(order.Open), unbound, givenBack(0, 1999)},
 		},
-		"an open row whose intent succeeded": {class: audit.RowOlder, change: func(o *audit.Order) {
-			o.Row.Status = order.Open
-		}},
-		"a pending row whose intent was declined": {class: audit.RowOlder, change: func(o *audit.Order) {
-			o.Row.Status, o.Payments[0] = order.Pending, declined
-		}},
-		"an open row without an intent, one of which succeeded": {class: audit.RowOlder, bind: true, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Intent = order.Open, ""
-		}},
-		"a row that names an intent that Stripe lacks": {class: audit.IntentMissing, change: func(o *audit.Order) {
-			o.Payments = nil
-		}},
-		"another amount": {class: audit.ContentDiffers, change: func(o *audit.Order) { o.Payments[0].Total.Amount++ }},
-		"another currency": {class: audit.ContentDiffers, change: func(o *audit.Order) {
-			o.Payments[0].Total.Currency = "eur"
-		}},
-		"another fingerprint": {class: audit.ContentDiffers, change: func(o *audit.Order) {
-			o.Payments[0].Fingerprint = "v1:1"
-		}},
-		"another scope": {class: audit.ContentDiffers, change: func(o *audit.Order) { o.Payments[0].Scope = "other" }},
-		"another order's intent": {class: audit.ContentDiffers, change: func(o *audit.Order) {
-			o.Payments[0].OrderID = "ORD-2"
-		}},
-		"two intents that succeeded": {class: audit.TwoCharges, change: func(o *audit.Order) {
-			o.Payments = append(o.Payments, intent("pi_2", order.Succeeded))
-		}},
-		"two intents that succeeded, and no row": {class: audit.TwoCharges, change: func(o *audit.Order) {
-			o.Row, o.Payments = nil, append(o.Payments, intent("pi_2", order.Processing))
-		}},
-		"an intent that the row does not name took the money": {class: audit.OtherCharged, change: func(o *audit.Order) {
-			o.Row.Status = order.Declined
-			o.Payments = []audit.Payment{declined, intent("pi_2", order.Succeeded)}
-		}},
-		"a paid row whose intent was canceled": {class: audit.StatusContradicts, change: func(o *audit.Order) {
-			o.Payments[0].State = order.IntentCanceled
-		}},
-		"a paid row whose intent was never confirmed": {class: audit.StatusContradicts, change: func(o *audit.Order) {
-			o.Payments[0].State = order.NeedsConfirmation
-		}},
-		"a canceled row whose intent succeeded": {class: audit.StatusContradicts, change: func(o *audit.Order) {
-			o.Row.Status = order.Canceled
-		}},
-		"a refused row without an intent, one of which succeeded": {class: audit.StatusContradicts, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Intent = order.Refused, ""
-		}},
-		"Stripe gave more back than the row shows": {class: audit.RefundsDiffer, change: func(o *audit.Order) {
-			o.Payments[0].Refunded = 5
-		}},
-		"a refund that the bank returned": {class: audit.RefundsDiffer, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Refunded = order.PartiallyRefunded, 5
-		}},
-		"a refund that failed, made again in the Dashboard": {class: audit.RefundsDiffer, change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Refunded, o.Payments[0].Refunded = order.PartiallyRefunded, 5, 5
-			o.Row.Refunds, o.Payments[0].Refunds = []string{"re_1"}, []string{"re_2"}
-		}},
-		"a refund of ours beside one of others matches": {change: func(o *audit.Order) {
-			o.Row.Status, o.Row.Refunded, o.Payments[0].Refunded = order.PartiallyRefunded, 5, 5
-			o.Row.Refunds, o.Payments[0].Refunds = []string{"re_1"}, []string{"re_2", "re_1"}
-		}},
-		"a dispute that the row does not show": {class: audit.DisputeUnrecorded, change: func(o *audit.Order) {
-			o.Payments[0].Disputed = true
-		}},
-		"a dispute whose end the row does not show": {class: audit.DisputeUnrecorded, change: func(o *audit.Order) {
-			o.Payments[0].Disputed, o.Payments[0].Dispute = true, lost
-			o.Row.Dispute = order.Dispute{ID: "du_1", Status: order.DisputeOpen}
-		}},
-		"a dispute that both sides show matches": {change: func(o *audit.Order) {
-			o.Payments[0].Disputed, o.Payments[0].Dispute, o.Row.Dispute = true, lost, lost
-		}},
-		"a row that cannot be read": {class: audit.RowUnreadable, change: func(o *audit.Order) {
+		"an open row, unbound, whose intent succeeded": {
+			result{class: audit.RowOlder, bind: true}, []change{row(order.Open), unbound},
+		},
+		"an open row whose intent succeeded":      {result{class: audit.RowOlder}, []change{row(order.Open)}},
+		"a pending row whose intent was declined": {result{class: audit.RowOlder}, []change{row(order.Pending), declined}},
+		"a row whose intent Stripe lacks":         {result{class: audit.IntentMissing}, []change{unpaid}},
+		"another amount":                          {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Total.Amount++ }}},
+		"another currency":                        {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Total.Currency = "eur" }}},
+		"another fingerprint":                     {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Fingerprint = "v1:1" }}},
+		"another scope":                           {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Scope = "other" }}},
+		"another order's intent":                  {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].OrderID = "ORD-2" }}},
+		"two intents that succeeded":              {result{class: audit.TwoCharges}, []change{also(second)}},
+		"two that took money, and no row":         {result{class: audit.TwoCharges}, []change{rowless, also(intent("pi_2", order.Processing))}},
+		"an intent that the row does not name took the money": {
+			result{class: audit.OtherCharged}, []change{row(order.Declined), declined, also(second)},
+		},
+		"a paid row whose intent was canceled":        {result{class: audit.StatusContradicts}, []change{stripe(order.IntentCanceled)}},
+		"a paid row whose intent was never confirmed": {result{class: audit.StatusContradicts}, []change{stripe(order.NeedsConfirmation)}},
+		"a canceled row whose intent succeeded":       {result{class: audit.StatusContradicts}, []change{row(order.Canceled)}},
+		"a refused row, unbound, whose intent succeeded": {
+			result{class: audit.StatusContradicts}, []change{row(order.Refused), unbound},
+		},
+		"a refused row, unbound, whose intent was canceled": {
+			result{class: audit.StatusContradicts}, []change{row(order.Refused), unbound, stripe(order.IntentCanceled)},
+		},
+		"Stripe gave more back than the row shows": {result{class: audit.RefundsDiffer}, []change{givenBack(0, 5)}},
+		"a refund that the bank returned":          {result{class: audit.RefundsDiffer}, []change{row(order.PartiallyRefunded), givenBack(5, 0)}},
+		"a refund that failed, made again in the Dashboard": {
+			result{class: audit.RefundsDiffer}, []change{row(order.PartiallyRefunded), givenBack(5, 5), refunds(ours, others)},
+		},
+		"a dispute that the row does not show":      {result{class: audit.DisputeUnrecorded}, []change{disputed(order.Dispute{}, order.Dispute{})}},
+		"a dispute whose end the row does not show": {result{class: audit.DisputeUnrecorded}, []change{disputed(open, lost)}},
+		"a row that cannot be read": {result{class: audit.RowUnreadable}, []change{func(o *audit.Order) {
 			o.Row = &audit.Row{OrderID: o.ID, Problem: "corrupt record"}
-		}},
+		}}},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			o := paid()
-			tt.change(&o)
-			r := audit.Compare(o, scope, noon())
-			var class audit.Class
-			bind := false
-			found := tt.intent
-			if len(r.Findings) > 0 {
-				class, bind = r.Findings[0].Class, r.Findings[0].Bind
-				found = r.Findings[0].Intent
+		o := paid()
+		for _, c := range tt.changes {
+			c(&o)
+		}
+		r := audit.Compare(o, scope, noon())
+		got := result{strays: r.Strays, busy: r.InProgress}
+		for _, f := range r.Findings {
+			got.class += f.Class
+			got.bind = f.Bind
+			if f.Bind && f.Intent != "pi_1" {
+				t.Errorf("%s: got the intent %s, want pi_1 bound", claim, f.Intent)
 			}
-			if tt.intent != "" && found != tt.intent {
-				t.Errorf("got the intent %s, want %s", found, tt.intent)
-			}
-			if len(r.Findings) > 1 || class != tt.class || bind != tt.bind || r.InProgress != tt.busy || r.Strays != tt.strays {
-				t.Errorf("got %+v, want class %q, bind %t, in progress %t, %d strays", r, tt.class, tt.bind, tt.busy, tt.strays)
-			}
-		})
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %+v, want %+v: %+v", claim, got, tt.want, r.Findings)
+		}
 	}
 }
 
