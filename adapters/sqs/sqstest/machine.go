@@ -98,7 +98,7 @@ type queue struct {
 	entries  []*entry  // by serial
 	recent   []Message // FIFO: what was sent within deduplicationInterval, oldest first
 	counts   Counts
-	due      time.Time // before it, settle has nothing to do; the zero time after every change
+	due      time.Time // before it, settle has nothing to do
 }
 
 // New returns a machine without queues. The same seed and calls result in the same
@@ -278,7 +278,8 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds]",
 		)
 	}
-	e.VisibleAt, q.due = now.Add(d), time.Time{}
+	e.VisibleAt = now.Add(d)
+	q.sooner(e.VisibleAt)
 	return nil
 }
 
@@ -409,11 +410,6 @@ func (q *queue) settle(now time.Time) {
 		return
 	}
 	q.counts.Visible, q.counts.InFlight, q.due = 0, 0, now.Add(q.settings.Retention)
-	sooner := func(at time.Time) {
-		if at.Before(q.due) {
-			q.due = at
-		}
-	}
 	q.entries = slices.DeleteFunc(q.entries, func(e *entry) bool {
 		expires := e.Sent.Add(q.settings.Retention)
 		switch {
@@ -423,14 +419,21 @@ func (q *queue) settle(now time.Time) {
 		case now.Before(e.VisibleAt):
 			e.State = InFlight
 			q.counts.InFlight++
-			sooner(e.VisibleAt)
+			q.sooner(e.VisibleAt)
 		default:
 			e.State = Visible
 			q.counts.Visible++
 		}
-		sooner(expires)
+		q.sooner(expires)
 		return false
 	})
+}
+
+// sooner makes settle look at the messages at a time, if it would only do so later.
+func (q *queue) sooner(at time.Time) {
+	if at.Before(q.due) {
+		q.due = at
+	}
 }
 
 // offered returns the messages that may be received, in the lines among which a receive
@@ -475,21 +478,31 @@ func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 	if e.FirstReceived.IsZero() {
 		e.FirstReceived = now
 	}
-	q.due = time.Time{}
+	q.counts.Visible--
+	q.counts.InFlight++
+	q.sooner(e.VisibleAt)
 	return e.Message
 }
 
-// add inserts a message by its serial number.
+// add inserts a visible message by its serial number.
 func (q *queue) add(e *entry) {
 	i, _ := slices.BinarySearchFunc(q.entries, e.serial, func(o *entry, serial uint64) int {
 		return cmp.Compare(o.serial, serial)
 	})
-	q.entries, q.due = slices.Insert(q.entries, i, e), time.Time{}
+	q.entries = slices.Insert(q.entries, i, e)
+	e.State = Visible
+	q.counts.Visible++
+	q.sooner(e.Sent.Add(q.settings.Retention))
 }
 
 func (q *queue) remove(e *entry) {
 	i := slices.Index(q.entries, e)
-	q.entries, q.due = slices.Delete(q.entries, i, i+1), time.Time{}
+	q.entries = slices.Delete(q.entries, i, i+1)
+	if e.State == Visible {
+		q.counts.Visible--
+	} else {
+		q.counts.InFlight--
+	}
 }
 
 // find returns the message of a receipt handle, nil if it is deleted, and whether the
