@@ -3,8 +3,9 @@
 // with few deviations of small cases, and random worlds. It shrinks what it finds, and
 // replays it.
 //
-// Package stage chooses and takes the steps, package world runs the product, package oracle decides what
-// is correct, package report formats. This package refuses to know any of that.
+// Package stage chooses and takes the steps, package world runs the product, package
+// oracle decides what is correct, package report formats. This package refuses to know any
+// of that.
 //
 // Start with cases.go (the cases that are searched), draw.go (the random ones), search.go
 // (the search) and shortest.go (how a finding is shrunk).

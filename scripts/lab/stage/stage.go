@@ -55,7 +55,8 @@ type Stage struct {
 
 // Script is what can happen in a world whose steps are not only calls and events.
 type Script interface {
-	// Options returns how many things can happen next, the usual one first; 0 ends the world.
+	// Options returns how many things can happen next, the usual one first; 0 ends the
+	// world.
 	Options() int
 	// Take lets one of them happen.
 	Take(option int)

@@ -262,8 +262,8 @@ func batchExamples() []example {
 	}
 }
 
-// An oracle that misses a violation would find none in any world. The planted bugs show the
-// violations that are not here.
+// An oracle that misses a violation would find none in any world. The planted bugs show
+// the violations that are not here.
 func TestTheOracleDetectsEachViolationAndAcceptsItsRightTwin(t *testing.T) {
 	t.Parallel()
 	for _, e := range slices.Concat(

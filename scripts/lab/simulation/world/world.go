@@ -42,7 +42,8 @@ const (
 	number      = "number" // the attribute with a message's place in the case, which a redrive keeps
 )
 
-// World is one run of a case on a stage, which has its clock, its workers and its choices.
+// World is one run of a case on a stage, which has its clock, its workers and its
+// choices.
 type World struct {
 	stage.Stage
 
