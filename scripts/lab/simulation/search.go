@@ -4,8 +4,8 @@
 // replays it.
 //
 // Package stage chooses and takes the steps, package world runs the product, package
-// oracle decides what is correct, package report formats. This package refuses to know any
-// of that.
+// oracle decides what is correct, package report formats. This package refuses to know
+// any of that.
 //
 // Start with cases.go (the cases that are searched), draw.go (the random ones), search.go
 // (the search) and shortest.go (how a finding is shrunk).

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -83,22 +82,17 @@ func TestHandlers(t *testing.T) {
 			t.Parallel()
 			handlers, err := tt.a.handlers(t.Context())
 			must(t, err)
-			got := slices.DeleteFunc(names(outcomesOf(handlers)),
-				func(n string) bool { return n == "powertools-typescript" }) // needs npm
-			slices.Reverse(got)
+			var got []string
+			for _, h := range handlers {
+				if h.Name != "powertools-typescript" { // needs npm
+					got = append(got, h.Name)
+				}
+			}
 			if diff := cmp.Diff(got, tt.want); diff != "" {
 				t.Errorf("(-got +want)\n%s", diff)
 			}
 		})
 	}
-}
-
-func outcomesOf(handlers []run.Handler) []run.Outcome {
-	all := make([]run.Outcome, len(handlers))
-	for i, h := range handlers {
-		all[i].Handler = h
-	}
-	return all
 }
 
 func TestAnUnknownHandlerOrGuardIsAnError(t *testing.T) {
