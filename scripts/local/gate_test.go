@@ -60,15 +60,7 @@ func TestTheGateRefusesOtherPagesAndNames(t *testing.T) {
 			t.Errorf("%s: got %d %q, want %d and %q", name, response.StatusCode, body, tt.status, tt.body)
 		}
 	}
-}
-
-func TestTextForOthersNamesTheGate(t *testing.T) {
-	t.Parallel()
-	target, g := allowing(t), new(gate)
-	must(t, g.serve(0, target.URL))
-	t.Cleanup(func() { must(t, g.Close()) })
-	got, want := g.outside("QUEUE_URL="+target.URL+"/000/orders"), "QUEUE_URL="+g.servers[0].URL+"/000/orders"
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
+	if got, want := g.outside(target.URL+"/000/orders"), at+"/000/orders"; got != want {
+		t.Errorf("the URL for others: got %q, want %q", got, want)
 	}
 }

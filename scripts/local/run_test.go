@@ -8,23 +8,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
-	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
-	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs/jobs"
-	"orderonce/adapters/sqs/sqstest"
-	"orderonce/adapters/stripe/stripetest"
-	"orderonce/domain/order"
-	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -65,44 +56,17 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func TestTallyCountsEveryDelivery(t *testing.T) {
-	t.Parallel()
-	tally := &tally{deliveries: map[string]int{}}
-	a, b := sqstest.Message{ID: "a"}, sqstest.Message{ID: "b"}
-	tally.observe(sqstest.Batch{Messages: []sqstest.Message{a, b, a}})
-	tally.observe(sqstest.Batch{Messages: []sqstest.Message{b}, Err: lambdatest.ErrCrashed})
-	tally.observe(sqstest.Batch{Messages: []sqstest.Message{b}})
-	if diff := cmp.Diff(tally.deliveries, map[string]int{"a": 2, "b": 3}); diff != "" || tally.crashes != 1 {
-		t.Errorf("%d crashes, want 1; - got, + want:\n%s", tally.crashes, diff)
-	}
-}
-
-func TestOrdersAreListedOnceInTheirFirstOrder(t *testing.T) {
-	t.Parallel()
-	var posted []invariants.Message
-	for _, id := range []string{"B", "A", "not an id", "B"} {
-		body := `{"orderId":"` + id + `","customerId":"C","currency":"usd","lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],` +
-			`"payment":{"customer":"cus_1","method":"pm_1"}}`
-		posted = append(posted, invariants.NewMessage(jobs.NewDecoder(), body, "1"))
-	}
-	if diff := cmp.Diff(orderIDs(posted), []order.ID{"B", "A"}); diff != "" {
-		t.Errorf("- got, + want:\n%s", diff)
-	}
-}
-
 func TestRunAnnouncesAKillOnlyOfOrdersInTheFile(t *testing.T) {
 	t.Parallel()
 	killed, lost, canceled := body("ORD-1"), body("ORD-2"), body("ORD-3")
 	r := run{Kill: "ORD-1", Lose: "ORD-2", Cancel: "ORD-3", Refund: "ORD-1"}
 	for claim, tt := range map[string]struct{ text, want string }{
-		"two orders are in the file": {lost + "\n" + killed, "; one function will be killed in the middle of ORD-1 and ORD-2"},
 		"three orders are in the file": {
 			killed + "\n" + lost + "\n" + canceled, "; one function will be killed in the middle of ORD-1, ORD-2 and ORD-3",
 		},
 		"the order is in the second wave":   {"#! later\n" + killed + "\n" + killed, "; one function will be killed in the middle of ORD-1"},
 		"the file has a refund of it":       {refundBody("ORD-1", 1), "; one function will be killed in the middle of a refund of ORD-1"},
 		"the file has no such order":        {body("ORD-4"), ""},
-		"the file has no message":           {"", ""},
 		"the order's only message is wrong": {`{"orderId":"ORD-1"`, ""},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -115,16 +79,6 @@ func TestRunAnnouncesAKillOnlyOfOrdersInTheFile(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
-	}
-}
-
-func TestRunAndUpShareNoFile(t *testing.T) {
-	t.Parallel()
-	binary := func(f folder) string { return f.binary("order") }
-	for _, path := range []func(folder) string{binary, folder.log, folder.env} {
-		if run, up := path(runFolder), path(upFolder); run == up {
-			t.Errorf("both use %s", run)
-		}
 	}
 }
 
@@ -148,15 +102,6 @@ func TestUpNamesAPortInUse(t *testing.T) {
 		if err := u.portsFree(t.Context(), pinned); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error = %v, want one that names %s", err, flag)
 		}
-	}
-}
-
-func TestUpLeavesThePortOfAnEngineThatRunsAlready(t *testing.T) {
-	t.Parallel()
-	port := listen(t)
-	engine := dynamodbtest.Location{Endpoint: "http://127.0.0.1:" + strconv.Itoa(port)}
-	if err := (up{DynamoDB: port}).portsFree(t.Context(), engine); err != nil {
-		t.Errorf("error = %v, want none: the port is the engine's", err)
 	}
 }
 
@@ -190,39 +135,6 @@ func TestTheCounterOverwritesOneLineOfATerminal(t *testing.T) {
 	c.seconds("compiling")() // ends before the first second
 	if want := "\r\x1b[K7 of 16 messages done\r\x1b[K"; b.String() != want {
 		t.Errorf("printed %q, want %q", b.String(), want)
-	}
-}
-
-func TestTheCounterPrintsNothingToAFileAboutShortSteps(t *testing.T) {
-	t.Parallel()
-	path := file(t, "")
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
-	c := newCounter(f)
-	c.show("%d", 1)
-	c.seconds("compiling")()
-	must(t, f.Close())
-	if text, err := os.ReadFile(path); err != nil || len(text) > 0 {
-		t.Errorf("printed %q, %v, want nothing", text, err)
-	}
-}
-
-func TestAFileIsNotTakenOverAsATerminal(t *testing.T) {
-	t.Parallel()
-	f, err := os.Open(file(t, ""))
-	must(t, err)
-	t.Cleanup(func() { _ = f.Close() }) // it was only read
-	before := unix.Getpgrp()
-	ownTerminal(f)()
-	if got := unix.Getpgrp(); got != before {
-		t.Errorf("got process group %d, want the same as before: %d", got, before)
-	}
-}
-
-func TestUpNamesTheOldestAWSCLIThatWorks(t *testing.T) {
-	t.Parallel()
-	if want := "AWS CLI, version 2.13 or later"; !strings.Contains(usage, want) {
-		t.Errorf("want %q in\n%s", want, usage)
 	}
 }
 
@@ -260,38 +172,6 @@ func TestUpPrintsTheFateOfAnEMailWithoutItsAddress(t *testing.T) {
 	}
 	if want := "12:00:00  e-mail of ORD-1: Email Bounced, Receipt for order ORD-1\n"; b.String() != want {
 		t.Errorf("printed %q, want %q", b.String(), want)
-	}
-}
-
-func TestTheEnvironmentFileNamesEverything(t *testing.T) {
-	t.Parallel()
-	s := &system.System{
-		Options: system.Options{Table: "orders"}, Engine: &dynamodbtest.Engine{Endpoint: "http://engine"},
-		SQS: &sqstest.Server{URL: "http://queue"}, Stripe: &stripetest.Server{URL: "http://stripe"},
-		Bus: &eventbridgetest.Server{URL: "http://bus"}, API: &apigatewaytest.Server{URL: "http://api"},
-		Stock: "stock", ReceiptsTable: "receipts",
-	}
-	text := environment(s)
-	for _, want := range []string{
-		"export AWS_ENDPOINT_URL_DYNAMODB=http://engine\n", "export AWS_ENDPOINT_URL_SQS=http://queue\n",
-		"export STRIPE_API_BASE=http://stripe\n", "export ORDERS_TABLE=orders\n",
-		"export STOCK_TABLE=stock\n", "export RECEIPTS_TABLE=receipts\n", "export API=http://api\n",
-		"export AWS_ENDPOINT_URL_EVENTBRIDGE=http://bus\n", "export EVENT_BUS=orders-events\n",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("want %q in\n%s", want, text)
-		}
-	}
-}
-
-func TestCloseClosesTheLog(t *testing.T) {
-	t.Parallel()
-	log, err := os.Create(file(t, ""))
-	must(t, err)
-	l := &local{System: &system.System{}, file: log}
-	must(t, l.Close())
-	if _, err := log.WriteString("late"); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("error = %v, want that the file is closed", err)
 	}
 }
 

@@ -11,17 +11,6 @@ import (
 // paid is the line of an order that was charged once and settled.
 func paid() line { return line{"status": "paid", "message": "acknowledged", "charges": "1"} }
 
-func TestInABrowserOneClickChargesTheFirstOrder(t *testing.T) {
-	t.Parallel()
-	p := openPage(t)
-	defer p.search(t)
-	id := p.attack(t, "post").Order
-	p.awaitLine(t, id, paid())
-	p.compare(t)
-	p.load(t)
-	p.awaitLine(t, id, paid()) // a visitor who comes later sees what happened
-}
-
 //nolint:paralleltest,tparallel // its subtests use one system, one after the other
 func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) {
 	t.Parallel()
@@ -80,6 +69,8 @@ func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) 
 			}
 		})
 	}
+	p.load(t)
+	p.compare(t)              // a visitor who comes later sees what happened
 	p.pause(t, 3*time.Second) // an order is audited when it was at rest for 2 s
 	if red := p.redLights(t); red != "" {
 		t.Errorf("broken: %s", red)

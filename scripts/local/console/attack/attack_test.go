@@ -3,8 +3,6 @@ package attack_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,53 +116,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// bodies returns the messages in the queue.
-func bodies(t *testing.T, s *system.System) (all []string) {
-	t.Helper()
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		messages, err := m.Messages(now, system.OrderQueue)
-		must(t, err)
-		for _, message := range messages {
-			all = append(all, message.Body)
-		}
-	})
-	return all
-}
-
-func TestPostingPostsOrdersOfTheVisitor(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]struct{ messages, orders, invalid int }{
-		"post": {1, 1, 0}, "twice": {2, 1, 0}, "ten": {13, 10, 0}, "conflict": {2, 1, 0}, "malformed": {1, 0, 1},
-		"declined": {1, 1, 0}, "action": {1, 1, 0}, "days": {1, 1, 0}, "kill-after-yes": {1, 1, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, _, s := desk(t)
-			did, err := d.Attack(t.Context(), name)
-			must(t, err)
-			ids, invalid := map[string]bool{}, 0
-			decoder := orders.NewDecoder()
-			for _, body := range bodies(t, s) {
-				o, err := decoder.Decode(body)
-				if err != nil {
-					invalid++
-					continue
-				}
-				ids[string(o.ID())] = true
-				if !strings.Contains(o.CustomerID(), "canary") {
-					t.Errorf("the customer %q of %s is not recognizable", o.CustomerID(), o.ID())
-				}
-			}
-			if n := len(bodies(t, s)); n != want.messages || len(ids) != want.orders || invalid != want.invalid {
-				t.Errorf("got %d messages of %d orders, %d invalid; want %+v", n, len(ids), invalid, want)
-			}
-			if want.orders > 0 && !ids[did.Order] {
-				t.Errorf("the result names %q, posted were %v", did.Order, ids)
-			}
-		})
-	}
-}
-
 func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -177,83 +128,6 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 		if _, err := d.Attack(t.Context(), name); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want ErrNotNow and %q", name, err, want)
 		}
-	}
-}
-
-// confirm creates an intent of an order and confirms it. It returns the status of the
-// confirmation, or 0 if there is no answer.
-func confirm(t *testing.T, s *system.System, id string) (status int) {
-	t.Helper()
-	created := stripeCall(t, s, "/v1/payment_intents", url.Values{
-		"amount": {"999"}, "currency": {"usd"}, "payment_method": {"pm_card_visa"}, "metadata[orderId]": {id},
-		"automatic_payment_methods[enabled]":         {"true"},
-		"automatic_payment_methods[allow_redirects]": {"never"},
-	})
-	if created != http.StatusOK {
-		return created
-	}
-	var intent string
-	s.Stripe.Machine(func(m *stripetest.Machine) {
-		all := m.Intents()
-		intent = all[len(all)-1].ID
-	})
-	return stripeCall(t, s, "/v1/payment_intents/"+intent+"/confirm", url.Values{"off_session": {"true"}})
-}
-
-func stripeCall(t *testing.T, s *system.System, path string, form url.Values) (status int) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Stripe.URL+path, strings.NewReader(form.Encode()))
-	must(t, err)
-	r.SetBasicAuth(system.PretendKey, "")
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0
-	}
-	must(t, response.Body.Close())
-	return response.StatusCode
-}
-
-func TestALostCallIsThatOfItsOrder(t *testing.T) {
-	t.Parallel()
-	for name, charged := range map[string]int{"lose-stripe-before": 0, "lose-stripe-after": 1} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, _, s := desk(t)
-			_, err := d.Pace(t.Context(), false)
-			must(t, err)
-			did, err := d.Attack(t.Context(), name)
-			must(t, err)
-			if got := confirm(t, s, "OTHER-1"); got != http.StatusOK {
-				t.Errorf("the confirm of another order: got %d, want 200", got)
-			}
-			if got := confirm(t, s, did.Order); got != 0 {
-				t.Errorf("the confirm of %s: got %d, want no answer", did.Order, got)
-			}
-			var charges int
-			s.Stripe.Machine(func(m *stripetest.Machine) { charges = len(m.Charges(did.Order)) })
-			if charges != charged {
-				t.Errorf("%s was charged %d times, want %d", did.Order, charges, charged)
-			}
-			if got := confirm(t, s, did.Order); got != http.StatusOK {
-				t.Errorf("the next confirm: got %d, want 200: one call is lost", got)
-			}
-		})
-	}
-}
-
-func TestAnOutageFailsEveryCall(t *testing.T) {
-	t.Parallel()
-	d, _, s := desk(t)
-	_, err := d.Attack(t.Context(), "stripe-down")
-	must(t, err)
-	for range 3 {
-		if got := confirm(t, s, "OTHER-1"); got != http.StatusServiceUnavailable {
-			t.Errorf("a call while Stripe is down: got %d, want 503", got)
-		}
-	}
-	if n := len(bodies(t, s)); n != 3 {
-		t.Errorf("%d orders were posted, want 3", n)
 	}
 }
 
