@@ -249,7 +249,7 @@ func (a auditing) repairOne(ctx context.Context, p audit.Plan) error {
 		return err
 	}
 	result, err := a.auditor.Check(ctx, audit.Order{
-		ID: p.OrderID, Payments: []audit.Payment{{ID: p.Intent, OrderID: p.OrderID}},
+		ID: p.OrderID, Payments: []audit.Payment{{Intent: order.Intent{ID: p.Intent, OrderID: p.OrderID}}},
 	})
 	if err == nil && len(result.Findings) > 0 {
 		err = fmt.Errorf("%w: %s", errStillDiffers, result.Findings[0])

@@ -24,18 +24,13 @@ func (w Window) Contains(t time.Time) bool { return !t.Before(w.From) && t.Befor
 
 // Payment is a PaymentIntent, as far as it is compared.
 type Payment struct {
-	ID          order.IntentID    `json:"i"`
-	OrderID     order.ID          `json:"o"`
-	Scope       order.Scope       `json:"s"`
-	State       order.IntentState `json:"st"` // "" for one that this application never causes
-	Total       order.Money       `json:"t"`
-	Fingerprint order.Fingerprint `json:"f"`
-	Failure     order.Failure     `json:"e"`
-	Refunded    int64             `json:"r,omitempty"` // pending refunds too, in the units of Total
-	Disputed    bool              `json:"d,omitempty"`
-	Dispute     order.Dispute     `json:"-"` // the newest one; filled by Books.Payment
-	Refunds     []string          `json:"-"` // ids of those in Refunded; filled by Books.Payment
-	CreatedAt   time.Time         `json:"c"`
+	order.Intent // State is "" for one that this application never causes
+
+	Refunded  int64         `json:"r,omitempty"` // pending refunds too, in the units of Total
+	Disputed  bool          `json:"d,omitempty"`
+	Dispute   order.Dispute `json:"-"` // the newest one; filled by Books.Payment
+	Refunds   []string      `json:"-"` // ids of those in Refunded; filled by Books.Payment
+	CreatedAt time.Time     `json:"c"`
 }
 
 // took reports whether the intent took money that did not go back entirely, or is about

@@ -129,7 +129,7 @@ func Compare(o Order, s order.Scope, now time.Time) Result {
 		r.Strays--
 		r.unbound(o, s, best(others))
 	case bound == nil && o.Row.Intent != "":
-		r.add(o, IntentMissing, Payment{ID: o.Row.Intent}, "row "+string(o.Row.Status)+", Stripe does not have it")
+		r.add(o, IntentMissing, Payment{Intent: order.Intent{ID: o.Row.Intent}}, "row "+string(o.Row.Status)+", Stripe does not have it")
 	case bound != nil:
 		r.compare(o, s, *bound)
 	}
@@ -191,7 +191,7 @@ func best(all []Payment) Payment {
 const waits = 0
 
 func rank(p Payment) int {
-	_, settled := order.OutcomeOf(p.intent())
+	_, settled := order.OutcomeOf(p.Intent)
 	switch {
 	case p.took():
 		return 3
@@ -231,7 +231,7 @@ func (r *Result) compare(o Order, s order.Scope, p Payment) {
 		return
 	}
 	now := o.Row.Status
-	outcome, found := order.Unrecorded(now, p.intent())
+	outcome, found := order.Unrecorded(now, p.Intent)
 	both := fmt.Sprintf("row %s, %s", now, describe([]Payment{p}))
 	switch {
 	case found && now.Transition(outcome.Status) == nil:
@@ -270,20 +270,13 @@ func refunds(r Row, p Payment) string {
 
 // content returns how the intent's content differs from the row's, or "".
 func content(o Order, s order.Scope, p Payment) string {
-	if err := order.Verify(p.intent(), s, o.ID, o.Row.Total); err != nil {
+	if err := order.Verify(p.Intent, s, o.ID, o.Row.Total); err != nil {
 		return err.Error()
 	}
 	if p.Fingerprint != "" && p.Fingerprint != o.Row.Fingerprint {
 		return fmt.Sprintf("fingerprint of the row %s, of the PaymentIntent %s", o.Row.Fingerprint, p.Fingerprint)
 	}
 	return ""
-}
-
-func (p Payment) intent() order.Intent {
-	return order.Intent{
-		ID: p.ID, State: p.State, Total: p.Total, OrderID: p.OrderID, Scope: p.Scope,
-		Fingerprint: p.Fingerprint, Failure: p.Failure,
-	}
 }
 
 // describe names intents with their state and amount.

@@ -27,10 +27,10 @@ func paid() audit.Order {
 }
 
 func intent(id order.IntentID, state order.IntentState) audit.Payment {
-	return audit.Payment{
-		ID: id, OrderID: "ORD-1", Scope: scope, State: state, Total: order.Money{Amount: 1999, Currency: "usd"},
-		Fingerprint: "v1:0", CreatedAt: noon().Add(-24 * time.Hour),
-	}
+	return audit.Payment{CreatedAt: noon().Add(-24 * time.Hour), Intent: order.Intent{
+		ID: id, OrderID: "ORD-1", Scope: scope, State: state, Fingerprint: "v1:0",
+		Total: order.Money{Amount: 1999, Currency: "usd"},
+	}}
 }
 
 // change is one way in which the sides differ.

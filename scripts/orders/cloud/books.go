@@ -168,10 +168,7 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 }
 
 func payment(l stripeaudit.Listed) audit.Payment {
-	return audit.Payment{
-		ID: l.ID, OrderID: l.OrderID, Scope: l.Scope, State: l.State, Total: l.Total, Fingerprint: l.Fingerprint,
-		Failure: l.Failure, Refunded: l.Refunded, Disputed: l.Disputed, CreatedAt: l.CreatedAt,
-	}
+	return audit.Payment{Intent: l.Intent, Refunded: l.Refunded, Disputed: l.Disputed, CreatedAt: l.CreatedAt}
 }
 
 func row(r dynamodb.Row) audit.Row {
