@@ -120,11 +120,15 @@ func TestEveryReasonHasARowInTheDocuments(t *testing.T) {
 func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, file := range []string{
-		"functions/order/config.go", "functions/webhook/config.go", "functions/reconcile/config.go",
-		"functions/publish/config.go", "functions/receipt/config.go", "functions/intake/config.go",
-		"functions/internal/setup/setup.go", "adapters/config/aws.go",
-	} {
+	files, err := filepath.Glob("functions/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := filepath.Glob("functions/internal/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(files, shared, []string{"adapters/config/aws.go"}) {
 		for _, match := range regexp.MustCompile(`env:"([A-Z0-9_]+)`).FindAllStringSubmatch(read(t, file), -1) {
 			if !slices.Contains(
 				[]string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, match[1],
@@ -153,7 +157,7 @@ func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
 		}
 	}
 	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## Metrics")
-	metrics, _, _ = strings.Cut(metrics, "## The webhook function")
+	metrics, _, _ = strings.Cut(metrics, "## The refund function")
 	same(t, firstColumn(metrics), want)
 }
 

@@ -16,13 +16,12 @@ const MaxBody = strictjson.MaxBody
 // Unwrap returns the message in an SNS notification, in an EventBridge event, or in an
 // event in a notification. It returns any other body unchanged, also one with a field of
 // a message or of both wrappers, because unwrapping would drop some of them silently.
-// fields are the names of a message's fields.
-func Unwrap(body string, fields []string) ([]byte, error) {
+func Unwrap(body string) ([]byte, error) {
 	raw := []byte(body)
-	wrapper, err := wrapperOf(raw, fields)
+	wrapper, err := wrapperOf(raw)
 	if string(wrapper["Type"]) == `"Notification"` && strings.HasPrefix(string(wrapper["Message"]), `"`) {
 		raw = []byte(strictjson.Text(wrapper["Message"]))
-		wrapper, err = wrapperOf(raw, fields)
+		wrapper, err = wrapperOf(raw)
 	}
 	if wrapper["detail-type"] != nil && wrapper["detail"] != nil {
 		raw = wrapper["detail"]
@@ -30,14 +29,21 @@ func Unwrap(body string, fields []string) ([]byte, error) {
 	return raw, err
 }
 
+// fields are the fields of orders and refunds.
+func fields() []string {
+	return []string{
+		"type", "orderId", "customerId", "currency", "lines", "payment", "refundId", "amount", "reason",
+	}
+}
+
 // wrapperOf returns the fields of a notification or of an event, or none. A body without
 // the marker of either is neither, and is not read.
-func wrapperOf(raw []byte, fields []string) (wrapper map[string][]byte, err error) {
+func wrapperOf(raw []byte) (wrapper map[string][]byte, err error) {
 	if !bytes.Contains(raw, []byte(`"Notification"`)) && !bytes.Contains(raw, []byte(`"detail-type"`)) {
 		return wrapper, nil
 	}
 	wrapper, err = strictjson.Members(raw)
-	ofMessage := slices.ContainsFunc(fields, func(name string) bool { return wrapper[name] != nil })
+	ofMessage := slices.ContainsFunc(fields(), func(name string) bool { return wrapper[name] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; err != nil || ofMessage || ofBoth {
 		return nil, err
 	}

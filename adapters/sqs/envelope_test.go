@@ -9,9 +9,6 @@ import (
 	"orderonce/adapters/sqs/internal/bodytest"
 )
 
-// fields are those of the messages that are wrapped.
-func fields() []string { return []string{"orderId", "currency"} }
-
 func TestUnwrap(t *testing.T) {
 	t.Parallel()
 	const message = `{"orderId":"a","sku":"Notification"}`
@@ -34,7 +31,7 @@ func TestUnwrap(t *testing.T) {
 		"another message of a topic":               `{"Type":"UnsubscribeConfirmation","Subject":"Notification","Message":"x"}`,
 	}
 	for name, body := range unchanged {
-		if got, err := sqs.Unwrap(body, fields()); err != nil || string(got) != body {
+		if got, err := sqs.Unwrap(body); err != nil || string(got) != body {
 			t.Errorf("%s: got %s, %v, want it unchanged", name, got, err)
 		}
 	}
@@ -51,7 +48,7 @@ func TestUnwrap(t *testing.T) {
 			bodytest.FromSNS(beside(event, `"currency":"eur"`)), beside(event, `"currency":"eur"`),
 		},
 	} {
-		if got, err := sqs.Unwrap(tt[0], fields()); err != nil || string(got) != tt[1] {
+		if got, err := sqs.Unwrap(tt[0]); err != nil || string(got) != tt[1] {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, tt[1])
 		}
 	}
@@ -69,15 +66,15 @@ func TestUnwrapRejects(t *testing.T) {
 		"a field twice, in other case":      {strings.Replace(event, `{`, `{"Detail":{},`, 1), `unknown field "Detail": want "detail"`},
 		"a field twice in the detail":       {bodytest.FromEventBridge(`{"a":{"b":1,"b":2}}`), `duplicate field "detail.a.b"`},
 		"a field twice in a notified event": {bodytest.FromSNS(strings.Replace(event, `{`, `{"id":0,`, 1)), `duplicate field "id"`},
-		"a notification's type in other case": {
-			strings.Replace(bodytest.FromSNS("{}"), `{`, `{"type":"",`, 1), `unknown field "type": want "Type"`,
+		"a notification's message in other case": {
+			strings.Replace(bodytest.FromSNS("{}"), `{`, `{"message":"",`, 1), `unknown field "message": want "Message"`,
 		},
 		"trailing data":                        {event + "x", trailing(event)},
 		"trailing data after a notified event": {bodytest.FromSNS(event + "x"), trailing(event)},
 		"too deep":                             {bodytest.FromEventBridge(nested), "nested deeper than 16 levels"},
 		"too large":                            {event + strings.Repeat(" ", sqs.MaxBody), fmt.Sprintf("too large: %d bytes, want at most 262144", sqs.MaxBody+len(event))},
 	} {
-		if got, err := sqs.Unwrap(bad[0], fields()); err == nil || err.Error() != "message body: "+bad[1] {
+		if got, err := sqs.Unwrap(bad[0]); err == nil || err.Error() != "message body: "+bad[1] {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, bad[1])
 		}
 	}

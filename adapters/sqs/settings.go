@@ -69,28 +69,28 @@ func (s Settings) Mismatches(p Policy) []Mismatch {
 		}
 	}
 	check(orders.Retention >= p.Retention, Mismatch{
-		SettingRetention, "MessageRetentionPeriod of the order queue",
+		SettingRetention, "MessageRetentionPeriod of the queue",
 		orders.Retention.String(), "at least " + p.Retention.String(),
-		fmt.Sprintf("SQS deletes waiting orders before they are parked; "+
+		fmt.Sprintf("SQS deletes waiting messages before they are parked; "+
 			"set the attribute to %d (seconds) or lower QUEUE_RETENTION", int(p.Retention.Seconds())),
 	})
 	check(orders.RedriveTarget != "" && (dead.ARN == "" || orders.RedriveTarget == dead.ARN), Mismatch{
-		SettingRedriveTarget, "deadLetterTargetArn in the RedrivePolicy of the order queue",
+		SettingRedriveTarget, "deadLetterTargetArn in the RedrivePolicy of the queue",
 		cmp.Or(orders.RedriveTarget, "none"), cmp.Or(dead.ARN, "the dead-letter queue"),
 		"SQS deletes messages that kill the function, or moves them to a queue without an alarm; " +
 			"set it to the queue of DEAD_LETTER_QUEUE_URL",
 	})
 	check(orders.RedriveTarget == "" || orders.MaxReceives >= p.MaxReceives, Mismatch{
-		SettingMaxReceives, "maxReceiveCount in the RedrivePolicy of the order queue",
+		SettingMaxReceives, "maxReceiveCount in the RedrivePolicy of the queue",
 		strconv.Itoa(orders.MaxReceives), "at least " + strconv.Itoa(p.MaxReceives),
-		"SQS moves waiting orders to the dead-letter queue without a reason; set it to " + strconv.Itoa(p.MaxReceives),
+		"SQS moves waiting messages to the dead-letter queue without a reason; set it to " + strconv.Itoa(p.MaxReceives),
 	})
 	// SQS developer guide, "Setting-up dead-letter queue retention in Amazon SQS".
 	check(dead.ARN == "" || dead.Retention > orders.Retention, Mismatch{
 		SettingDeadLetterRetention, "MessageRetentionPeriod of the dead-letter queue",
-		dead.Retention.String(), "more than the order queue's " + orders.Retention.String(),
+		dead.Retention.String(), "more than the queue's " + orders.Retention.String(),
 		"a message that SQS moves keeps its age; " +
-			"raise the attribute, up to 1209600 (seconds), or lower the order queue's",
+			"raise the attribute, up to 1209600 (seconds), or lower the queue's",
 	})
 	return all
 }

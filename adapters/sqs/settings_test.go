@@ -69,7 +69,7 @@ func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 		},
 		"dead letters kept as long as orders": {
 			func(s *settings) { s.DeadLetters.Retention = 7 * day },
-			"dead_letter_retention 168h0m0s, want more than the order queue's 168h0m0s\n",
+			"dead_letter_retention 168h0m0s, want more than the queue's 168h0m0s\n",
 		},
 		"an unknown dead-letter queue is not compared": {
 			func(s *settings) { s.DeadLetters, s.Orders.Retention = sqs.QueueSettings{}, day },
@@ -105,14 +105,14 @@ func TestAMismatchNamesAttributeValuesAndRemedy(t *testing.T) {
 		got = append(got, m.String())
 	}
 	want := []string{
-		"MessageRetentionPeriod of the order queue is 96h0m0s, want at least 168h0m0s: SQS deletes waiting orders before " +
+		"MessageRetentionPeriod of the queue is 96h0m0s, want at least 168h0m0s: SQS deletes waiting messages before " +
 			"they are parked; set the attribute to 604800 (seconds) or lower QUEUE_RETENTION",
-		"deadLetterTargetArn in the RedrivePolicy of the order queue is " + ordersARN + ", want " + deadARN + ": SQS deletes " +
+		"deadLetterTargetArn in the RedrivePolicy of the queue is " + ordersARN + ", want " + deadARN + ": SQS deletes " +
 			"messages that kill the function, or moves them to a queue without an alarm; set it to the queue of DEAD_LETTER_QUEUE_URL",
-		"maxReceiveCount in the RedrivePolicy of the order queue is 3, want at least 1000: SQS moves waiting orders to the " +
+		"maxReceiveCount in the RedrivePolicy of the queue is 3, want at least 1000: SQS moves waiting messages to the " +
 			"dead-letter queue without a reason; set it to 1000",
-		"MessageRetentionPeriod of the dead-letter queue is 24h0m0s, want more than the order queue's 96h0m0s: a message " +
-			"that SQS moves keeps its age; raise the attribute, up to 1209600 (seconds), or lower the order queue's",
+		"MessageRetentionPeriod of the dead-letter queue is 24h0m0s, want more than the queue's 96h0m0s: a message " +
+			"that SQS moves keeps its age; raise the attribute, up to 1209600 (seconds), or lower the queue's",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("mismatch (-got +want):\n%s", diff)

@@ -15,13 +15,12 @@ import (
 // environment is the function's whole environment; docs/reference/configuration.md
 // explains each variable.
 type environment struct {
-	AWS config.AWS
+	setup.Environment
 
-	Table string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
-	Queue config.URL  `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
-	Scope setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	Owner string      `env:"OWNER_CLAIM"`
-	Payer string      `env:"CUSTOMER_CLAIM"`
+	Table string     `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Queue config.URL `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
+	Owner string     `env:"OWNER_CLAIM"`
+	Payer string     `env:"CUSTOMER_CLAIM"`
 }
 
 // client is the claim of a token that names the caller, unless OWNER_CLAIM names another:

@@ -86,7 +86,7 @@ func TestWire(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var out bytes.Buffer
-	handler, err := wire(complete(server.URL), &out)
+	handler, err := wire(t.Context(), complete(server.URL), &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestACallerMayBeBoundToItsPayer(t *testing.T) {
 		for claim, want := range map[string]int{
 			"payer": http.StatusAccepted, "other": http.StatusForbidden, "absent": http.StatusForbidden, "": http.StatusAccepted,
 		} {
-			handler, err := wire(complete(server.URL, "CUSTOMER_CLAIM="+claim), io.Discard)
+			handler, err := wire(t.Context(), complete(server.URL, "CUSTOMER_CLAIM="+claim), io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +190,7 @@ func TestAnOwnerClaimHidesTheOrdersOfOthers(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	for change, want := range map[string]int{"OWNER_CLAIM=": http.StatusOK, "OWNER_CLAIM=tenant": http.StatusNotFound} {
-		handler, err := wire(complete(server.URL, change), io.Discard)
+		handler, err := wire(t.Context(), complete(server.URL, change), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

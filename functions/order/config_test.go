@@ -10,7 +10,8 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
-	"orderonce/domain/order"
+	"orderonce/functions/internal/consumer"
+	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
@@ -32,14 +33,16 @@ func TestDefaults(t *testing.T) {
 	must(t, err)
 	c.AWS, c.Stripe.Key = config.AWS{}, config.Secret{}
 	want := environment{
-		Table: "orders", Queue: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
-		Stripe: setup.Stripe{Timeout: 8 * time.Second}, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second,
-		FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
+		Environment: setup.Environment{Scope: "test"}, Table: "orders", Queue: consumer.Queue{
+			URL: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", AnswerTime: 3 * time.Second,
+			FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
+		},
+		Stripe: provider.Stripe{Timeout: 8 * time.Second}, Budget: 10 * time.Second,
 	}
 	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
 		t.Errorf("environment: got -, want +\n%s", diff)
 	}
-	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
+	if diff := cmp.Diff(c.Queue.Policy(), sqs.DefaultPolicy()); diff != "" {
 		t.Errorf("policy: got -, want +\n%s", diff)
 	}
 }
@@ -51,10 +54,10 @@ func TestEveryProblemIsReportedTogetherAndNoSecretIsShown(t *testing.T) {
 		"QUEUE_URL=orders", "SCOPE=Prod EU", "STRIPE_SECRET_KEY=canary", "STRIPE_TIMEOUT=fast", "PARALLEL_ORDERS=0",
 	})
 	want := []string{
-		"ORDERS_TABLE: want the name of the orders table, got missing",
-		`QUEUE_URL: want the URL of the order queue, got "orders"`,
-		"DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue, got missing",
 		`SCOPE: want 1 to 32 lower-case letters, digits or '-', the first a letter, got "Prod EU"`,
+		"ORDERS_TABLE: want the name of the orders table, got missing",
+		`QUEUE_URL: want the URL of the function's queue, got "orders"`,
+		"DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue, got missing",
 		`STRIPE_TIMEOUT: want a duration such as "30s", got "fast"`,
 		"STRIPE_SECRET_KEY: want a key that starts with sk_test_, sk_live_, rk_test_ or rk_live_",
 		"PARALLEL_ORDERS: want at least 1",
@@ -82,12 +85,12 @@ func TestInvalidEnvironments(t *testing.T) {
 		live      = "STRIPE_SECRET_KEY: live key with another base URL: a live key may be sent to Stripe only"
 		notARN    = "STRIPE_SECRET_ARN: want the ARN of a secret, got [redacted]"
 		notURL    = `STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`
-		parks     = "QUEUE_RETENTION: want more than 24h, because orders are parked a day before it ends"
+		parks     = "QUEUE_RETENTION: want more than 24h, because messages are parked a day before it ends"
 		oneKind   = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues"
 		twoQueues = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again"
 		delay     = "FIRST_DELAY: want more than 0 and at most 15m0s"
 		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out below the budget, or no order would be confirmed"
-		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no order would begin"
+		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or nothing would begin"
 	)
 	for claim, tt := range map[string]struct{ change, want string }{
 		"a key and a secret":                       {"STRIPE_SECRET_ARN=" + secretARN, oneKey},
@@ -139,18 +142,5 @@ func TestValidEnvironments(t *testing.T) {
 				t.Errorf("error = %v, want none", err)
 			}
 		})
-	}
-}
-
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	c := environment{
-		Stripe: setup.Stripe{Timeout: 8 * time.Second}, OrderBudget: 10 * time.Second, AnswerTime: 3 * time.Second,
-	}
-	want := order.Budget{
-		Order: 10 * time.Second, Provider: 8 * time.Second, Write: 2 * time.Second, Response: 3 * time.Second,
-	}
-	if diff := cmp.Diff(c.budget(), want); diff != "" {
-		t.Errorf("budget: got -, want +\n%s", diff)
 	}
 }

@@ -78,7 +78,7 @@ func parking(t *testing.T, r *remote, out io.Writer) *sqs.Handler {
 	h, err := wire(t.Context(), complete("STRIPE_API_BASE=http://127.0.0.1:1"), out)
 	must(t, err)
 	h.Settings = nil // its calls are not counted here
-	h.Queue = sqs.NewQueue(c.AWS.Config(config.SQS, r), string(c.Queue), string(c.DeadLetters))
+	h.Queue = sqs.NewQueue(c.AWS.Config(config.SQS, r), string(c.Queue.URL), string(c.Queue.DeadLetters))
 	h.Decode = func(string) (sqs.Task, error) {
 		return sqs.Task{ID: "ORD-1", Run: func(context.Context, sqs.Delivery, order.Lease) order.Result {
 			return order.Result{Verdict: order.Park, Reason: order.ReasonConflict}

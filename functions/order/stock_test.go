@@ -10,6 +10,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/functions/internal/consumer"
 )
 
 // tracked is a store with three pieces of each article, and a bank.
@@ -55,7 +56,8 @@ func (w *tracked) deliver(card ordertest.Card, stock string, down error) order.R
 	d.Payment.Method = ordertest.PaymentMethod(card)
 	o, err := order.New(d)
 	must(w.T, err)
-	c := environment{Scope: "test", Stock: stock, AnswerTime: time.Second}
+	c := environment{Stock: stock, Queue: consumer.Queue{AnswerTime: time.Second}}
+	c.Scope = "test"
 	do := newProcess(c, records{w.store, w}, w.store, canceler{w.bank, down})
 	l := lease(time.Hour)
 	l.Owner = time.Now().String()
@@ -136,4 +138,9 @@ func TestADeliveryThatCouldNotFreeTheGoodsComesBack(t *testing.T) {
 		t.Errorf("redelivered: got %+v, want it done", r)
 	}
 	w.wantStock(order.Stock{SKU: "MUG", Available: 3})
+}
+
+// lease returns the lease of an invocation that ends after d.
+func lease(d time.Duration) order.Lease {
+	return order.Lease{Owner: owner, From: time.Now(), Until: time.Now().Add(d)}
 }

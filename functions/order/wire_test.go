@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	stdcmp "cmp"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
@@ -26,7 +25,6 @@ import (
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/refund/refundtest"
 )
 
 // cloud is a server for every service that the function calls. It records the calls and
@@ -36,7 +34,6 @@ type cloud struct {
 	secret    string // Secrets Manager's response
 	status    int    // of that response
 	retention string // MessageRetentionPeriod of the order queue, in seconds
-	row       string // the response to every write; "" for claimed()
 
 	mu    sync.Mutex
 	asked []string
@@ -120,9 +117,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, answer, status := target+" "+in.Table+in.Queue+in.Secret, "", http.StatusOK
 	switch target {
 	case "DynamoDB_20120810.UpdateItem":
-		answer = stdcmp.Or(c.row, claimed())
-	case "DynamoDB_20120810.GetItem":
-		answer = strings.Replace(c.row, "Attributes", "Item", 1)
+		answer = claimed()
 	case "AmazonSQS.ChangeMessageVisibilityBatch":
 		answer = "{}"
 	case "AmazonSQS.GetQueueAttributes":
@@ -401,8 +396,7 @@ func TestEveryFieldIsSet(t *testing.T) {
 	c, err := config.Read[environment](environ)
 	must(t, err)
 	p := newProcessor(c, new(ordertest.Memory), new(ordertest.Bank))
-	r := newRefunds(c, new(refundtest.Memory), new(refundtest.Bank))
-	for _, wired := range []any{*h, *p, *r} {
+	for _, wired := range []any{*h, *p} {
 		v := reflect.ValueOf(wired)
 		for field := range v.Type().Fields() {
 			if v.FieldByIndex(field.Index).IsZero() {

@@ -5,35 +5,36 @@ package main
 import (
 	"context"
 	"io"
-	"log/slog"
-	"os"
-	"time"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/eventbridge"
-	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
+	"orderonce/functions/internal/setup"
 )
 
-func main() {
-	run, err := wire(os.Environ(), os.Stdout)
-	if err != nil {
-		lambda.Fail(os.Stdout, err)
-	}
-	lambda.Start(context.Background(), dynamodb.HandleStream(run.publish))
+// environment is the function's whole environment; docs/reference/configuration.md
+// explains each variable.
+type environment struct {
+	setup.Environment
+
+	Bus string `env:"EVENT_BUS,notEmpty" want:"the name or the ARN of an event bus"`
 }
 
-func wire(environ []string, out io.Writer) (*run, error) {
+func main() { setup.Main(wire, serve) }
+
+func serve(r *run) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return dynamodb.HandleStream(r.publish)
+}
+
+func wire(_ context.Context, environ []string, out io.Writer) (*run, error) {
 	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
-	config.LoadCertificates(config.URL(c.AWS.EventBridgeEndpoint))
-	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
-	clients := config.Clients{MaxCalls: 1, Observe: meter.Observe, Now: time.Now}
-	bus := eventbridge.New(c.AWS.Config(config.EventBridge, clients.AWS()), c.Bus, c.Scope.Order())
-	return &run{
-		publisher: order.Publisher{Bus: bus}, log: lambda.NewLogger(out, slog.LevelInfo), meter: meter,
-	}, nil
+	f := c.Function(out, 1, config.URL(c.AWS.EventBridgeEndpoint), "")
+	bus := eventbridge.New(f.Config(config.EventBridge), c.Bus, c.Scope.Order())
+	return &run{publisher: order.Publisher{Bus: bus}, log: f.Log, meter: f.Meter}, nil
 }

@@ -228,7 +228,7 @@ func BenchmarkHandle(b *testing.B) {
 		records = append(records, strings.ReplaceAll(recordJSON, "ORD-1", id))
 	}
 	payload := []byte(`{"Records":[` + strings.Join(records, ",") + `]}`)
-	r, err := wire(complete("http://127.0.0.1:1"), io.Discard)
+	r, err := wire(b.Context(), complete("http://127.0.0.1:1"), io.Discard)
 	if err != nil {
 		b.Fatal(err)
 	}

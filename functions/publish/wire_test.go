@@ -63,7 +63,7 @@ func TestWire(t *testing.T) {
 		}
 	})
 	var out bytes.Buffer
-	run, err := wire(complete(server.URL), &out)
+	run, err := wire(t.Context(), complete(server.URL), &out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
+	"orderonce/functions/internal/consumer"
+	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
@@ -30,15 +32,17 @@ func TestDefaults(t *testing.T) {
 	must(t, err)
 	c.AWS, c.Stripe.Key = config.AWS{}, config.Secret{}
 	want := environment{
-		Table: "receipts", Queue: "https://sqs.example/1/receipts", DeadLetters: "https://sqs.example/1/dead", Scope: "test",
-		Stripe: setup.Stripe{Timeout: 8 * time.Second}, From: "Shop <receipts@shop.invalid>", ConfigurationSet: "receipts",
-		Promise: atMostOnce, SESTimeout: 5 * time.Second, OrderBudget: 20 * time.Second, AnswerTime: 3 * time.Second,
-		FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
+		Environment: setup.Environment{Scope: "test"}, Table: "receipts", Queue: consumer.Queue{
+			URL: "https://sqs.example/1/receipts", DeadLetters: "https://sqs.example/1/dead", AnswerTime: 3 * time.Second,
+			FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
+		},
+		Stripe: provider.Stripe{Timeout: 8 * time.Second}, From: "Shop <receipts@shop.invalid>", ConfigurationSet: "receipts",
+		Promise: atMostOnce, SESTimeout: 5 * time.Second, Budget: 20 * time.Second,
 	}
 	if diff := cmp.Diff(c, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
 		t.Errorf("environment: got -, want +\n%s", diff)
 	}
-	if diff := cmp.Diff(c.policy(), sqs.DefaultPolicy()); diff != "" {
+	if diff := cmp.Diff(c.Queue.Policy(), sqs.DefaultPolicy()); diff != "" {
 		t.Errorf("policy: got -, want +\n%s", diff)
 	}
 	if got, want := c.sendTime(), 10*time.Second; got != want { // SES, a write, the response to the queue
@@ -56,8 +60,8 @@ func TestInvalidEnvironments(t *testing.T) {
 		"QUEUE_RETENTION=24h": "QUEUE_RETENTION: want more than 24h, because messages are parked a day before it ends",
 		"PARALLEL_ORDERS=0":   "PARALLEL_ORDERS: want at least 1",
 		"ANSWER_TIME=0s":      "ANSWER_TIME: want more than 0",
-		"ORDER_BUDGET=15m":    "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no receipt would begin",
-		"ORDER_BUDGET=14m57s": "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or no receipt would begin",
+		"ORDER_BUDGET=15m":    "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or nothing would begin",
+		"ORDER_BUDGET=14m57s": "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or nothing would begin",
 		"FIRST_DELAY=16m":     "FIRST_DELAY: want more than 0 and at most 15m0s",
 		"FIRST_DELAY=0s":      "FIRST_DELAY: want more than 0 and at most 15m0s",
 		"STRIPE_SECRET_KEY=":  "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",

@@ -4,46 +4,53 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"io"
-	"log/slog"
-	mathrand "math/rand/v2"
-	"os"
+	"net/http"
 	"time"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/ses"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/payer"
+	"orderonce/domain/receipt"
+	"orderonce/functions/internal/consumer"
+	"orderonce/functions/internal/setup"
 )
 
-func main() {
-	ctx := context.Background()
-	handler, err := wire(ctx, os.Environ(), os.Stdout)
-	if err != nil {
-		lambda.Fail(os.Stdout, err)
-	}
-	lambda.Start(ctx, handler.Handle)
-}
+func main() { setup.Main(wire, consumer.Serve) }
 
 func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, error) {
 	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
-	config.LoadCertificates(c.Stripe.Address)
-	// Its messages are not orders: no alarm of those may count them.
-	dimensions := map[string]string{"Scope": string(c.Scope), "Function": "receipt"}
-	meter := lambda.NewMeter(out, "orderonce", dimensions, time.Now)
-	clients := config.Clients{MaxCalls: c.Parallel, Observe: meter.Observe, Now: time.Now}
-	processor, err := newProcessor(ctx, c, clients)
+	f := c.Function(out, c.Queue.Parallel, c.Stripe.Address, "receipt")
+	options, err := c.Stripe.Options(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	return &sqs.Handler{
-		Decode: tasks{processor, c.Scope.Order()}.task, Policy: c.policy(), Settings: new(sqs.SettingsCheck),
-		Queue: sqs.NewQueue(c.AWS.Config(config.SQS, clients.AWS()), string(c.Queue), string(c.DeadLetters)),
-		Name:  "receipt", Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter, RequestID: lambda.RequestID,
-		Now: time.Now, NewOwner: rand.Text, Jitter: mathrand.Float64,
-		Parallel: c.Parallel, OrderBudget: c.OrderBudget, AnswerTime: c.AnswerTime,
+	processor, err := newProcessor(c, f, options)
+	if err != nil {
+		return nil, err
+	}
+	return c.Queue.Handler(f, "receipt", c.Budget, tasks{processor, c.Scope.Order()}.task), nil
+}
+
+func newProcessor(c environment, f setup.Function, options stripe.Options) (*receipt.Processor, error) {
+	renderer, err := receipt.NewRenderer()
+	if err != nil {
+		return nil, err
+	}
+	callName := func(*http.Request) string { return "SES.SendEmail" }
+	client := &http.Client{Timeout: c.SESTimeout, Transport: f.Clients.Transport(c.SESTimeout, callName)}
+	return &receipt.Processor{
+		Store:  dynamodb.NewReceipts(f.Config(config.DynamoDB), c.Table),
+		Payers: payer.New(options),
+		Mailer: ses.New(c.AWS.Config(config.SES, client), ses.Options{
+			From: c.From, ConfigurationSet: c.ConfigurationSet, Scope: c.Scope.Order(),
+		}),
+		Render: renderer.Render, Now: time.Now, SendTime: c.sendTime(), AtLeastOnce: c.Promise == atLeastOnce,
 	}, nil
 }

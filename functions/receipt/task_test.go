@@ -20,6 +20,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/domain/receipt/receipttest"
@@ -199,7 +200,7 @@ func TestWireFollowsTheEnvironment(t *testing.T) {
 	for promise, again := range map[string]bool{"": false, "RECEIPTS=at_most_once": false, "RECEIPTS=at_least_once": true} {
 		c, err := config.Read[environment](complete("SES_TIMEOUT=6s", promise))
 		must(t, err)
-		p, err := newProcessor(t.Context(), c, config.Clients{MaxCalls: 1, Now: time.Now})
+		p, err := newProcessor(c, c.Function(io.Discard, 1, c.Stripe.Address, ""), stripe.Options{Scope: "test"})
 		must(t, err)
 		if p.AtLeastOnce != again || p.SendTime != c.sendTime() || p.SendTime < 8*time.Second {
 			t.Errorf("%s: at least once = %t, time to send = %v, want %t, %v", promise, p.AtLeastOnce, p.SendTime, again, c.sendTime())
@@ -229,8 +230,7 @@ func TestAnAnswerThatStopsHalfwayIsGivenUp(t *testing.T) {
 	t.Cleanup(server.Close)
 	c, err := config.Read[environment](complete("AWS_ENDPOINT_URL="+server.URL, "SES_TIMEOUT=50ms"))
 	must(t, err)
-	observe := func(string, string, string, time.Duration) {}
-	p, err := newProcessor(t.Context(), c, config.Clients{MaxCalls: 1, Now: time.Now, Observe: observe})
+	p, err := newProcessor(c, c.Function(io.Discard, 1, c.Stripe.Address, ""), stripe.Options{Scope: "test"})
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

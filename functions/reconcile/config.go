@@ -5,18 +5,18 @@ import (
 	"time"
 
 	"orderonce/adapters/config"
+	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
 // environment is the function's whole environment; docs/reference/configuration.md
 // explains each variable.
 type environment struct {
-	AWS config.AWS
+	setup.Environment
 
-	Table    string      `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
-	Stock    string      `env:"STOCK_TABLE"           want:"the name of the stock table, or nothing"`
-	Scope    setup.Scope `env:"SCOPE,notEmpty"        want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	Stripe   setup.Stripe
+	Table    string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Stock    string `env:"STOCK_TABLE"           want:"the name of the stock table, or nothing"`
+	Stripe   provider.Stripe
 	Hold     time.Duration `env:"STOCK_HOLD" envDefault:"24h"`
 	Parallel int           `env:"PARALLEL_ORDERS" envDefault:"10"`
 	Rate     int           `env:"STRIPE_RATE"     envDefault:"10"`

@@ -5,54 +5,44 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
-	"log/slog"
-	"os"
 	"time"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
+	"orderonce/functions/internal/setup"
 )
 
-func main() {
-	ctx := context.Background()
-	run, err := wire(ctx, os.Environ(), os.Stdout)
-	if err != nil {
-		lambda.Fail(os.Stdout, err)
-	}
-	lambda.Start(ctx, run.handle)
-}
+func main() { setup.Main(wire, serve) }
+
+func serve(r *run) func(context.Context, json.RawMessage) (struct{}, error) { return r.handle }
 
 func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
-	config.LoadCertificates(c.Stripe.Address)
-	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
-	clients := config.Clients{MaxCalls: c.Parallel, Observe: meter.Observe, Now: time.Now}
-	key, err := c.Stripe.ReadKey(ctx, c.AWS, clients)
+	f := c.Function(out, c.Parallel, c.Stripe.Address, "")
+	options, err := c.Stripe.Options(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
-	options := c.Stripe.Options(key, c.Scope, clients)
+	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	client, allow := charge.New(options), perSecond(c.Rate)
 	payments := order.Paced{Payments: client, Canceler: client, Allow: allow}
-	log := lambda.NewLogger(out, slog.LevelInfo)
 	return &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(key), Now: time.Now,
+				Records: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
 			},
 			Waiting: store, Parallel: c.parallel(),
-			Refunds:   refunds{newRefunds(c.Scope.Order(), store, options), allow, log, meter}.look,
+			Refunds:   refunds{newRefunds(store, options), allow, f.Log, f.Meter}.look,
 			FreeGoods: newFreeGoods(c, store, payments, time.Now),
 		},
-		margin: c.margin(), log: log, meter: meter, now: time.Now,
+		margin: c.margin(), log: f.Log, meter: f.Meter, now: time.Now,
 	}, nil
 }

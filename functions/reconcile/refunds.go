@@ -22,9 +22,9 @@ type refunds struct {
 	meter     *lambda.Meter
 }
 
-func newRefunds(scope order.Scope, store *dynamodb.Store, o stripe.Options) refund.Refresher {
+func newRefunds(store *dynamodb.Store, o stripe.Options) refund.Refresher {
 	return refund.Refresher{
-		Records: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: scope, Now: time.Now,
+		Records: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/functions/internal/setup"
+	"orderonce/functions/internal/provider"
 )
 
 func TestGoodsAreFreedAfterTheHold(t *testing.T) {
@@ -27,7 +27,8 @@ func TestGoodsAreFreedAfterTheHold(t *testing.T) {
 	}
 	p := order.Processor{Claims: store, Payments: bank, Scope: "test", Now: noon, ConfirmTime: time.Second}
 	p.Process(t.Context(), o, noon(), order.Lease{Owner: "first", From: noon(), Until: noon().Add(time.Minute)})
-	c := environment{Stock: "stock", Scope: "test", Hold: time.Hour, Stripe: setup.Stripe{Timeout: time.Second}}
+	c := environment{Stock: "stock", Hold: time.Hour, Stripe: provider.Stripe{Timeout: time.Second}}
+	c.Scope = "test"
 	for _, step := range []struct {
 		after time.Duration
 		want  order.Status
@@ -66,7 +67,8 @@ func TestFreeingGoodsEndsWithinTheMargin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := environment{Stock: "stock", Scope: "test", Hold: time.Hour, Stripe: setup.Stripe{Timeout: 8 * time.Second}}
+	c := environment{Stock: "stock", Hold: time.Hour, Stripe: provider.Stripe{Timeout: 8 * time.Second}}
+	c.Scope = "test"
 	r := order.Record{
 		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Goods{"MUG": 1},
 	}

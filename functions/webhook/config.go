@@ -2,19 +2,19 @@ package main
 
 import (
 	"orderonce/adapters/config"
+	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
 // environment is the function's whole environment; docs/reference/configuration.md
 // explains each variable.
 type environment struct {
-	AWS config.AWS
+	setup.Environment
 
-	Table   string      `env:"ORDERS_TABLE,notEmpty"  want:"the name of the orders table"`
-	Stock   string      `env:"STOCK_TABLE"            want:"the name of the stock table, or nothing"`
-	Scope   setup.Scope `env:"SCOPE,notEmpty"         want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
-	Stripe  setup.Stripe
-	Secret  setup.ARN     `env:"WEBHOOK_SECRET_ARN"     want:"the ARN of a secret"`
+	Table   string `env:"ORDERS_TABLE,notEmpty" want:"the name of the orders table"`
+	Stock   string `env:"STOCK_TABLE"           want:"the name of the stock table, or nothing"`
+	Stripe  provider.Stripe
+	Secret  provider.ARN  `env:"WEBHOOK_SECRET_ARN" want:"the ARN of a secret"`
 	Secrets config.Secret `env:"WEBHOOK_SECRETS"`
 }
 

@@ -7,59 +7,66 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"orderonce/adapters/apigateway"
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/lambda"
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/charge"
+	"orderonce/adapters/stripe/dispute"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
+	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
-func main() {
-	ctx := context.Background()
-	handler, err := wire(ctx, os.Environ(), os.Stdout)
-	if err != nil {
-		lambda.Fail(os.Stdout, err)
-	}
-	lambda.Start(ctx, apigateway.Handle(handler))
-}
+func main() { setup.Main(wire, apigateway.Handle) }
 
 func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, error) {
 	c, err := config.Read[environment](environ)
 	if err != nil {
 		return nil, err
 	}
-	config.LoadCertificates(c.Stripe.Address)
-	meter := lambda.NewMeter(out, "orderonce", map[string]string{"Scope": string(c.Scope)}, time.Now)
-	clients := config.Clients{MaxCalls: 1, Observe: meter.Observe, Now: time.Now}
-	key, err := c.Stripe.ReadKey(ctx, c.AWS, clients)
+	f := c.Function(out, 1, c.Stripe.Address, "")
+	options, err := c.Stripe.Options(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := setup.Secret(ctx, c.AWS, clients, c.Secret, c.Secrets)
+	secrets, err := provider.Secret(ctx, f, c.Secret, c.Secrets)
 	if err != nil {
 		return nil, err
 	}
 	if err := webhook.CheckSecrets(strings.Fields(secrets)); err != nil {
 		return nil, fmt.Errorf("%s: %w", cmp.Or(c.Secret.Reveal(), "WEBHOOK_SECRETS"), err)
 	}
-	store := dynamodb.New(c.AWS.Config(config.DynamoDB, clients.AWS()), c.Table).WithStock(c.Stock)
-	follower := newFollower(c.Scope.Order(), store, c.Stripe.Options(key, c.Scope, clients))
+	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	return &webhook.Endpoint{
-		Secrets: strings.Fields(secrets), Follow: follower.Follow, Now: time.Now,
-		Log: lambda.NewLogger(out, slog.LevelInfo), Count: func(result string) {
-			meter.Count("Webhooks", "Result", result)
+		Secrets: strings.Fields(secrets), Follow: newFollower(store, options).Follow, Now: time.Now,
+		Log: f.Log, Count: func(result string) {
+			f.Meter.Count("Webhooks", "Result", result)
 			if result == string(order.HintDisputed) {
-				meter.Count("Disputed", "", "")
+				f.Meter.Count("Disputed", "", "")
 			}
-			meter.Flush() // one request is one invocation
+			f.Meter.Flush() // one request is one invocation
 		},
 	}, nil
+}
+
+// newFollower returns what follows hints: of a charge, then of its disputes, then of its
+// refunds.
+func newFollower(store *dynamodb.Store, o stripe.Options) *refund.Follower {
+	orders := order.DisputeFollower{
+		Follower: order.Follower{Records: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now},
+		Disputes: dispute.New(o), Recorder: store,
+	}
+	return &refund.Follower{
+		Orders: orders.Follow, Refresher: refund.Refresher{
+			Records: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
+		},
+	}
 }

@@ -164,23 +164,8 @@ locals {
     EOT
     }
     key-reused = { metric = "app Parked Sum Reason=key_reused", stop = true, description = <<-EOT
-      Stripe has an idempotency key of an order or a refund that the table does not have: a row was lost, or
-      the table was restored from a backup.
-    EOT
-    }
-    refund-unknown = { metric = "app Parked Sum Reason=refund_unknown", description = <<-EOT
-      Nobody knows whether a refund was made, and it is not sent again. The customer waits, and the amount
-      stays reserved, until a person has compared it with Stripe: docs/guides/refund.md, "Resolve an unknown
-      refund".
-    EOT
-    }
-    # The alarm mismatch counts what is parked. After a request for a refund the message
-    # comes back when its lease ends, every 15 minutes, so one breaching period in four
-    # keeps the alarm on in between.
-    refund-mismatch = { metric = "app Redelivered Sum Reason=mismatch", periods = [1, 4], description = <<-EOT
-      Stripe answered a request for a refund with one of another order, amount or scope: somebody edited its
-      metadata, or two deployments share a scope. Compare the two before anything else: ${local.runbook}, "A
-      refund does not match".
+      Stripe has an idempotency key of an order that the table does not have: a row was lost, or the table was
+      restored from a backup.
     EOT
     }
     refunded-outside = { metric = "app RefundedOutside Sum", description = <<-EOT

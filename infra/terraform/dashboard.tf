@@ -6,18 +6,18 @@ locals {
     Settled     = { dimension = "Status", stat = "Sum" }, Parked = { dimension = "Reason", stat = "Sum" },
     Redelivered = { dimension = "Reason", stat = "Sum" }, CallLatency = { dimension = "Call", stat = "p99" },
     Unpublished = { dimension = "Reason", stat = "Sum" },
-    Refunds     = { dimension = "Reason", stat = "Sum", prefix = "refunds " },
+    Refunds     = { dimension = "Reason", stat = "Sum", function = true },
     Intake      = { dimension = "Result", stat = "Sum" },
     Receipts    = { dimension = "Result", stat = "Sum", function = true },
     } : metric => {
-    label = "${try(by.prefix, "")}$${PROP('Dim.${by.dimension}')}"
+    label = "$${PROP('Dim.${by.dimension}')}"
     expression = format(
       "SEARCH('{orderonce,%sScope,%s} Scope=\"%s\" MetricName=\"%s\"', '%s', 300)",
       try(by.function, false) ? "Function," : "", by.dimension, local.scope, metric, by.stat,
     )
   } }
 
-  function_charts = { for name in ["publish", "intake", "receipt"] : name => {
+  function_charts = { for name in ["publish", "refund", "intake", "receipt"] : name => {
     title = "${title(name)}: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
       ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}", { stat = "p99" }],
       ["AWS/Lambda", "Errors", "FunctionName", "${local.prefix}-${name}", { yAxis = "right" }],
@@ -29,9 +29,8 @@ locals {
   # dimension, value, ...] or [{expression, ...}].
   dashboard = concat([
     { question = "Are we charging?", widgets = [
-      { title = "Settled orders, by status, and refunds, by reason", stat = "Sum", metrics = [
+      { title = "Settled orders, by status", stat = "Sum", metrics = [
         [local.searches.Settled],
-        [local.searches.Refunds],
       ] },
       { title = "Waiting orders: age of the oldest (seconds) and number", stat = "Maximum", metrics = [
         # SQS excludes messages that were received three times or more from its metric.
@@ -98,7 +97,19 @@ locals {
       ] },
       local.function_charts.publish,
     ] },
-    ], [for api in aws_apigatewayv2_api.orders : { question = "Accepted by HTTP?", widgets = [
+    ], [for part in [local.refund] : { question = "Refunded?", widgets = [
+      { title = "Refunds, by reason", stat = "Sum", metrics = [
+        [local.searches.Refunds],
+      ] },
+      { title = "Waiting refunds: age of the oldest (seconds), and dead letters", stat = "Maximum", metrics = [
+        ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", local.queue_names["refunds"]],
+        [
+          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["refunds-dead"],
+          { yAxis = "right" },
+        ],
+      ] },
+      local.function_charts.refund,
+      ] } if part.enabled], [for api in aws_apigatewayv2_api.orders : { question = "Accepted by HTTP?", widgets = [
       { title = "Requests, by result", stat = "Sum", metrics = [
         [local.searches.Intake],
       ] },

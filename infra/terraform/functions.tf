@@ -5,6 +5,7 @@ locals {
   # What is known before anything is created.
   parts = { for name, part in {
     order     = local.order
+    refund    = local.refund
     webhook   = local.webhook
     reconcile = local.reconcile
     publish   = local.publish
@@ -17,6 +18,7 @@ locals {
   # tables depend on the roles, so that a role is allowed to use a key before they do.
   environments = {
     order     = local.order_environment
+    refund    = local.refund_environment
     webhook   = local.webhook_environment
     reconcile = local.reconcile_environment
     publish   = local.publish_environment
@@ -27,6 +29,7 @@ locals {
   # By Sid. Every role has those of iam.tf as well.
   statements = {
     order     = local.order_statements
+    refund    = local.refund_statements
     webhook   = local.webhook_statements
     reconcile = local.reconcile_statements
     publish   = local.publish_statements

@@ -1,6 +1,6 @@
 # One deployment of orderonce in one AWS account and region. README.md explains how to
-# apply it. functions.tf joins the parts: order.tf, webhook.tf, reconcile.tf, publish.tf, and
-# the optional intake.tf and receipt.tf. What parts share is in queue.tf, iam.tf and alarms.tf;
+# apply it. functions.tf joins the parts: order.tf, refund.tf, webhook.tf, reconcile.tf,
+# publish.tf, and the optional intake.tf and receipt.tf. What parts share is in queue.tf, iam.tf and alarms.tf;
 # the rest in table.tf, stock.tf, secrets.tf, operator.tf and dashboard.tf. pins.tf protects
 # the state, and moved.tf renames the addresses of earlier releases in it.
 

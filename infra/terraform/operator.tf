@@ -28,6 +28,10 @@ locals {
       Statement = [for sid, statement in statements : merge({ Sid = sid, Effect = "Allow" }, statement)]
   }) }
 
+  # The queues of orders and of refunds.
+  produced_arns = [for name in local.produced : aws_sqs_queue.queues[name].arn]
+  parked_arns   = [for name in local.produced : aws_sqs_queue.dead_letters["${name}-dead"].arn]
+
   # show, list, watch, dead-letters list and show, audit, stock, receipts.
   operator_reads = merge(
     {
@@ -39,13 +43,13 @@ locals {
         Action   = "dynamodb:Query"
         Resource = "${aws_dynamodb_table.orders.arn}/index/open"
       }
-      CountOrderMessages = {
+      CountMessages = {
         Action   = "sqs:GetQueueAttributes"
-        Resource = aws_sqs_queue.queues["orders"].arn
+        Resource = local.produced_arns
       }
       ReadDeadLetters = {
         Action   = ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"]
-        Resource = aws_sqs_queue.dead_letters["orders-dead"].arn
+        Resource = local.parked_arns
       }
     },
     { for keys in [local.kms_keys] : "DecryptOrders" => {
@@ -71,10 +75,10 @@ locals {
         Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem"]
         Resource = aws_dynamodb_table.orders.arn
       }
-      SendOrders = { Action = "sqs:SendMessage", Resource = aws_sqs_queue.queues["orders"].arn }
+      SendMessages = { Action = "sqs:SendMessage", Resource = local.produced_arns }
       DeleteDeadLetters = {
         Action   = "sqs:DeleteMessage"
-        Resource = aws_sqs_queue.dead_letters["orders-dead"].arn
+        Resource = local.parked_arns
       }
       RepublishEvents = { Action = "events:PutEvents", Resource = aws_cloudwatch_event_bus.orders.arn }
     },

@@ -66,7 +66,7 @@ locals {
         Resource = aws_sqs_queue.dead_letters["orders-dead"].arn
       }
       WriteOrders = {
-        Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:GetItem"]
+        Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:Query"]
         Resource = aws_dynamodb_table.orders.arn
       }
     },

@@ -23,6 +23,16 @@ output "dead_letter_queue_arn" {
   value       = aws_sqs_queue.dead_letters["orders-dead"].arn
 }
 
+output "refund_queue_url" {
+  description = "URL of the queue to which producers send refunds. Null without create_refund."
+  value       = try(aws_sqs_queue.queues["refunds"].url, null)
+}
+
+output "refund_dead_letter_queue_url" {
+  description = "URL of the queue with the parked refunds. Null without create_refund."
+  value       = try(aws_sqs_queue.dead_letters["refunds-dead"].url, null)
+}
+
 output "orders_table" {
   description = "Name of the orders table."
   value       = aws_dynamodb_table.orders.name
@@ -207,6 +217,10 @@ output "operator_environment" {
     "export DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters["orders-dead"].url}",
     "export EVENT_BUS=${aws_cloudwatch_event_bus.orders.name}",
     "export SCOPE=${local.scope}",
+    ],
+    !var.create_refund ? [] : [
+      "export REFUND_QUEUE_URL=${aws_sqs_queue.queues["refunds"].url}",
+      "export REFUND_DEAD_LETTER_QUEUE_URL=${aws_sqs_queue.dead_letters["refunds-dead"].url}",
     ],
     [for table in aws_dynamodb_table.stock : "export STOCK_TABLE=${table.name}"],
     [for table in aws_dynamodb_table.receipts : "export RECEIPTS_TABLE=${table.name}"],

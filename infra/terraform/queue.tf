@@ -149,18 +149,20 @@ resource "aws_lambda_event_source_mapping" "queues" {
 
 locals {
   # Rules of EventBridge that may send to a queue.
-  sending_rules = merge({ orders = sort(var.producer_rule_arns) }, [for name, arns in {
+  sending_rules = merge({ for name in local.produced : name => sort(var.producer_rule_arns) }, [for name, arns in {
     paid     = aws_cloudwatch_event_rule.paid[*].arn
     receipts = values(aws_cloudwatch_event_rule.receipts)[*].arn
   } : { (name) = arns, "${name}-dead" = arns }]...)
 
-  # Who may send orders. While it is empty, IAM policies of this account decide. Once it is
-  # not, the intake function must be among them.
+  # The queues of producers, and who may send to them. While that is empty, IAM policies of
+  # this account decide. Once it is not, the intake function must be among those of orders.
+  produced    = [for name in ["orders", "refunds"] : name if contains(keys(local.queues), name)]
   sender_arns = setunion(var.producer_arns, var.producer_rule_arns, var.producer_topic_arns)
-  producer_arns = concat(
-    sort(var.producer_arns),
-    [for name, role in aws_iam_role.functions : role.arn if name == "intake" && length(local.sender_arns) > 0],
-  )
+  producer_arns = { for queue in local.produced : queue => concat(
+    sort(var.producer_arns), [for name, role in aws_iam_role.functions : role.arn
+      if name == "intake" && queue == "orders" && length(local.sender_arns) > 0
+    ],
+  ) }
 
   # The conditions of who may not send. Requests of AWS services do not come from a principal
   # of this account. The condition also excludes them, so that it never blocks rules and topics.
@@ -168,8 +170,8 @@ locals {
     { for name, queue in local.dead_letters : name => {
       ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions[queue.sender].arn }
     } if queue.sender != null },
-    { for name in ["orders"] : name => merge(
-      { for arns in [local.producer_arns] : "ArnNotEquals" => { "aws:PrincipalArn" = arns } if length(arns) > 0 },
+    { for name in local.produced : name => merge(
+      { for arns in [local.producer_arns[name]] : "ArnNotEquals" => { "aws:PrincipalArn" = arns } if length(arns) > 0 },
       { Bool = { "aws:PrincipalIsAWSService" = "false" } },
     ) if length(local.sender_arns) > 0 },
   )
@@ -192,18 +194,18 @@ resource "aws_sqs_queue_policy" "queues" {
         Action    = local.message_actions
         Condition = { Bool = { "aws:SecureTransport" = "false" } }
       }],
-      [for arns in [local.producer_arns] : {
-        Sid       = "ProducersSendOrders"
+      [for arns in [lookup(local.producer_arns, each.key, [])] : {
+        Sid       = "ProducersSend"
         Effect    = "Allow"
         Principal = { AWS = arns }
         Action    = "sqs:SendMessage"
         Condition = { Bool = { "aws:SecureTransport" = "true" } }
-      } if each.key == "orders" && length(arns) > 0],
+      } if length(arns) > 0],
       [for service, arns in {
         events = lookup(local.sending_rules, each.key, [])
-        sns    = each.key == "orders" ? sort(var.producer_topic_arns) : []
+        sns    = contains(local.produced, each.key) ? sort(var.producer_topic_arns) : []
         } : {
-        Sid       = { events = "RulesSend", sns = "TopicsSendOrders" }[service]
+        Sid       = { events = "RulesSend", sns = "TopicsSend" }[service]
         Effect    = "Allow"
         Principal = { Service = "${service}.amazonaws.com" }
         Action    = "sqs:SendMessage"

@@ -44,7 +44,32 @@ resource "aws_secretsmanager_secret_version" "stripe_read" {
   secret_string_wo_version = var.stripe_read_key_version
 }
 
+# The key of the refund function, stored in the same way.
+resource "aws_secretsmanager_secret" "stripe_refund" {
+  count = local.has_refund_key ? 1 : 0
+
+  name = "${local.prefix}/stripe-refund-key"
+  description = join(" ", [
+    "Stripe key for refunds of ${local.prefix}.",
+    "Terraform writes it when stripe_refund_key_version changes.",
+  ])
+  kms_key_id              = coalesce(var.kms_key_arn, "alias/aws/secretsmanager") # as above
+  recovery_window_in_days = var.secret_recovery_days
+
+  depends_on = [aws_iam_role_policy.keys]
+}
+
+resource "aws_secretsmanager_secret_version" "stripe_refund" {
+  count = local.has_refund_key ? 1 : 0
+
+  secret_id                = aws_secretsmanager_secret.stripe_refund[0].id
+  secret_string_wo         = var.stripe_refund_key == null ? "" : var.stripe_refund_key # as above
+  secret_string_wo_version = var.stripe_refund_key_version
+}
+
 locals {
+  has_refund_key = var.create_refund && var.stripe_refund_key_version > 0
+
   # The secret and the version of each function's key. With stock, reconcile cancels the
   # PaymentIntents whose goods it releases.
   stripe_key = {
@@ -55,8 +80,13 @@ locals {
     arn   = aws_secretsmanager_secret.stripe_read[0].arn
     label = "Read key ${version.secret_string_wo_version}."
   }], var.stripe_read_key_version > 0 ? [] : [local.stripe_key]))
+  stripe_refund_key = !local.has_refund_key ? local.stripe_key : {
+    arn   = aws_secretsmanager_secret.stripe_refund[0].arn
+    label = "Refund key ${aws_secretsmanager_secret_version.stripe_refund[0].secret_string_wo_version}."
+  }
   stripe_keys = {
     order     = local.stripe_key
+    refund    = local.stripe_refund_key
     webhook   = local.stripe_read_key
     reconcile = var.stock_tracking ? local.stripe_key : local.stripe_read_key
     receipt   = local.stripe_read_key

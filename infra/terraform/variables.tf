@@ -123,6 +123,50 @@ variable "stripe_read_key_version" {
   }
 }
 
+variable "create_refund" {
+  description = <<-EOT
+    Make refunds: their queue, the refund function and its alarms. False deletes both queues with their messages,
+    so wait until they are empty.
+  EOT
+  type        = bool
+  default     = true
+  nullable    = false
+}
+
+variable "stripe_refund_key" {
+  description = <<-EOT
+    A restricted key of Stripe for the refund function, so that the key that charges cannot give money back.
+    Needed while stripe_refund_key_version changes, null otherwise. Pass it as TF_VAR_stripe_refund_key. It is
+    never stored in plan or state.
+  EOT
+  type        = string
+  default     = null
+  ephemeral   = true
+  sensitive   = true
+
+  validation {
+    condition = var.stripe_refund_key == null || can(
+      regex("^rk_(test|live)_[A-Za-z0-9_]+$", var.stripe_refund_key)
+    )
+    error_message = "stripe_refund_key: must start with rk_test_ or rk_live_, any other key can charge"
+  }
+}
+
+variable "stripe_refund_key_version" {
+  description = <<-EOT
+    Version of the stored key for refunds. Raise it to store and use a new stripe_refund_key. 0 for none: the
+    refund function uses stripe_secret_key.
+  EOT
+  type        = number
+  default     = 0
+  nullable    = false
+
+  validation {
+    condition     = var.stripe_refund_key_version >= 0 && var.stripe_refund_key_version % 1 == 0
+    error_message = "stripe_refund_key_version: must be a whole number, at least 0"
+  }
+}
+
 variable "create_webhook" {
   description = <<-EOT
     Create the endpoint of Stripe's webhooks: an HTTP API, the webhook function, its secret and its alarms.

@@ -180,7 +180,7 @@ func healthy() series {
 	return series{
 		"app Received Sum": 100, "app Settled Sum Status=paid": 90, "app Published Sum": 90, "app OrderAge p99": 1000, "app OrderAge SampleCount": 100,
 		"lambda/order Errors Sum": 0, "lambda/reconcile Errors Sum": 0, "lambda/reconcile Invocations Sum": 1, "lambda/publish Errors Sum": 0,
-		"lambda/intake Errors Sum": 0, "lambda/receipt Errors Sum": 0, "lambda/publish IteratorAge Maximum": 1000, "lambda/order Duration p99": 1000,
+		"lambda/intake Errors Sum": 0, "lambda/refund Errors Sum": 0, "queue/refunds" + age: 1, "lambda/receipt Errors Sum": 0, "lambda/publish IteratorAge Maximum": 1000, "lambda/order Duration p99": 1000,
 		"api/webhook Count Sum": 100, "api/webhook 5xx Sum": 0, "api/webhook 4xx Sum": 0,
 		"api/intake Count Sum": 100, "api/intake 5xx Sum": 0, "app Receipts Sum Function=receipt Result=sent": 100,
 		"queue/orders" + age: 1, "queue/receipts" + age: 1,
@@ -198,6 +198,7 @@ func lastingFailures() map[string]map[string]series {
 	return map[string]map[string]series{
 		"crashes or does not start": {
 			"order":     {"lambda/order Errors Sum": 5, "queue/orders" + age: hours},
+			"refund":    {"lambda/refund Errors Sum": 5, "queue/refunds" + age: hours},
 			"webhook":   api("webhook"),
 			"reconcile": {"lambda/reconcile Errors Sum": 1},
 			"publish":   {"lambda/publish Errors Sum": 5, "lambda/publish IteratorAge Maximum": hours},
@@ -206,6 +207,7 @@ func lastingFailures() map[string]map[string]series {
 		},
 		"is throttled": {
 			"order":     {"lambda/order Throttles Sum": 5, "queue/orders" + age: hours},
+			"refund":    {"lambda/refund Throttles Sum": 5, "queue/refunds" + age: hours},
 			"webhook":   api("webhook"),
 			"reconcile": {"lambda/reconcile Invocations Sum": absent},
 			"publish":   {"lambda/publish Throttles Sum": 5, "lambda/publish IteratorAge Maximum": hours},
@@ -214,6 +216,7 @@ func lastingFailures() map[string]map[string]series {
 		},
 		"its trigger is off": {
 			"order":     {"queue/orders" + age: hours, "app Received Sum": absent, "app Settled Sum Status=paid": absent},
+			"refund":    {"queue/refunds" + age: hours},
 			"webhook":   {"api/webhook Count Sum": absent, "api/webhook 5xx Sum": absent},
 			"reconcile": {"lambda/reconcile Invocations Sum": absent},
 			"publish":   {"lambda/publish IteratorAge Maximum": absent, "app Published Sum": absent},
@@ -222,18 +225,20 @@ func lastingFailures() map[string]map[string]series {
 		},
 		"strangers flood its URL": {"webhook": floods},
 		"messages come back": {
-			"order": {"app WaitingAge Maximum": hours}, "receipt": {"app WaitingAge Maximum Function=receipt": hours},
+			"order": {"app WaitingAge Maximum": hours}, "refund": {"app WaitingAge Maximum Function=refund": hours}, "receipt": {"app WaitingAge Maximum Function=receipt": hours},
 		},
 		"dead letters": {
 			"order": {"queue/orders-dead" + letters: 1}, "publish": {"queue/unpublished" + letters: 1},
-			"receipt": {"queue/receipts-dead" + letters: 1},
+			"receipt": {"queue/receipts-dead" + letters: 1}, "refund": {"queue/refunds-dead" + letters: 1},
 		},
 		"a queue's setting is wrong": {
 			"order":   {"app QueueMisconfigured Sum Setting=retention": 1},
 			"receipt": {"app QueueMisconfigured Sum Function=receipt Setting=retention": 1},
+			"refund":  {"app QueueMisconfigured Sum Function=refund Setting=retention": 1},
 		},
 		"DynamoDB is down": {
 			"order":     {"app Redelivered Sum Reason=store_unavailable": 100, "app WaitingAge Maximum": hours},
+			"refund":    {"app WaitingAge Maximum Function=refund": hours},
 			"webhook":   {"app Webhooks Sum Result=unavailable": 100, "api/webhook 5xx Sum": 100},
 			"reconcile": {"lambda/reconcile Errors Sum": 1},
 			"intake":    api("intake"),
@@ -241,12 +246,14 @@ func lastingFailures() map[string]map[string]series {
 		},
 		"Stripe is down": {
 			"order":     {"app Redelivered Sum Reason=provider_unavailable": 100, "app WaitingAge Maximum": hours},
+			"refund":    {"app WaitingAge Maximum Function=refund": hours},
 			"webhook":   {"app Webhooks Sum Result=unavailable": 100, "api/webhook 5xx Sum": 100},
 			"reconcile": {"app Overdue Maximum": hours},
 			"receipt":   {"app WaitingAge Maximum Function=receipt": hours},
 		},
 		"Stripe rejects the key": {
 			"order":     {"app Redelivered Sum Reason=misconfigured": 100, "app WaitingAge Maximum": hours},
+			"refund":    {"app WaitingAge Maximum Function=refund": hours},
 			"webhook":   {"app Webhooks Sum Result=unavailable": 100, "api/webhook 5xx Sum": 100},
 			"reconcile": {"app Reconciled Sum Result=failed": 10},
 			"receipt":   {"app WaitingAge Maximum Function=receipt": hours},
@@ -274,6 +281,9 @@ func formulas() map[string]func(m series) float64 {
 		return v
 	}
 	return map[string]func(m series) float64{
+		"FILL(parked, 0) + FILL(returned, 0) + FILL(reused, 0)": func(m series) float64 {
+			return filled(m["parked"]) + filled(m["returned"]) + filled(m["reused"])
+		},
 		"100 * failed / received": func(m series) float64 { return 100 * m["failed"] / m["received"] },
 		"100 * errors / requests": func(m series) float64 { return 100 * m["errors"] / m["requests"] },
 		"100 * errors / (requests - FILL(rejected, 0))": func(m series) float64 {
@@ -374,7 +384,7 @@ func TestEveryLastingFailureRaisesTheAlarmsThatTheReferenceLists(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(got, want); diff != "" || len(functions) != 6 {
+	if diff := cmp.Diff(got, want); diff != "" || len(functions) != 7 {
 		t.Errorf("alarms of lasting failures (-metrics.md +infra/terraform):\n%s", diff)
 	}
 }

@@ -117,7 +117,7 @@ type queues struct {
 
 func TestTheQueuesEqualThoseOfTheLocalSystem(t *testing.T) {
 	t.Parallel()
-	const system = "../scripts/local/system/system.go"
+	const system = "../scripts/local/system/*.go"
 	first := func(pattern string) int {
 		n, err := strconv.Atoi(matches(t, pattern, system)[0])
 		if err != nil {
@@ -166,15 +166,16 @@ func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
 func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`env:"([A-Z_]+)(,notEmpty)?[^\x60]*?"(?:\s+envDefault:"(\w+)")?`)
-	shared := read(t, "../functions/internal/setup/setup.go")
+	shared := strings.Join(matches(t, `(?s)(.*)`, "../functions/internal/*/*.go"), "")
 	// tests/core.tftest.hcl says why the module sets another value than the default.
 	// In hours or seconds, the retention is the same.
 	others := []string{"webhook STRIPE_TIMEOUT", "order QUEUE_RETENTION", "intake OWNER_CLAIM", "intake CUSTOMER_CLAIM"}
 	for function, environment := range parse(t).local(t, "environments").AsValueMap() {
 		given, known := environment.AsValueMap(), map[string]string{} // name and default
-		for _, match := range variable.FindAllStringSubmatch(read(t, "../functions/"+function+"/config.go")+shared, -1) {
+		own := strings.Join(matches(t, `(?s)(.*)`, "../functions/"+function+"/*.go"), "")
+		for _, match := range variable.FindAllStringSubmatch(own+shared, -1) {
 			known[match[1]] = match[3]
-			if match[2] != "" && given[match[1]] == cty.NilVal {
+			if match[2] != "" && given[match[1]] == cty.NilVal && strings.Contains(own, match[0]) {
 				t.Errorf("%s: %s: not set", function, match[1])
 			}
 		}
@@ -230,7 +231,7 @@ func matches(t *testing.T, pattern, glob string) (all []string) {
 // written returns the functions' metrics, and their dimensions as NAME=VALUE.
 func written(t *testing.T) []string {
 	t.Helper()
-	all := []string{config.MetricCallLatency, "Function=receipt"}
+	all := []string{config.MetricCallLatency, "Function=receipt", "Function=refund"}
 	add := func(dimension string, values ...string) {
 		for _, value := range values {
 			all = append(all, dimension+value)
@@ -314,7 +315,7 @@ func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
 		section, metric, file string
 		results               []string
 	}{
-		{webhook, `meter\.Count\("(\w+", "Result)", `, "../functions/webhook/main.go", webhookResults(t)},
+		{webhook, `Meter\.Count\("(\w+", "Result)", `, "../functions/webhook/main.go", webhookResults(t)},
 		{reconcile, `meter\.\w+\("(\w+", "\w+)"`, "../functions/reconcile/run.go", reconcileResults(t)},
 	} {
 		for _, metric := range matches(t, test.metric, test.file) {
@@ -411,7 +412,7 @@ func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 	write, reads := "Key "+version+"stripe.secret_string_wo_version.", "Read key "+version+"stripe_read.secret_string_wo_version."
 	want := map[string]string{
 		"webhook secret": version + "webhook.secret_string_wo_version",
-		"order":          write, "reconcile": write, "webhook": reads, "receipt": reads, // with stock reconcile cancels
+		"order":          write, "refund": write, "reconcile": write, "webhook": reads, "receipt": reads, // with stock reconcile cancels
 	}
 	if diff := cmp.Diff(uses, want); diff != "" {
 		t.Errorf("versions in the descriptions of functions (-got +want):\n%s", diff)
@@ -468,7 +469,7 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 	users := map[string][]string{ // action, and what in a function's code needs it
 		"dynamodb:GetItem":    {"refund.Refresher{", "refund.Processor{", "dynamodb.NewReceipts("},
 		"dynamodb:Query":      {"order.Processor{", "order.Follower{", "order.Cancellation{", "dynamodb.Registrations{"},
-		"dynamodb:UpdateItem": {"order.Processor{", "order.Follower{", "dynamodb.Registrations{"},
+		"dynamodb:UpdateItem": {"order.Processor{", "refund.Processor{", "order.Follower{", "dynamodb.Registrations{"},
 		"dynamodb:PutItem":    {"dynamodb.New(", "dynamodb.NewReceipts("}, // part of TransactWriteItems
 		"dynamodb:Scan":       {".Scan("},                                 // of scripts/orders alone
 	}

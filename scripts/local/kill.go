@@ -94,7 +94,7 @@ func (k *killer) kill() {
 	default:
 	}
 	s, decoder := k.system.Load(), jobs.NewDecoder()
-	s.Function.Kill(nil)
+	s.Kill(nil)
 	k.dead = slices.Clone(k.reached)
 	s.Purge(func(m sqstest.Message) bool {
 		return slices.ContainsFunc(k.dead, func(v victim) bool { return v.lost && v.in(decoder, m.Body) })

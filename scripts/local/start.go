@@ -56,6 +56,7 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	}
 	log := &system.Log{To: file}
 	o.Binary, o.Webhook, o.Reconcile = f.binary("order"), f.binary("webhook"), f.binary("reconcile")
+	o.Refund = f.binary("refund")
 	o.Publish, o.Intake, o.Receipt = f.binary("publish"), f.binary("intake"), f.binary("receipt")
 	o.Engine = engine
 	if o.Output == nil {
@@ -80,7 +81,7 @@ func compile(ctx context.Context, f folder, c counter) error {
 	if err := build("order"); err != nil {
 		return err
 	}
-	others := []string{"webhook", "reconcile", "publish", "intake", "receipt"}
+	others := []string{"refund", "webhook", "reconcile", "publish", "intake", "receipt"}
 	errs := make([]error, len(others))
 	var building sync.WaitGroup
 	for i, function := range others {

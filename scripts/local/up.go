@@ -93,7 +93,7 @@ func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
 
 // wait returns nil when the context ends, and an error when the function exits by itself.
 func (l *local) wait(ctx context.Context) error {
-	running, cancel := l.Function.UntilExit(ctx)
+	running, cancel := l.UntilExit(ctx)
 	defer cancel()
 	<-running.Done()
 	select { // Ctrl-C ends a busy function too, perhaps before this process knows

@@ -196,7 +196,7 @@ func TestRedriveAndDiscard(t *testing.T) {
 			dead: whole[1:], redriven: whole[:1],
 		},
 		"redrive after the word": {
-			step: step{line: redrive, typed: "redrive\n", code: 2, want: "Type redrive to send 1 message to the order queue: "},
+			step: step{line: redrive, typed: "redrive\n", code: 2, want: "Type redrive to send 1 message back: "},
 			dead: whole[1:], redriven: whole[:1],
 		},
 		"redrive after another word": {step: step{line: redrive, typed: "yes\n", code: 1, want: "nothing was changed"}, dead: whole},

@@ -58,7 +58,7 @@ func openDesk(ctx context.Context, sh shell.Shell) (desk, error) {
 	}
 	return desk{
 		Shell: sh, env: env, cfg: cfg,
-		queue: deadletters.NewQueue(cfg, string(env.DeadLetters), string(env.Queue), sh.Now, sh.EmptyWait),
+		queue: env.Letters(cfg, sh.Now, sh.EmptyWait),
 		sources: deadletters.Sources{
 			Orders: env.Stripe.Orders.Store(cfg), Accounts: env.Stripe.Orders.Refunds(cfg),
 			Payments: env.Stripe.Payments(), Refunds: env.Stripe.Refunds(), Scope: order.Scope(env.Stripe.Scope),

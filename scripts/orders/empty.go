@@ -27,8 +27,8 @@ type redriveDead struct {
 
 // Help explains the command beyond its one line.
 func (redriveDead) Help() string {
-	return `It lists the selected messages with the verdict redrive, asks, and sends them back to the order
-queue, with body, attributes and message group. It judges each message again before it sends it.
+	return `It lists the selected messages with the verdict redrive, asks, and sends them back, orders to the order
+queue and refunds to the refund queue, with body, attributes and message group. It judges each message again before it sends it.
 
 A message is sent, then deleted. If the command is killed in between, the message is in both
 queues: that is harmless, because the function charges an order and makes a refund once, however
@@ -53,7 +53,7 @@ func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	pace := cloud.NewPace(float64(min(max(r.Rate, 1), 1000)))
 	return d.empty(ctx, task{
-		verb: "redrive", does: "send %s to the order queue", done: "redriven",
+		verb: "redrive", does: "send %s back", done: "redriven",
 		selection: r.Select, emptying: r.How,
 		asks:  r.Verdict != string(deadletters.Redrive),
 		takes: func(l deadletters.Letter) bool { return r.Verdict == "any" || r.Verdict == string(l.Action) },
@@ -138,6 +138,9 @@ var errLeft = errors.New("selected messages are left, or were not seen, in the d
 // for an hour.
 func (d desk) empty(ctx context.Context, t task) error {
 	fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.env.DeadLetters)
+	if refunds := d.env.Refunds.DeadLetters; refunds != "" {
+		fmt.Fprintf(d.People(), "dead-letter queue %s\n", refunds)
+	}
 	d.env.Stripe.Where(d.Shell, d.cfg)
 	chosen := map[string]bool{}
 	f := t.filter(d.Now())

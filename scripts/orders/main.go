@@ -24,7 +24,7 @@ type commands struct {
 	JSON    bool          `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
 	Account cloud.Account `embed:"" group:"AWS"`
 
-	Post      post         `cmd:"" help:"Post message bodies to the order queue, one per line. Needs QUEUE_URL."`
+	Post      post         `cmd:"" help:"Post orders and refunds to their queues, one per line. Needs QUEUE_URL."`
 	Show      show         `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
 	List      list         `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
 	Refresh   refresh      `cmd:"" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
@@ -96,13 +96,13 @@ func (c *commands) run(ctx context.Context, k *kong.Context, sh shell.Shell) err
 type dead struct {
 	List    listDead    `cmd:"" help:"List dead letters: what happened to the money, and what to do."`
 	Show    showDead    `cmd:"" help:"Show dead letters whole, with their rows."`
-	Redrive redriveDead `cmd:"" help:"Send dead letters back to the order queue, if that is safe."`
+	Redrive redriveDead `cmd:"" help:"Send dead letters back to their queue, if that is safe."`
 	Discard discardDead `cmd:"" help:"Delete dead letters, if there is nothing left to do."`
 }
 
 // refunds are the commands of `orders refund`.
 type refunds struct {
-	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and QUEUE_URL."`
+	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and REFUND_QUEUE_URL."`
 	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
 }
 

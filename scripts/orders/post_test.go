@@ -51,7 +51,10 @@ func newOrderQueue(t *testing.T, name, second string) *orderQueue {
 	t.Cleanup(func() { _ = s.Close() })
 	settings := sqstest.DefaultSettings()
 	settings.FIFO = strings.HasSuffix(name, ".fifo")
-	s.Machine(func(m *sqstest.Machine, now time.Time) { must(t, m.Create(now, name, settings)) })
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		must(t, m.Create(now, name, settings))
+		must(t, m.Create(now, "refund-"+name, settings))
+	})
 	q.Server = s
 	return q
 }
@@ -59,17 +62,21 @@ func newOrderQueue(t *testing.T, name, second string) *orderQueue {
 // posts runs `orders post` with standard input.
 func (q *orderQueue) posts(t *testing.T, in, flags string) (printed string, code int) {
 	t.Helper()
-	sh := testShell(environment("AWS_ENDPOINT_URL_SQS="+q.URL, "QUEUE_URL="+q.QueueURL(q.name)))
+	sh := testShell(environment("AWS_ENDPOINT_URL_SQS="+q.URL, "QUEUE_URL="+q.QueueURL(q.name),
+		"REFUND_QUEUE_URL="+q.QueueURL("refund-"+q.name)))
 	return runs(t, sh, "post "+flags, in)
 }
 
-// messages returns the messages in the queue, in the order of their posting.
+// messages returns the messages in the queues, orders first, in the order of their
+// posting.
 func (q *orderQueue) messages(t *testing.T) (all []sqstest.Message) {
 	t.Helper()
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		var err error
-		all, err = m.Messages(now, q.name)
-		must(t, err)
+		for _, name := range []string{q.name, "refund-" + q.name} {
+			messages, err := m.Messages(now, name)
+			must(t, err)
+			all = append(all, messages...)
+		}
 	})
 	return all
 }

@@ -30,7 +30,7 @@ type makeRefund struct {
 
 // Help explains the command beyond its one line.
 func (makeRefund) Help() string {
-	return `It posts a refund to the order queue, where the function makes it, and waits until the refund is
+	return `It posts a refund to the refund queue, where the function makes it, and waits until the refund is
 settled. Each refund of an order has an id, and money goes back once for an id. The default id
 follows from the amount, so the same command, run again by you or by a colleague, is the same
 refund: it continues it, or says that it was made. To give the same amount back a second time,

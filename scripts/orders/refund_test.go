@@ -12,11 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/jobs"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 	"orderonce/scripts/orders/shell"
 )
 
@@ -427,6 +433,40 @@ func TestResolveIsContradictedByWhateverStripeHasOfTheRefund(t *testing.T) {
 		}
 		if i := w.item("operator-1000"); i.Status != refund.Unknown {
 			t.Errorf("%s: got %+v, want it unknown", tt.want, i)
+		}
+	}
+}
+
+// A refund that was in the queue of orders before refunds had their own is parked, and a
+// redrive sends it to its queue.
+func TestARefundOfAnEarlierReleaseIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	kit := systemtest.New(t)
+	for _, fifo := range []bool{false, true} {
+		s, log := kit.Start(t, unhurried(system.Options{FIFO: fifo}))
+		charge := sqstest.Draft{Body: bodyOf("ORD-1", pays)}
+		give := sqstest.Draft{Body: `{"type":"refund","orderId":"ORD-1","refundId":"R-1","amount":100,"reason":"duplicate"}`}
+		if fifo {
+			charge.Group, charge.DeduplicationID, give.Group, give.DeduplicationID = "ORD-1", "a", "ORD-1", "b"
+		}
+		_, err := s.Post([]sqstest.Draft{charge})
+		must(t, err)
+		s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { _, err = m.Send(now, s.OrderQueue(), give) })
+		must(t, err)
+		must(t, drained(t.Context(), s))
+		dead, err := s.Dead()
+		if err != nil || len(dead) != 1 || dead[0].Attributes[sqs.AttrReason].Text != "invalid_order" ||
+			!strings.Contains(dead[0].Attributes[sqs.AttrDetail].Text, "send refunds to the refund queue") {
+			t.Fatalf("fifo %t: got %+v, %v, want the refund parked with the name of its queue\n%s", fifo, dead, err, log.Text())
+		}
+		sh := testShell(s.OperatorEnv())
+		sh.Now = time.Now
+		printed, code := runs(t, sh, "dead-letters redrive --yes --reason invalid_order", "")
+		must(t, drained(t.Context(), s))
+		account, err := dynamodb.NewRefunds(s.Store).Account(t.Context(), "ORD-1")
+		i, _ := account.Item("R-1")
+		if err != nil || code != 0 || i.Status != refund.Succeeded || s.Stripe.Count(stripetest.CreateRefund) != 1 {
+			t.Errorf("fifo %t: got %+v, %v, want the refund made once\n%s\n%s", fifo, account, err, printed, log.Text())
 		}
 	}
 }

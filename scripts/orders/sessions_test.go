@@ -37,7 +37,7 @@ func TestEverySession(t *testing.T) {
 	r := newRecorder(s)
 	got := regexp.MustCompile("(?s)```console\\n.*?```").ReplaceAllStringFunc(string(page), func(block string) string {
 		return r.block(block, func(c command) string {
-			ctx, cancel := s.Function.UntilExit(t.Context())
+			ctx, cancel := s.UntilExit(t.Context())
 			defer cancel()
 			printed, _ := runsUntil(ctx, t, sh, c.line, c.typed)
 			must(t, drained(ctx, s))

@@ -32,7 +32,7 @@ func TestSmoke(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			s, _ := kit.Start(t, unhurried(system.Options{FIFO: fifo}))
-			ctx, cancel := s.Function.UntilExit(t.Context())
+			ctx, cancel := s.UntilExit(t.Context())
 			defer cancel()
 			sh := testShell(s.OperatorEnv())
 			sh.Now = time.Now
@@ -152,11 +152,11 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 		},
 		"no such dead-letter queue": {environ: "DEAD_LETTER_QUEUE_URL=QUEUE:none", want: "/none: operation error SQS: GetQueueAttributes"},
 		"another dead-letter queue": {
-			environ: "DEAD_LETTER_QUEUE_URL=QUEUE:other", want: "deadLetterTargetArn in the RedrivePolicy of the order queue is " +
+			environ: "DEAD_LETTER_QUEUE_URL=QUEUE:other", want: "deadLetterTargetArn in the RedrivePolicy of the queue is " +
 				sqstest.ARN("dead") + ", want " + sqstest.ARN("other"),
 		},
 		"SQS's default retention": {
-			queues: keeps(4 * day), want: "queues misconfigured:\n  MessageRetentionPeriod of the order queue is 96h0m0s, " +
+			queues: keeps(4 * day), want: "queues of orders misconfigured:\n  MessageRetentionPeriod of the queue is 96h0m0s, " +
 				"want at least 168h0m0s",
 		},
 		"SQS's default retention with QUEUE_RETENTION to match, and a queue that refuses": {

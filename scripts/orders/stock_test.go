@@ -19,7 +19,7 @@ func (d *deployment) trackStock(pieces int64) (table string) {
 	d.Helper()
 	table = d.table.OpenStock(d.T)
 	d.store = d.store.WithStock(table)
-	d.environ = append(d.environ, "STOCK_TABLE="+table)
+	d.environ = append(d.environ, "STOCK_TABLE="+table, "REFUND_QUEUE_URL=https://sqs.example/1/refunds")
 	for sku := range ordertest.Order("any").Goods() {
 		_, err := d.store.AddStock(d.Context(), sku, pieces)
 		must(d.T, err)

@@ -47,9 +47,6 @@ func New[T any]() Decoder[T] { return Decoder[T]{shapeOf(reflect.TypeFor[T](), f
 // get new ones at any time, and replaces invalid UTF-8.
 func NewLenient[T any]() Decoder[T] { return Decoder[T]{shapeOf(reflect.TypeFor[T](), true)} }
 
-// Fields returns the names of T's fields.
-func (d Decoder[T]) Fields() []string { return d.shape.names }
-
 // Decode reads a body. It returns an *Error if the body is not such an object.
 //
 //nolint:ireturn // T is a struct

@@ -1,13 +1,10 @@
-// Package jobs reads messages that are orders or refunds, for a queue of both and for
-// tools.
+// Package jobs reads orders and refunds alike, for programs that people run. Each
+// function reads one kind.
 package jobs
 
 import (
-	"bytes"
-	"slices"
+	"errors"
 
-	"orderonce/adapters/internal/strictjson"
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/refunds"
 	"orderonce/domain/order"
@@ -37,56 +34,16 @@ func (j Job) OrderID() order.ID {
 type Decoder struct {
 	orders  *orders.Decoder
 	refunds *refunds.Decoder
-	fields  []string
 }
 
 // NewDecoder returns a decoder.
-func NewDecoder() *Decoder {
-	o, r := orders.NewDecoder(), refunds.NewDecoder()
-	return &Decoder{o, r, slices.Concat(o.Fields(), r.Fields())}
-}
+func NewDecoder() *Decoder { return &Decoder{orders.NewDecoder(), refunds.NewDecoder()} }
 
-// Decode decodes a message body, which EventBridge or SNS may have wrapped: a refund if
-// its type is "refund", or an order. Its errors are those of the decoders of both.
+// Decode decodes a message as the function of its queue does: a refund if its type is
+// "refund", or an order. Its errors are those of the decoders of both.
 func (d *Decoder) Decode(body string) (j Job, err error) {
-	raw, err := sqs.Unwrap(body, d.fields)
-	if err != nil {
-		return Job{}, err
-	}
-	switch typeOf(raw) {
-	case "", orders.Type:
-		j.Order, err = d.orders.Parse(raw)
-	case refunds.Type:
-		j.Refund, err = d.refunds.Parse(raw)
-	default:
-		err = &strictjson.Error{Problem: `type: want "order" or "refund"`}
+	if j.Order, err = d.orders.Decode(body); errors.Is(err, orders.ErrRefund) {
+		j.Refund, err = d.refunds.Decode(body)
 	}
 	return j, err
-}
-
-// typeOf returns the type of a message. A body without the word is not read for it.
-func typeOf(raw []byte) string {
-	if !bytes.Contains(raw, []byte(`"type"`)) {
-		return ""
-	}
-	return strictjson.Member(raw, "type")
-}
-
-// Tasks turns messages of a queue of both into tasks. All fields are required.
-type Tasks struct {
-	Decoder *Decoder
-	Orders  orders.Tasks
-	Refunds refunds.Tasks
-}
-
-// Task implements sqs.Handler.Decode.
-func (t Tasks) Task(body string) (sqs.Task, error) {
-	job, err := t.Decoder.Decode(body)
-	switch {
-	case err != nil:
-		return sqs.Task{}, err
-	case job.IsRefund():
-		return t.Refunds.Of(job.Refund), nil
-	}
-	return t.Orders.Of(job.Order), nil
 }

@@ -1,22 +1,17 @@
 package jobs_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/internal/strictjson"
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/internal/bodytest"
 	"orderonce/adapters/sqs/jobs"
-	"orderonce/adapters/sqs/orders"
-	"orderonce/adapters/sqs/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -57,7 +52,10 @@ func TestDecodeReadsOrdersAndRefundsInEveryWrapper(t *testing.T) {
 func TestDecodeRejects(t *testing.T) {
 	t.Parallel()
 	with, decoder := bodytest.RefundWith, jobs.NewDecoder()
-	const wantType = `type: want "order" or "refund"`
+	const (
+		wantType   = `type: want "order"`
+		wantRefund = `type: want "refund"; send orders to the order queue`
+	)
 	for name, bad := range map[string][2]string{
 		"another type":                  {with(`"refund"`, `"reversal"`), wantType},
 		"a type in another case":        {with(`"refund"`, `"Refund"`), wantType},
@@ -75,35 +73,6 @@ func TestDecodeRejects(t *testing.T) {
 		if got, err := decoder.Decode(bad[0]); err == nil || err.Error() != "message body: "+bad[1] || got.OrderID() != "" {
 			t.Errorf("%s: got %+v, %v, want %s", name, got, err, bad[1])
 		}
-	}
-}
-
-func TestEachJobBecomesItsTask(t *testing.T) {
-	t.Parallel()
-	var done []string
-	tasks := jobs.Tasks{
-		Decoder: jobs.NewDecoder(),
-		Orders: orders.Tasks{Process: func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
-			done = append(done, "charge "+string(o.ID()))
-			return order.Result{}
-		}},
-		Refunds: refunds.Tasks{Process: func(_ context.Context, r refund.Request, _ order.Lease) order.Result {
-			done = append(done, "refund "+string(r.ID()))
-			return order.Result{}
-		}},
-	}
-	for _, body := range []string{bodytest.Order, bodytest.Refund} {
-		task, err := tasks.Task(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		task.Run(t.Context(), sqs.Delivery{}, order.Lease{})
-	}
-	if diff := cmp.Diff(done, []string{"charge ORD12345", "refund R-1"}); diff != "" {
-		t.Errorf("(-got +want):\n%s", diff)
-	}
-	if task, err := tasks.Task("hello"); err == nil || task.Run != nil {
-		t.Errorf("got task %+v, %v, want an error", task, err)
 	}
 }
 

@@ -51,15 +51,12 @@ func NewDecoder() *Decoder { return &Decoder{strictjson.New[message](), validate
 // Decode decodes an order, which EventBridge or SNS may have wrapped. It returns an
 // error of Parse.
 func (d *Decoder) Decode(body string) (order.Order, error) {
-	raw, err := sqs.Unwrap(body, d.Fields())
+	raw, err := sqs.Unwrap(body)
 	if err != nil {
 		return order.Order{}, err
 	}
 	return d.Parse(raw)
 }
-
-// Fields returns the names of an order's fields.
-func (d *Decoder) Fields() []string { return d.json.Fields() }
 
 // Parse decodes an order that is not wrapped. It returns a body error, which says what
 // is wrong with the JSON, or an *order.InvalidError. Both name fields. They contain no
@@ -101,11 +98,17 @@ func (d *Decoder) parse(raw []byte) (message, error) {
 	} else if m.Type != nil {
 		kind = *m.Type
 	}
-	if kind != Type {
-		return message{}, errType
+	switch kind {
+	case Type:
+		return m, err
+	case "refund":
+		return message{}, ErrRefund
 	}
-	return m, err
+	return message{}, errType
 }
+
+// ErrRefund is the error of Parse for a refund.
+var ErrRefund error = &strictjson.Error{Problem: `type: want "order"; send refunds to the refund queue`}
 
 var errType = &strictjson.Error{Problem: `type: want "order"`}
 

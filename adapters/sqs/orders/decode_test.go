@@ -64,8 +64,8 @@ func TestDecodeRejects(t *testing.T) {
 			strings.Replace(bodytest.FromEventBridge(bodytest.Order), `"account"`, `"currency":"eur","account"`, 1),
 			`message body: unknown field "version"`,
 		},
-		"a refund":             {bodytest.Refund, wantType},
-		"a refund without end": {strings.Replace(bodytest.Refund, "}", "", 1), wantType},
+		"a refund":             {bodytest.Refund, wantType + "; send refunds to the refund queue"},
+		"a refund without end": {strings.Replace(bodytest.Refund, "}", "", 1), wantType + "; send refunds to the refund queue"},
 		"another type":         {with(`{"orderId"`, `{"type":"sale","orderId"`), wantType},
 		"an empty type":        {with(`{"orderId"`, `{"type":"","orderId"`), wantType},
 		"a number as type":     {with(`{"orderId"`, `{"type":`+bodytest.CardNumber+`,"orderId"`), "message body: type: want a string"},
@@ -114,7 +114,7 @@ func TestDecodeNamed(t *testing.T) {
 		},
 		"another id than an invalid one": {bodytest.Order, "a b", `invalid order: orderId "ORD12345": ` + otherID},
 		"an invalid id of a request":     {withoutID, "a b", "invalid order: orderId [withheld: length 3, with ' ']: want " + order.NewIDRule},
-		"a refund":                       {bodytest.Refund, id, `message body: type: want "order"`},
+		"a refund":                       {bodytest.Refund, id, `message body: type: want "order"; send refunds to the refund queue`},
 		"an event":                       {bodytest.FromEventBridge(bodytest.Order), id, `message body: unknown field "version"`},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -42,31 +42,30 @@ type Decoder struct {
 // NewDecoder returns a decoder.
 func NewDecoder() *Decoder { return &Decoder{strictjson.New[message](), validate.New()} }
 
-// Fields returns the names of a refund's fields.
-func (d *Decoder) Fields() []string { return d.json.Fields() }
-
 // Decode decodes a refund, which EventBridge or SNS may have wrapped. It returns an
 // error of Parse.
 func (d *Decoder) Decode(body string) (refund.Request, error) {
-	raw, err := sqs.Unwrap(body, d.Fields())
+	raw, err := sqs.Unwrap(body)
 	if err != nil {
 		return refund.Request{}, err
 	}
 	return d.Parse(raw)
 }
 
-var errType = &strictjson.Error{Problem: `type: want "refund"`}
+var errType = &strictjson.Error{Problem: `type: want "refund"; send orders to the order queue`}
 
 // Parse decodes a refund that is not wrapped. It returns a body error, which says what
 // is wrong with the JSON, or an *order.InvalidError. Both name fields, and contain no
 // more of the body than order.Quote allows.
 func (d *Decoder) Parse(raw []byte) (refund.Request, error) {
 	m, err := d.json.Decode(raw)
+	if m.Type != Type { // an order, for example, whose fields are unknown
+		if fields, e := strictjson.Members(raw); e == nil && strictjson.Text(fields["type"]) != Type {
+			return refund.Request{}, errType
+		}
+	}
 	if err != nil {
 		return refund.Request{}, err
-	}
-	if m.Type != Type {
-		return refund.Request{}, errType
 	}
 	draft := refund.Draft{OrderID: m.OrderID, RefundID: m.RefundID, Amount: -1, Reason: m.Reason}
 	if m.Amount != nil {

@@ -66,6 +66,14 @@ type Counts struct {
 	DeadLettered, Redriven int // out of this queue
 }
 
+// Plus returns the sums.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{
+		c.Visible + o.Visible, c.InFlight + o.InFlight, c.Sent + o.Sent, c.Arrived + o.Arrived,
+		c.Deleted + o.Deleted, c.Expired + o.Expired, c.DeadLettered + o.DeadLettered, c.Redriven + o.Redriven,
+	}
+}
+
 // Empty reports whether the queue has no messages in any state.
 func (c Counts) Empty() bool { return c.Visible+c.InFlight == 0 }
 

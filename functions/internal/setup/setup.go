@@ -1,20 +1,27 @@
-// Package setup is the configuration that several functions share: types of variables,
-// and secrets that are read when a function starts. It does not know what a function
-// does.
+// Package setup starts a Lambda function: it has what every function reads of its
+// environment and writes to. It does not know queues or Stripe; see packages consumer and
+// provider.
 package setup
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"io"
+	"log/slog"
+	"os"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"orderonce/adapters/config"
-	"orderonce/adapters/secretsmanager"
-	"orderonce/adapters/stripe"
+	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
 )
+
+// Environment has the variables of every function.
+type Environment struct {
+	AWS   config.AWS
+	Scope Scope `env:"SCOPE,notEmpty" want:"1 to 32 lower-case letters, digits or '-', the first a letter"`
+}
 
 // Scope is a deployment's scope.
 type Scope order.Scope
@@ -29,72 +36,44 @@ func (s *Scope) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ARN is the ARN of a secret. It prints as a [config.Secret] does, because somebody may
-// paste the secret itself.
-type ARN struct{ config.Secret }
+// Function is what a function logs, counts and calls with.
+type Function struct {
+	Environment
 
-var errNotARN = errors.New(`not an ARN: want prefix "arn:"`)
-
-// UnmarshalText requires the prefix of an ARN.
-func (a *ARN) UnmarshalText(text []byte) error {
-	if !strings.HasPrefix(string(text), "arn:") {
-		return errNotARN
-	}
-	return a.Secret.UnmarshalText(text)
+	Clients config.Clients
+	Log     *slog.Logger
+	Meter   *lambda.Meter
 }
 
-// Secret returns the text of a secret, or value if there is no secret.
-func Secret(
-	ctx context.Context, a config.AWS, clients config.Clients, secret ARN, value config.Secret,
-) (string, error) {
-	if secret.Reveal() == "" {
-		return value.Reveal(), nil
+// Function returns a function that makes up to calls calls to a service at once, and
+// loads the certificates for the first address that it will call. If it has a name, its
+// metrics have the further dimension Function, so that no alarm of orders counts them.
+func (e Environment) Function(out io.Writer, calls int, first config.URL, name string) Function {
+	config.LoadCertificates(first)
+	dimensions := map[string]string{"Scope": string(e.Scope)}
+	if name != "" {
+		dimensions["Function"] = name
 	}
-	return secretsmanager.Read(ctx, a.Config(config.SecretsManager, clients.AWS()), secret.Reveal())
-}
-
-// Stripe is how a function reaches Stripe.
-type Stripe struct {
-	Secret  ARN           `env:"STRIPE_SECRET_ARN" want:"the ARN of a secret"`
-	Key     config.Secret `env:"STRIPE_SECRET_KEY"`
-	Address config.URL    `env:"STRIPE_API_BASE"   want:"a URL, or nothing for Stripe itself"`
-	Timeout time.Duration `env:"STRIPE_TIMEOUT"    envDefault:"8s"`
-}
-
-// Problems returns what is wrong with the variables together.
-func (s Stripe) Problems() []string {
-	var problems []string
-	key := s.Key.Reveal()
-	if (s.Secret.Reveal() == "") == (key == "") {
-		problems = append(problems, "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them")
-	}
-	if err := stripe.CheckKey(key, string(s.Address)); key != "" && err != nil {
-		problems = append(problems, "STRIPE_SECRET_KEY: "+err.Error())
-	}
-	if s.Timeout <= 0 {
-		problems = append(problems, "STRIPE_TIMEOUT: want more than 0")
-	}
-	return problems
-}
-
-// Options returns the options of a client with the given key, which observes its calls.
-func (s Stripe) Options(key string, scope Scope, clients config.Clients) stripe.Options {
-	return stripe.Options{
-		Key: key, Scope: scope.Order(), BaseURL: string(s.Address),
-		Timeout: s.Timeout, Transport: clients.Transport(s.Timeout, stripe.CallName),
-		Dedicated: config.NewTransport(1, s.Timeout), Measure: clients.Measure(stripe.CallName), Now: clients.Now,
+	meter := lambda.NewMeter(out, "orderonce", dimensions, time.Now)
+	return Function{
+		Environment: e, Log: lambda.NewLogger(out, slog.LevelInfo), Meter: meter,
+		Clients: config.Clients{MaxCalls: calls, Observe: meter.Observe, Now: time.Now},
 	}
 }
 
-// ReadKey returns the key from the environment, or reads the secret that the environment
-// names. A key from the environment was checked with it.
-func (s Stripe) ReadKey(ctx context.Context, a config.AWS, clients config.Clients) (string, error) {
-	key, err := Secret(ctx, a, clients, s.Secret, s.Key)
-	if err != nil || s.Secret.Reveal() == "" {
-		return key, err
+// Config returns the configuration of a service's client.
+func (f Function) Config(s config.Service) aws.Config { return f.AWS.Config(s, f.Clients.AWS()) }
+
+// Main wires a function in the environment of the process, and serves its invocations
+// until the process ends. If the function cannot be wired, it logs why and exits.
+func Main[H, In, Out any](
+	wire func(ctx context.Context, environ []string, out io.Writer) (H, error),
+	serve func(H) func(context.Context, In) (Out, error),
+) {
+	ctx := context.Background()
+	handler, err := wire(ctx, os.Environ(), os.Stdout)
+	if err != nil {
+		lambda.Fail(os.Stdout, err)
 	}
-	if err := stripe.CheckKey(key, string(s.Address)); err != nil {
-		return "", fmt.Errorf("secret %s: %w", s.Secret.Reveal(), err)
-	}
-	return key, nil
+	lambda.Start(ctx, serve(handler))
 }

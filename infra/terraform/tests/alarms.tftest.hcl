@@ -137,9 +137,37 @@ run "each_alarm_reads_these_metrics_with_this_threshold" {
       reconcile-missing = [
         "< 1 in 3 of 3 x 5 min", "m: AWS/Lambda Invocations Sum FunctionName=orderonce-dev-reconcile",
       ]
-      refund-mismatch  = ["> 0 in 1 of 4 x 5 min", "m: Redelivered Sum Reason=mismatch"]
-      refund-unknown   = ["> 0 in 1 of 1 x 5 min", "m: Parked Sum Reason=refund_unknown"]
+      refund-errors = [
+        "> 0 in 2 of 3 x 5 min", "m: AWS/Lambda Errors Sum FunctionName=orderonce-dev-refund",
+      ]
+      refund-mismatch = [
+        "> 0 in 1 of 4 x 5 min", "FILL(parked, 0) + FILL(returned, 0) + FILL(reused, 0)",
+        "parked: Parked Sum Function=refund Reason=mismatch",
+        "returned: Redelivered Sum Function=refund Reason=mismatch",
+        "reused: Parked Sum Function=refund Reason=key_reused",
+      ]
+      refund-queue-settings = [
+        "> 0 in 1 of 12 x 5 min",
+        "FILL(dead_letter_retention, 0) + FILL(max_receives, 0) + FILL(redrive_target, 0) + FILL(retention, 0)",
+        "dead_letter_retention: QueueMisconfigured Sum Function=refund Setting=dead_letter_retention",
+        "max_receives: QueueMisconfigured Sum Function=refund Setting=max_receives",
+        "redrive_target: QueueMisconfigured Sum Function=refund Setting=redrive_target",
+        "retention: QueueMisconfigured Sum Function=refund Setting=retention",
+      ]
+      refund-throttles = [
+        "> 0 in 3 of 5 x 5 min", "m: AWS/Lambda Throttles Sum FunctionName=orderonce-dev-refund",
+      ]
+      refund-unknown   = ["> 0 in 1 of 1 x 5 min", "m: Parked Sum Function=refund Reason=refund_unknown"]
       refunded-outside = ["> 0 in 1 of 1 x 5 min", "m: RefundedOutside Sum"]
+      refunds-dead-letters = [
+        "> 0 in 1 of 1 x 5 min",
+        "m: AWS/SQS ApproximateNumberOfMessagesVisible Maximum QueueName=orderonce-dev-refunds-dead",
+      ]
+      refunds-retrying = ["> 1800000 in 1 of 4 x 5 min", "m: WaitingAge Maximum Function=refund"]
+      refunds-waiting = [
+        "> 1800 in 2 of 3 x 5 min",
+        "m: AWS/SQS ApproximateAgeOfOldestMessage Maximum QueueName=orderonce-dev-refunds",
+      ]
       store-unavailable = [
         "> 25 in 3 of 4 x 5 min", "100 * failed / received",
         "failed: Redelivered Sum Reason=store_unavailable", "received: Received Sum",
@@ -257,7 +285,8 @@ run "the_dashboard_answers_a_question_per_part" {
     condition = [for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
       widget.properties.markdown if widget.type == "text"
       ] == [
-      "## Are we charging?", "## Once?", "## Fast?", "## Published?", "## Accepted by HTTP?", "## Receipts?",
+      "## Are we charging?", "## Once?", "## Fast?", "## Published?", "## Refunded?", "## Accepted by HTTP?",
+      "## Receipts?",
     ]
     error_message = "dashboard: headings differ from this list"
   }
@@ -265,31 +294,34 @@ run "the_dashboard_answers_a_question_per_part" {
   assert {
     condition = length([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
       widget if widget.type == "metric"
-    ]) == 18
+    ]) == 21
     error_message = "dashboard: must have three charts per question"
   }
 
   assert {
     condition = one([for widget in jsondecode(aws_cloudwatch_dashboard.orders.dashboard_body).widgets :
-      [for metric in widget.properties.metrics : metric[0].label]
-      if startswith(try(widget.properties.title, ""), "Settled orders")
-    ]) == ["$${PROP('Dim.Status')}", "refunds $${PROP('Dim.Reason')}"]
-    error_message = "dashboard: refunds must be beside settled orders, with a label of their own"
+      widget.properties.metrics[0][0] if try(widget.properties.title, "") == "Refunds, by reason"
+      ]) == {
+      label      = "$${PROP('Dim.Reason')}"
+      expression = "SEARCH('{orderonce,Function,Scope,Reason} Scope=\"orderonce-dev-836569\" MetricName=\"Refunds\"', 'Sum', 300)"
+    }
+    error_message = "dashboard: refunds have the dimension Function"
   }
 }
 
 run "without_the_optional_parts_their_alarms_and_rows_are_absent" {
   variables {
+    create_refund             = false
     create_webhook            = false
     create_intake             = false
     create_receipts           = false
     create_example_subscriber = false
   }
 
-  # docs/guides/deploy.md says what 45 alarms cost; 7 are of the webhook.
+  # docs/guides/deploy.md says what 51 alarms cost; 7 are of the webhook, 8 of refunds.
   assert {
-    condition = length(aws_cloudwatch_metric_alarm.alarms) == 38 && !can(regex(
-      "(webhook-|dispute|intake-|receipt|subscriber)", join(" ", keys(aws_cloudwatch_metric_alarm.alarms)),
+    condition = length(aws_cloudwatch_metric_alarm.alarms) == 36 && !can(regex(
+      "(webhook-|dispute|intake-|receipt|subscriber|refund-|refunds-)", join(" ", keys(aws_cloudwatch_metric_alarm.alarms)),
     ))
     error_message = "an alarm of a part that is off remains, or one of another part is missing"
   }

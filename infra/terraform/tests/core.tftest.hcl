@@ -17,11 +17,13 @@ run "fifo_creates_fifo_queues" {
   }
 
   assert {
-    condition = alltrue([for q in [aws_sqs_queue.queues["orders"], aws_sqs_queue.dead_letters["orders-dead"]] :
-      q.fifo_queue && endswith(q.name, ".fifo") && q.deduplication_scope == "messageGroup"
+    condition = alltrue([for q in [
+      aws_sqs_queue.queues["orders"], aws_sqs_queue.dead_letters["orders-dead"],
+      aws_sqs_queue.queues["refunds"], aws_sqs_queue.dead_letters["refunds-dead"],
+      ] : q.fifo_queue && endswith(q.name, ".fifo") && q.deduplication_scope == "messageGroup"
       && q.fifo_throughput_limit == "perMessageGroupId"
     ])
-    error_message = "both queues must be FIFO, with throughput and deduplication per message group"
+    error_message = "the queues must be FIFO, with throughput and deduplication per message group"
   }
 
   assert {
@@ -117,16 +119,17 @@ run "without_variables_no_optional_part_exists" {
     condition = alltrue([for resources in [
       aws_lambda_function.functions, aws_lambda_alias.live, aws_iam_role.functions,
       aws_iam_role_policy.functions, aws_cloudwatch_log_group.functions,
-    ] : keys(resources) == ["order", "publish", "reconcile", "webhook"]])
+    ] : keys(resources) == ["order", "publish", "reconcile", "refund", "webhook"]])
     error_message = "functions: a part of an optional function exists, or one of another is missing"
   }
 
   assert {
     condition = (
-      keys(aws_sqs_queue.queues) == ["orders"] && keys(aws_sqs_queue.dead_letters) == ["orders-dead", "unpublished"]
-      && keys(aws_sqs_queue_policy.queues) == ["orders", "orders-dead", "unpublished"]
-      && keys(aws_sqs_queue_redrive_allow_policy.dead_letters) == ["orders-dead"]
-      && keys(aws_lambda_event_source_mapping.queues) == ["orders"]
+      keys(aws_sqs_queue.queues) == ["orders", "refunds"]
+      && keys(aws_sqs_queue.dead_letters) == ["orders-dead", "refunds-dead", "unpublished"]
+      && keys(aws_sqs_queue_policy.queues) == ["orders", "orders-dead", "refunds", "refunds-dead", "unpublished"]
+      && keys(aws_sqs_queue_redrive_allow_policy.dead_letters) == ["orders-dead", "refunds-dead"]
+      && keys(aws_lambda_event_source_mapping.queues) == ["orders", "refunds"]
     )
     error_message = "queues: a queue of an optional part exists, or another is missing"
   }
@@ -177,6 +180,13 @@ run "the_environments_are_complete" {
         ORDER_BUDGET          = "10s"
         PARALLEL_ORDERS       = "10"
       }
+      refund = {
+        ORDERS_TABLE          = "orderonce-dev-orders"
+        QUEUE_URL             = aws_sqs_queue.queues["refunds"].url
+        DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters["refunds-dead"].url
+        SCOPE                 = "orderonce-dev-836569"
+        STRIPE_SECRET_ARN     = aws_secretsmanager_secret.stripe.arn
+      }
       webhook = {
         ORDERS_TABLE       = "orderonce-dev-orders"
         SCOPE              = "orderonce-dev-836569"
@@ -205,6 +215,7 @@ run "each_function_runs_its_zip_with_these_settings" {
       function.memory_size, function.timeout, function.description, function.source_code_hash,
       ]) } == { for name, settings in {
       order     = "256 30 Charges each order exactly once. Key 1."
+      refund    = "256 30 Gives money of orders back once. Key 1."
       webhook   = "256 15 Settles orders after Stripe's webhooks. Key 1. Webhook secret 3."
       reconcile = "256 55 Settles orders that wait. Key 1."
       publish   = "256 30 Publishes the events of orders."
@@ -274,7 +285,9 @@ run "settings_of_functions_can_be_changed" {
   assert {
     condition = jsonencode({ for name, f in aws_lambda_function.functions : name => [
       f.memory_size, f.reserved_concurrent_executions,
-    ] }) == jsonencode({ order = [256, 5], publish = [256, null], reconcile = [256, null], webhook = [128, 3] })
+      ] }) == jsonencode({
+      order = [256, 5], publish = [256, null], reconcile = [256, null], refund = [256, null], webhook = [128, 3],
+    })
     error_message = "memory_size, reserved_concurrency: must apply to their function only"
   }
 
@@ -296,8 +309,8 @@ run "settings_of_functions_can_be_changed" {
   }
 
   assert {
-    condition     = !aws_lambda_event_source_mapping.queues["orders"].enabled
-    error_message = "enabled: processing = false does not disable the mapping"
+    condition     = !anytrue(values(aws_lambda_event_source_mapping.queues)[*].enabled)
+    error_message = "enabled: processing = false does not disable both mappings"
   }
 
   assert {
@@ -306,43 +319,51 @@ run "settings_of_functions_can_be_changed" {
   }
 }
 
-run "sqs_parks_orders_only_as_a_backstop_and_keeps_dead_letters_for_longer" {
+run "sqs_parks_messages_only_as_a_backstop_and_keeps_dead_letters_for_longer" {
   assert {
-    condition = jsondecode(aws_sqs_queue.queues["orders"].redrive_policy) == {
-      deadLetterTargetArn = aws_sqs_queue.dead_letters["orders-dead"].arn
-      maxReceiveCount     = 1000
+    condition = { for name, queue in aws_sqs_queue.queues : name => jsondecode(queue.redrive_policy) } == {
+      for name in ["orders", "refunds"] : name => {
+        deadLetterTargetArn = aws_sqs_queue.dead_letters["${name}-dead"].arn
+        maxReceiveCount     = 1000
+      }
     }
     error_message = "redrive_policy: must be 1000, the function itself parks with a reason"
   }
 
   assert {
-    condition = jsondecode(aws_sqs_queue_redrive_allow_policy.dead_letters["orders-dead"].redrive_allow_policy) == {
-      redrivePermission = "byQueue"
-      sourceQueueArns   = [aws_sqs_queue.queues["orders"].arn]
-    }
-    error_message = "redrive_allow_policy: must name the order queue alone"
+    condition = { for name, policy in aws_sqs_queue_redrive_allow_policy.dead_letters :
+      name => jsondecode(policy.redrive_allow_policy)
+      } == { for name in ["orders", "refunds"] : "${name}-dead" => {
+        redrivePermission = "byQueue"
+        sourceQueueArns   = [aws_sqs_queue.queues[name].arn]
+    } }
+    error_message = "redrive_allow_policy: must name the queue of the same messages alone"
   }
 
   assert {
     condition = jsonencode({ for name, q in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : name => [
       q.name, q.message_retention_seconds, q.sqs_managed_sse_enabled, q.fifo_queue == true,
       ] }) == jsonencode({
-      orders      = ["orderonce-dev-orders", 604800, true, false]
-      orders-dead = ["orderonce-dev-orders-dead", 1209600, true, false] # messages keep their age
-      unpublished = ["orderonce-dev-unpublished", 1209600, true, false]
+      orders       = ["orderonce-dev-orders", 604800, true, false]
+      orders-dead  = ["orderonce-dev-orders-dead", 1209600, true, false] # messages keep their age
+      refunds      = ["orderonce-dev-refunds", 604800, true, false]
+      refunds-dead = ["orderonce-dev-refunds-dead", 1209600, true, false]
+      unpublished  = ["orderonce-dev-unpublished", 1209600, true, false]
     })
     error_message = "queues: must be standard, encrypted, and keep dead letters for 14 days, the maximum"
   }
 
   assert {
-    condition = jsonencode([for q in [aws_sqs_queue.queues["orders"], aws_sqs_queue.dead_letters["orders-dead"]] :
-      [q.receive_wait_time_seconds, q.max_message_size]
-    ]) == jsonencode([[20, 524288], [20, 1048576]])
+    condition = jsonencode([for q in [
+      aws_sqs_queue.queues["orders"], aws_sqs_queue.dead_letters["orders-dead"],
+      aws_sqs_queue.queues["refunds"], aws_sqs_queue.dead_letters["refunds-dead"],
+      ] : [q.receive_wait_time_seconds, q.max_message_size]
+    ]) == jsonencode([[20, 524288], [20, 1048576], [20, 524288], [20, 1048576]])
     error_message = "queues: must poll for 20 s; the attributes of a parked message need room"
   }
 
   assert {
-    condition     = aws_sqs_queue.queues["orders"].visibility_timeout_seconds == 180
+    condition     = alltrue([for queue in aws_sqs_queue.queues : queue.visibility_timeout_seconds == 180])
     error_message = "visibility_timeout_seconds: must be 6 x the function's timeout"
   }
 }
@@ -371,28 +392,32 @@ run "kms_key_arn_encrypts_queues_table_and_secrets" {
 run "only_failed_orders_of_a_batch_are_redelivered_and_no_filter_deletes_messages" {
   assert {
     condition = (
-      aws_lambda_event_source_mapping.queues["orders"].function_response_types == toset(["ReportBatchItemFailures"])
-      && length(aws_lambda_event_source_mapping.queues["orders"].filter_criteria) == 0
+      alltrue([for mapping in aws_lambda_event_source_mapping.queues :
+        mapping.function_response_types == toset(["ReportBatchItemFailures"]) && length(mapping.filter_criteria) == 0
+      ])
     )
     error_message = "mapping: one failed order would redeliver its batch, or Lambda deletes what does not match"
   }
 
   assert {
     condition = (
-      aws_lambda_event_source_mapping.queues["orders"].event_source_arn == aws_sqs_queue.queues["orders"].arn
-      && aws_lambda_event_source_mapping.queues["orders"].function_name == aws_lambda_alias.live["order"].arn
-      && aws_lambda_event_source_mapping.queues["orders"].enabled
-      && aws_lambda_event_source_mapping.queues["orders"].metrics_config[0].metrics == toset(["EventCount"])
+      alltrue([for function, queue in { order = "orders", refund = "refunds" } : (
+        aws_lambda_event_source_mapping.queues[queue].event_source_arn == aws_sqs_queue.queues[queue].arn
+        && aws_lambda_event_source_mapping.queues[queue].function_name == aws_lambda_alias.live[function].arn
+        && aws_lambda_event_source_mapping.queues[queue].enabled
+        && aws_lambda_event_source_mapping.queues[queue].metrics_config[0].metrics == toset(["EventCount"])
+      )])
     )
-    error_message = "mapping: must invoke the alias live with the order queue"
+    error_message = "mapping: must invoke the alias live with its queue"
   }
 
   assert {
     condition = (
-      aws_lambda_event_source_mapping.queues["orders"].batch_size == 10
-      && aws_lambda_event_source_mapping.queues["orders"].scaling_config[0].maximum_concurrency == 2
+      alltrue([for mapping in aws_lambda_event_source_mapping.queues :
+        mapping.batch_size == 10 && mapping.scaling_config[0].maximum_concurrency == 2
+      ])
     )
-    error_message = "two batches of ten stay below Stripe's default rate limit, more do not"
+    error_message = "two batches of ten of each stay below Stripe's default rate limit, more do not"
   }
 }
 
@@ -632,6 +657,7 @@ run "outputs_have_what_guides_and_runbooks_need" {
       output.webhook_secret_arn, output.reconcile_function_name, output.reconcile_log_group,
       output.publish_function_name, output.publish_log_group, output.event_bus_name, output.event_bus_arn,
       output.event_archive_arn, output.event_source, output.unpublished_queue_url,
+      output.refund_queue_url, output.refund_dead_letter_queue_url,
       ]) == jsonencode([
       aws_lambda_event_source_mapping.queues["orders"].uuid, aws_dynamodb_table.orders.arn,
       aws_dynamodb_table.orders.stream_arn, aws_sqs_queue.queues["orders"].arn,
@@ -642,7 +668,8 @@ run "outputs_have_what_guides_and_runbooks_need" {
       "orderonce-dev-reconcile", "/aws/lambda/orderonce-dev-reconcile", "orderonce-dev-publish",
       "/aws/lambda/orderonce-dev-publish", "orderonce-dev-orders", aws_cloudwatch_event_bus.orders.arn,
       "arn:aws:events:eu-west-1:123456789012:archive/orders", "orderonce.orderonce-dev-836569",
-      aws_sqs_queue.dead_letters["unpublished"].url,
+      aws_sqs_queue.dead_letters["unpublished"].url, aws_sqs_queue.queues["refunds"].url,
+      aws_sqs_queue.dead_letters["refunds-dead"].url,
     ])
     error_message = "outputs: one is missing or wrong"
   }
@@ -651,7 +678,7 @@ run "outputs_have_what_guides_and_runbooks_need" {
     condition = (
       output.function_aliases == { for name, alias in aws_lambda_alias.live : name => alias.arn }
       && output.function_role_arns == { for name, role in aws_iam_role.functions : name => role.arn }
-      && output.log_groups == { for name in ["order", "publish", "reconcile", "webhook"] :
+      && output.log_groups == { for name in ["order", "publish", "reconcile", "refund", "webhook"] :
         name => "/aws/lambda/orderonce-dev-${name}"
       }
     )
@@ -682,7 +709,7 @@ run "without_webhooks_all_of_theirs_is_removed_and_the_rest_runs" {
     condition = alltrue([for resources in [
       aws_lambda_function.functions, aws_lambda_alias.live, aws_iam_role.functions,
       aws_cloudwatch_log_group.functions, aws_iam_role_policy.functions, aws_iam_role_policy.keys,
-    ] : keys(resources) == ["order", "publish", "reconcile"]])
+    ] : keys(resources) == ["order", "publish", "reconcile", "refund"]])
     error_message = "create_webhook: a part of the function remains"
   }
 
@@ -692,5 +719,33 @@ run "without_webhooks_all_of_theirs_is_removed_and_the_rest_runs" {
       output.webhook_access_log_group, output.webhook_secret_arn,
     ] : value == null])
     error_message = "create_webhook: an output remains"
+  }
+}
+
+run "without_refunds_all_of_theirs_is_removed_and_nothing_can_make_one" {
+  plan_options {
+    replace = [terraform_data.kms_keys]
+  }
+
+  variables {
+    create_refund             = false
+    stripe_refund_key_version = 1
+  }
+
+  assert {
+    condition = !can(regex("refund", jsonencode([
+      keys(aws_lambda_function.functions), keys(aws_sqs_queue.queues), keys(aws_sqs_queue.dead_letters),
+      keys(aws_iam_role.functions), keys(aws_lambda_event_source_mapping.queues), keys(aws_sqs_queue_policy.queues),
+      setsubtract(keys(aws_cloudwatch_metric_alarm.alarms), ["refunded-outside"]),
+    ]))) && length(aws_secretsmanager_secret.stripe_refund) == 0
+    error_message = "create_refund: a part of the function remains"
+  }
+
+  assert {
+    condition = (
+      output.refund_queue_url == null && output.refund_dead_letter_queue_url == null
+      && !strcontains(output.operator_environment, "REFUND")
+    )
+    error_message = "create_refund: an output remains"
   }
 }

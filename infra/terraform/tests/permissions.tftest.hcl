@@ -27,9 +27,17 @@ run "each_role_allows_exact_actions_on_exact_arns" {
           "on ${aws_sqs_queue.queues["orders"].arn}",
         ])
         ParkMessages = "sqs:GetQueueAttributes sqs:SendMessage on ${aws_sqs_queue.dead_letters["orders-dead"].arn}"
-        WriteOrders  = "dynamodb:GetItem dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
+        WriteOrders  = "dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
         # Without it, a declined order could not be canceled, and its goods would stay reserved.
         LoadDeclinedOrders = "dynamodb:Query on ${aws_dynamodb_table.orders.arn}"
+      }
+      refund = { # it alone may read refunds that it writes, and no events
+        ReceiveRefunds = join(" ", [
+          "sqs:ChangeMessageVisibility sqs:DeleteMessage sqs:GetQueueAttributes sqs:ReceiveMessage",
+          "on ${aws_sqs_queue.queues["refunds"].arn}",
+        ])
+        ParkRefunds  = "sqs:GetQueueAttributes sqs:SendMessage on ${aws_sqs_queue.dead_letters["refunds-dead"].arn}"
+        WriteRefunds = "dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
       }
       webhook = {
         LoadOrders        = "dynamodb:GetItem dynamodb:Query on ${aws_dynamodb_table.orders.arn}"
@@ -78,7 +86,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
   assert {
     condition = { for name, role in aws_iam_role_policy.functions : name => one([
       for s in jsondecode(role.policy).Statement : "${join(" ", s.Action)} on ${s.Resource}" if s.Sid == "WriteLogs"
-      ]) } == { for name in ["order", "webhook", "reconcile", "publish", "intake", "receipt"] : name => (
+      ]) } == { for name in ["order", "refund", "webhook", "reconcile", "publish", "intake", "receipt"] : name => (
       "logs:CreateLogStream logs:PutLogEvents on ${aws_cloudwatch_log_group.functions[name].arn}:log-stream:*"
     ) }
     error_message = "WriteLogs: must be for the function's own log group"
@@ -87,7 +95,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
   assert {
     condition = { for name, role in aws_iam_role_policy.functions : name => [
       for s in jsondecode(role.policy).Statement : "${s.Action} on ${s.Resource}" if s.Sid == "ReadStripeKey"
-      ] } == { for name in ["order", "webhook", "reconcile", "publish", "intake", "receipt"] : name => [
+      ] } == { for name in ["order", "refund", "webhook", "reconcile", "publish", "intake", "receipt"] : name => [
       for secret in [aws_secretsmanager_secret.stripe] : "secretsmanager:GetSecretValue on ${secret.arn}"
       if !contains(["publish", "intake"], name)
     ] }
@@ -103,6 +111,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
       ) : name => [for s in jsondecode(policy).Statement : "${s.Sid} ${s.Action}"
       if strcontains(jsonencode(s.Resource), aws_dynamodb_table.stock[0].arn)] } == {
       order           = ["MoveStock dynamodb:UpdateItem"]
+      refund          = []
       webhook         = ["MoveStock dynamodb:UpdateItem"]
       reconcile       = ["MoveStock dynamodb:UpdateItem"]
       publish         = []
@@ -132,7 +141,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
   assert {
     condition = { for name, policy in aws_iam_role_policy.functions :
       name => [policy.role, aws_iam_role.functions[name].name]
-      } == { for name in ["order", "webhook", "reconcile", "publish", "intake", "receipt"] :
+      } == { for name in ["order", "refund", "webhook", "reconcile", "publish", "intake", "receipt"] :
       name => [aws_iam_role.functions[name].id, "orderonce-dev-${name}"]
     }
     error_message = "roles: each function must have its own, with its policy"
@@ -264,11 +273,13 @@ run "operators_may_do_exactly_this" {
         "dynamodb:DescribeTable dynamodb:GetItem dynamodb:Query dynamodb:Scan on",
         aws_dynamodb_table.orders.arn,
       ])]
-      FindWaitingOrders  = ["Allow", "dynamodb:Query on ${aws_dynamodb_table.orders.arn}/index/open"]
-      CountOrderMessages = ["Allow", "sqs:GetQueueAttributes on ${aws_sqs_queue.queues["orders"].arn}"]
+      FindWaitingOrders = ["Allow", "dynamodb:Query on ${aws_dynamodb_table.orders.arn}/index/open"]
+      CountMessages = ["Allow", join(" ", [
+        "sqs:GetQueueAttributes on", aws_sqs_queue.queues["orders"].arn, aws_sqs_queue.queues["refunds"].arn,
+      ])]
       ReadDeadLetters = ["Allow", join(" ", [
         "sqs:ChangeMessageVisibility sqs:GetQueueAttributes sqs:ReceiveMessage on",
-        aws_sqs_queue.dead_letters["orders-dead"].arn,
+        aws_sqs_queue.dead_letters["orders-dead"].arn, aws_sqs_queue.dead_letters["refunds-dead"].arn,
       ])]
       ReadStock = ["Allow", "dynamodb:GetItem on ${aws_dynamodb_table.stock[0].arn}"]
       ReadReceipts = ["Allow", join(" ", [
@@ -281,15 +292,20 @@ run "operators_may_do_exactly_this" {
 
   assert {
     condition = jsonencode({ for s in jsondecode(aws_iam_policy.operator_repair[0].policy).Statement :
-      s.Sid => [s.Effect, "${join(" ", sort(flatten([s.Action])))} on ${s.Resource}"]
+      s.Sid => [s.Effect, "${join(" ", sort(flatten([s.Action])))} on ${join(" ", flatten([s.Resource]))}"]
       if !contains(jsondecode(aws_iam_policy.operator_read[0].policy).Statement, s)
       }) == jsonencode({
-      RepairOrders      = ["Allow", "dynamodb:PutItem dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"]
-      SendOrders        = ["Allow", "sqs:SendMessage on ${aws_sqs_queue.queues["orders"].arn}"]
-      DeleteDeadLetters = ["Allow", "sqs:DeleteMessage on ${aws_sqs_queue.dead_letters["orders-dead"].arn}"]
-      RepublishEvents   = ["Allow", "events:PutEvents on ${aws_cloudwatch_event_bus.orders.arn}"]
-      MoveStock         = ["Allow", "dynamodb:UpdateItem on ${aws_dynamodb_table.stock[0].arn}"]
-      ResolveReceipts   = ["Allow", "dynamodb:PutItem on ${aws_dynamodb_table.receipts[0].arn}"]
+      RepairOrders = ["Allow", "dynamodb:PutItem dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"]
+      SendMessages = ["Allow", join(" ", [
+        "sqs:SendMessage on", aws_sqs_queue.queues["orders"].arn, aws_sqs_queue.queues["refunds"].arn,
+      ])]
+      DeleteDeadLetters = ["Allow", join(" ", [
+        "sqs:DeleteMessage on", aws_sqs_queue.dead_letters["orders-dead"].arn,
+        aws_sqs_queue.dead_letters["refunds-dead"].arn,
+      ])]
+      RepublishEvents = ["Allow", "events:PutEvents on ${aws_cloudwatch_event_bus.orders.arn}"]
+      MoveStock       = ["Allow", "dynamodb:UpdateItem on ${aws_dynamodb_table.stock[0].arn}"]
+      ResolveReceipts = ["Allow", "dynamodb:PutItem on ${aws_dynamodb_table.receipts[0].arn}"]
     })
     error_message = "operator-repair: differs from this list: got ${aws_iam_policy.operator_repair[0].policy}"
   }
@@ -353,8 +369,8 @@ run "only_rules_send_events_and_only_its_function_sends_dead_letters" {
       for s in jsondecode(policy.policy).Statement : [s.Effect, s.Action, s.Principal, s.Condition]
       if s.Sid != "DenyWithoutTLS"
       ] }) == jsonencode(merge(
-      { orders = [] }, # while no producer is listed
-      { for name, function in { orders-dead = "order", unpublished = "publish" } : name => [[
+      { orders = [], refunds = [] }, # while no producer is listed
+      { for name, function in { orders-dead = "order", refunds-dead = "refund", unpublished = "publish" } : name => [[
         "Deny", "sqs:SendMessage", { AWS = "arn:aws:iam::123456789012:root" },
         { ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions[function].arn } },
       ]] },
@@ -420,6 +436,16 @@ run "only_listed_producers_rules_and_topics_can_send_orders" {
     ])
     error_message = "must allow exactly these: got ${aws_sqs_queue_policy.queues["orders"].policy}"
   }
+
+  # Refunds come from the same producers, but never by HTTP.
+  assert {
+    condition = replace(aws_sqs_queue_policy.queues["refunds"].policy, aws_sqs_queue.queues["refunds"].arn, "queue") == (
+      replace(replace(
+        aws_sqs_queue_policy.queues["orders"].policy, aws_sqs_queue.queues["orders"].arn, "queue",
+      ), ",\"${aws_iam_role.functions["intake"].arn}\"", "")
+    )
+    error_message = "must be the policy of orders without intake: got ${aws_sqs_queue_policy.queues["refunds"].policy}"
+  }
 }
 
 run "with_only_a_rule_listed_the_intake_function_may_send_too" {
@@ -478,6 +504,7 @@ run "roles_and_operators_may_use_every_key_through_their_services_only" {
       for s in jsondecode(keys.policy).Statement : [s.Effect, s.Action, s.Resource, s.Condition]
       ]] }) == jsonencode({ for name, services in {
       order     = ["sqs", "dynamodb", "secretsmanager"]
+      refund    = ["sqs", "dynamodb", "secretsmanager"]
       webhook   = ["dynamodb", "secretsmanager"]
       reconcile = ["dynamodb", "secretsmanager"]
       publish   = ["dynamodb", "sqs"]

@@ -20,6 +20,8 @@ run "values_that_are_too_small_or_of_another_kind_are_rejected" {
     stripe_secret_version        = 0
     stripe_read_key              = "sk_test_canary" # could write
     stripe_read_key_version      = -1
+    stripe_refund_key            = "sk_test_canary" # could charge
+    stripe_refund_key_version    = -1
     webhook_secret               = "sk_test_canary"
     webhook_secret_version       = -1
     webhook_rate_limit           = 0
@@ -60,7 +62,7 @@ run "values_that_are_too_small_or_of_another_kind_are_rejected" {
 
   expect_failures = [
     var.name, var.scope, var.tags, var.stripe_secret_key, var.stripe_secret_version, var.stripe_read_key,
-    var.stripe_read_key_version,
+    var.stripe_read_key_version, var.stripe_refund_key, var.stripe_refund_key_version,
     var.webhook_secret, var.webhook_secret_version, var.webhook_rate_limit, var.webhook_burst_limit,
     var.webhook_memory_size, var.webhook_reserved_concurrency, var.reconcile_minutes, var.reconcile_rate,
     var.intake_jwt, var.intake_rate_limit, var.intake_burst_limit, var.intake_reserved_concurrency,

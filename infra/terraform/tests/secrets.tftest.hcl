@@ -5,19 +5,21 @@ mock_provider "aws" {
 # `make tf` runs this file with -verbose and looks for the canaries in every plan and
 # state that it prints.
 variables {
-  package_dir             = "tests/packages"
-  stripe_secret_key       = "sk_test_canary"
-  stripe_read_key         = "rk_test_canary"
-  stripe_read_key_version = 1
-  webhook_secret          = "whsec_canary"
-  webhook_secret_version  = 1
+  package_dir               = "tests/packages"
+  stripe_secret_key         = "sk_test_canary"
+  stripe_read_key           = "rk_test_canary"
+  stripe_read_key_version   = 1
+  stripe_refund_key         = "rk_test_canary"
+  stripe_refund_key_version = 1
+  webhook_secret            = "whsec_canary"
+  webhook_secret_version    = 1
 }
 
 run "no_attribute_or_output_contains_a_secret" {
   assert {
     condition = alltrue([for version in [
       aws_secretsmanager_secret_version.stripe, aws_secretsmanager_secret_version.webhook[0],
-      aws_secretsmanager_secret_version.stripe_read[0],
+      aws_secretsmanager_secret_version.stripe_read[0], aws_secretsmanager_secret_version.stripe_refund[0],
     ] : version.secret_string == null && version.secret_binary == null])
     error_message = "a secret is in an argument that is stored in the state"
   }
@@ -36,6 +38,7 @@ run "no_attribute_or_output_contains_a_secret" {
     condition = !strcontains(nonsensitive(jsonencode([
       aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe,
       aws_secretsmanager_secret.stripe_read, aws_secretsmanager_secret_version.stripe_read,
+      aws_secretsmanager_secret.stripe_refund, aws_secretsmanager_secret_version.stripe_refund,
       aws_secretsmanager_secret.webhook, aws_secretsmanager_secret_version.webhook,
       aws_lambda_function.functions, aws_lambda_alias.live, aws_lambda_event_source_mapping.queues,
       aws_sqs_queue.queues, aws_sqs_queue.dead_letters, aws_sqs_queue_policy.queues,
@@ -70,25 +73,28 @@ run "no_attribute_or_output_contains_a_secret" {
   }
 }
 
-run "a_read_only_key_is_for_the_functions_that_move_no_money" {
+run "each_function_has_the_key_of_what_it_does" {
   assert {
     condition = { for name, function in aws_lambda_function.functions :
       name => regex("secret:([a-z]+)", function.environment[0].variables.STRIPE_SECRET_ARN)[0]
       if can(function.environment[0].variables.STRIPE_SECRET_ARN)
-    } == { order = "writes", webhook = "reads", reconcile = "reads" }
-    error_message = "STRIPE_SECRET_ARN: only the order function may have the key that charges"
+    } == { order = "writes", refund = "refunds", webhook = "reads", reconcile = "reads" }
+    error_message = "STRIPE_SECRET_ARN: only the order function may have the key that charges, and refund its own"
   }
 
   assert {
     condition = { for name, policy in aws_iam_role_policy.functions :
       name => flatten([for s in jsondecode(policy.policy).Statement : regexall("secret:([a-z]+)", jsonencode(s.Resource))])
-    } == { order = ["writes"], webhook = ["reads", "webhook"], reconcile = ["reads"], publish = [] }
-    error_message = "a role reads the other key"
+      } == {
+      order = ["writes"], refund = ["refunds"], webhook = ["reads", "webhook"], reconcile = ["reads"], publish = []
+    }
+    error_message = "a role reads another key"
   }
 
   assert {
     condition = (
       strcontains(aws_lambda_function.functions["webhook"].description, "Read key 1.")
+      && strcontains(aws_lambda_function.functions["refund"].description, "Refund key 1.")
       && strcontains(aws_lambda_function.functions["order"].description, " Key 1.")
     )
     error_message = "description: a rotation would not publish the function"
@@ -108,18 +114,22 @@ run "with_stock_reconcile_cancels_and_needs_the_key_that_writes" {
   }
 }
 
-run "without_a_read_only_key_nothing_is_created_for_it" {
+run "without_a_second_and_a_third_key_nothing_is_created_for_them" {
   variables {
-    stripe_read_key_version = 0
+    stripe_read_key_version   = 0
+    stripe_refund_key_version = 0
   }
 
   assert {
     condition = (
       length(aws_secretsmanager_secret.stripe_read) == 0
       && length(aws_secretsmanager_secret_version.stripe_read) == 0
+      && length(aws_secretsmanager_secret.stripe_refund) == 0
+      && length(aws_secretsmanager_secret_version.stripe_refund) == 0
       && strcontains(aws_lambda_function.functions["webhook"].description, " Key 1.")
+      && strcontains(aws_lambda_function.functions["refund"].description, " Key 1.")
     )
-    error_message = "stripe_read_key: must be off by default, and leave the other functions as they were"
+    error_message = "stripe_read_key, stripe_refund_key: must be off by default, and leave the other functions as they were"
   }
 }
 

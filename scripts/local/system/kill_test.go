@@ -225,7 +225,7 @@ func (k *killer) stripe(when string, c stripetest.Call) {
 
 func (k *killer) kill() {
 	k.at.Store(nil)
-	k.Function.Kill(nil)
+	k.Kill(nil)
 }
 
 // deliverAgain lets the time pass after which the messages come again. The queue keeps a

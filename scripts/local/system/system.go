@@ -41,6 +41,8 @@ import (
 const (
 	OrderQueue   = "orders"
 	DeadLetters  = "orders-dead"
+	RefundQueue  = "refunds"
+	DeadRefunds  = "refunds-dead"
 	Scope        = "local"
 	PretendKey   = "sk_test_pretend"
 	StripeWaits  = 600 * time.Millisecond
@@ -52,6 +54,7 @@ const (
 // Options configure a system. The zero value is a small one.
 type Options struct {
 	Binary    string // the order function, built for this machine; see lambdatest.Build
+	Refund    string // the function of the refund queue; "" for none
 	Webhook   string // the webhook function; "" for none
 	Intake    string // the function of the entrance by HTTP; "" for none
 	Reconcile string // the function of the schedule; "" for none
@@ -74,7 +77,7 @@ type Options struct {
 	Output                      io.Writer // the function's log lines
 	BeforeStripe, AfterStripe   func(stripetest.Call)
 	BeforeSQS, AfterSQS         func(sqstest.Call)
-	Observe                     func(sqstest.Batch) // of both queues
+	Observe                     func(sqstest.Batch) // of every queue
 	Duplicate                   func(sqstest.Message) sqstest.Twice
 	LoseDelete                  func(sqstest.Message) bool
 	// Deliveries plans the deliveries of Stripe's events, see stripetest.Webhooks.
@@ -82,8 +85,8 @@ type Options struct {
 	// ObserveWebhook is called after each request to the webhook function, see
 	// stripetest.Webhooks.
 	ObserveWebhook func(stripetest.Sent)
-	// ObserveInstance is called with each change of an instance of the order function, see
-	// lambdatest.Options.
+	// ObserveInstance is called with each change of an instance of the order function, and
+	// of the refund function, whose instances have numbers from 101; see lambdatest.Options.
 	ObserveInstance func(lambdatest.Event)
 	// RefuseEvent makes the bus refuse events, see eventbridgetest.Options.
 	RefuseEvent func(eventbridgetest.Event) (code string)
@@ -93,7 +96,7 @@ type Options struct {
 	// LoseMailEvent reports whether an event of SES is lost; nil loses none.
 	LoseMailEvent func(event json.RawMessage) bool
 	Env           map[string]string // further variables of the functions
-	FIFO          bool              // both queues
+	FIFO          bool              // the queues of orders and of refunds
 	// Travels makes the function's deadlines follow Advance, for a function that takes its
 	// clock from them.
 	Travels bool
@@ -132,6 +135,7 @@ type System struct {
 	Stripe    *stripetest.Server
 	SQS       *sqstest.Server
 	Function  *lambdatest.Host
+	Refund    *lambdatest.Host // nil without Options.Refund
 	Reconcile *lambdatest.Host // nil without Options.Reconcile
 	Webhook   *lambdatest.Host // nil without Options.Webhook, as the events
 	Events    *stripetest.Webhooks
@@ -153,6 +157,7 @@ type System struct {
 	working atomic.Int64     // invocations under way or waiting for an instance
 	stream  *stream          // nil without Options.Publish
 	mapping *sqstest.Mapping // of the receipt queue; nil without Options.Receipt
+	refunds *sqstest.Mapping // of the refund queue; nil without Options.Refund
 	stop    func() error     // ends the event source mapping
 	closers []func() error
 
@@ -165,7 +170,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
 		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startIntake, s.startAPI, s.startEvents,
-		s.startReconcile, s.startReceipt, s.startPublish, s.startFunction, s.startMapping,
+		s.startReconcile, s.startReceipt, s.startPublish, s.startFunction, s.startRefund, s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -253,48 +258,27 @@ func (s *System) startQueue(context.Context) error {
 // now returns the queue's time.
 func (s *System) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
-// createQueues creates the two queues with the retention, the redrive policy and the
-// receive count of infra/terraform.
-func (s *System) createQueues(m *sqstest.Machine, now time.Time) error {
-	dead := sqstest.DefaultSettings()
-	dead.Retention, dead.FIFO = 14*24*time.Hour, s.Options.FIFO
-	if err := m.Create(now, s.DeadLetterQueue(), dead); err != nil {
-		return err
-	}
-	live := sqstest.DefaultSettings()
-	live.Visibility, live.Retention, live.FIFO = s.Options.Visibility, 7*24*time.Hour, s.Options.FIFO
-	live.DeadLetters, live.MaxReceives = s.DeadLetterQueue(), s.Options.MaxReceives
-	return m.Create(now, s.OrderQueue(), live)
+func (s *System) startFunction(context.Context) (err error) {
+	s.Function, err = s.startHost(s.Options.Binary, s.functionEnv(), s.Options.ObserveInstance)
+	return err
 }
 
-// OrderQueue returns the name of the order queue.
-func (s *System) OrderQueue() string { return s.named(OrderQueue) }
-
-// DeadLetterQueue returns the name of the dead-letter queue.
-func (s *System) DeadLetterQueue() string { return s.named(DeadLetters) }
-
-func (s *System) named(queue string) string {
-	if s.Options.FIFO {
-		return queue + ".fifo"
-	}
-	return queue
-}
-
-func (s *System) startFunction(context.Context) error {
+// startHost starts the function of a queue.
+func (s *System) startHost(
+	binary string, env map[string]string, observe func(lambdatest.Event),
+) (*lambdatest.Host, error) {
 	o := lambdatest.Options{
-		Binary: s.Options.Binary, Env: s.functionEnv(), Timeout: s.Options.FunctionTimeout,
-		Instances: s.Options.Instances, Output: s.Options.Output, Observe: s.Options.ObserveInstance,
+		Binary: binary, Env: env, Timeout: s.Options.FunctionTimeout,
+		Instances: s.Options.Instances, Output: s.Options.Output, Observe: observe,
 	}
 	if s.Options.Travels {
 		o.Now = s.now
 	}
 	host, err := lambdatest.Start(o)
-	if err != nil {
-		return err
+	if err == nil {
+		s.closers = append(s.closers, host.Close)
 	}
-	s.Function = host
-	s.closers = append(s.closers, host.Close)
-	return nil
+	return host, err
 }
 
 // awsEnv adds to a function's environment what Lambda sets.
@@ -339,6 +323,8 @@ func (s *System) OperatorEnv() []string {
 		"RECEIPTS_TABLE=" + s.ReceiptsTable,
 		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
 		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.DeadLetterQueue()),
+		"REFUND_QUEUE_URL=" + s.SQS.QueueURL(s.named(RefundQueue)),
+		"REFUND_DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.named(DeadRefunds)),
 		"SCOPE=" + Scope,
 		"STRIPE_SECRET_KEY=" + PretendKey,
 		"STRIPE_API_BASE=" + s.Stripe.URL,
@@ -352,139 +338,18 @@ func (s *System) OperatorEnv() []string {
 	return env
 }
 
-// StopProcessing ends the event source mapping after the running invocations, as
-// disabling it does. The messages wait in the queue.
+// StopProcessing ends the event source mappings after the running invocations, as
+// disabling them does. The messages wait in their queues.
 func (s *System) StopProcessing() error { return s.stop() }
 
-// ResumeProcessing starts the event source mapping again.
+// ResumeProcessing starts the event source mappings again.
 func (s *System) ResumeProcessing(ctx context.Context) error { return s.startMapping(ctx) }
-
-func (s *System) startMapping(ctx context.Context) error {
-	s.Mapping = &sqstest.Mapping{
-		Server: s.SQS, Queue: s.OrderQueue(), BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
-		FunctionTimeout: s.Options.FunctionTimeout,
-		Invoke:          s.invoke, Observe: s.Options.Observe,
-		Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete,
-	}
-	if err := s.Mapping.Check(); err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // until Close, not until Start's context ends
-	var run sync.WaitGroup
-	var failed error
-	run.Go(func() { failed = s.Mapping.Run(ctx) })
-	s.stop = func() error {
-		stop()
-		run.Wait()
-		return failed
-	}
-	s.closers = append(s.closers, s.stop)
-	return nil
-}
-
-func (s *System) invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	s.working.Add(1)
-	defer s.working.Add(-1)
-	return s.Function.Invoke(ctx, payload)
-}
-
-// Post sends messages, all before the first is delivered, and returns their message ids.
-func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, draft := range drafts {
-			var sent sqstest.Message
-			if sent, err = m.Send(now, s.OrderQueue(), draft); err != nil {
-				err = fmt.Errorf("post a message of %d bytes: %w", len(draft.Body), err)
-				return
-			}
-			ids = append(ids, sent.ID)
-		}
-	})
-	return ids, err
-}
-
-// Redrive moves every dead letter back to the order queue, as an operator does, and
-// returns their number.
-func (s *System) Redrive() (moved int, err error) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		moved, err = m.Redrive(now, s.DeadLetterQueue(), s.OrderQueue())
-	})
-	return moved, err
-}
-
-// Purge deletes the messages of the order queue that match and were received before, as
-// if they had expired. It returns their number.
-func (s *System) Purge(match func(sqstest.Message) bool) (purged int) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		messages, _ := m.Messages(now, s.OrderQueue()) // it was created by Start
-		for _, message := range messages {
-			if match(message) && m.Delete(now, s.OrderQueue(), message.Receipt) == nil {
-				purged++
-			}
-		}
-	})
-	return purged
-}
-
-// Dead returns the dead letters.
-func (s *System) Dead() (dead []sqstest.Message, err error) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { dead, err = m.Messages(now, s.DeadLetterQueue()) })
-	return dead, err
-}
-
-// Counts returns the numbers of messages in the order queue, by state.
-func (s *System) Counts() (c sqstest.Counts) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		c, _ = m.Counts(now, s.OrderQueue()) // it was created by Start
-	})
-	return c
-}
-
-// Waiting returns the number of messages in the order queue.
-func (s *System) Waiting() int {
-	c := s.Counts()
-	return c.Visible + c.InFlight
-}
-
-// Busy reports whether the function runs, or has a message to process. In a FIFO queue, a
-// visible message may have to wait for its group.
-func (s *System) Busy() bool {
-	return s.working.Load() > 0 || !s.Options.FIFO && s.Counts().Visible > 0
-}
-
-// Skip moves the clocks to a second after the next message becomes visible, for a system
-// that is not Busy but waits. SQS counts visibility in whole seconds, so messages of one
-// batch become visible together. Without a message in flight it does nothing: the next
-// event would be that a dead letter expires, days ahead.
-func (s *System) Skip() {
-	var wait time.Duration
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		c, _ := m.Counts(now, s.OrderQueue()) // it was created by Start
-		if next, ok := m.Next(now); ok && c.InFlight > 0 {
-			wait = next.Sub(now) + time.Second
-		}
-	})
-	if wait > 0 {
-		s.Advance(wait)
-	}
-}
 
 // Advance moves the clocks of the queue and of Stripe. The function uses this machine's.
 func (s *System) Advance(d time.Duration) {
 	s.Stripe.Advance(d)
 	s.ahead.Add(int64(d))
 	s.SQS.Wake()
-}
-
-// Drained waits until every message was acknowledged or parked. It returns
-// lambdatest.ErrExited at once when the function exits by itself.
-func (s *System) Drained(ctx context.Context) error {
-	ctx, cancel := s.Function.UntilExit(ctx)
-	defer cancel()
-	if err := s.Mapping.Drained(ctx); err != nil {
-		return cmp.Or(context.Cause(ctx), err)
-	}
-	return nil
 }
 
 // NewPayments returns an operator's client of a pretend Stripe.

@@ -20,50 +20,84 @@ const perCall = 10
 
 // Sender sends the messages of a file.
 type Sender struct {
-	cloud.Queue
+	Orders, Refunds cloud.Queue
 
 	File     string
 	Rate     int // messages per second; 0 means no limit
 	Progress func(format string, args ...any)
 }
 
-// SendAll returns how many messages the queue is known to hold. The error names the line
-// of each of the others. It stops at a call that fails as a whole, because the next would
-// as well.
+var errNoRefundQueue = errors.New("nothing posted: REFUND_QUEUE_URL: want the URL of the refund queue")
+
+// SendAll returns how many messages the queues are known to hold. The error names the
+// line of each of the others. It stops at a call that fails as a whole, because the next
+// would as well. Refunds go to their own queue.
 func (q Sender) SendAll(ctx context.Context, messages []Message) (posted int, err error) {
+	calls, err := q.calls(messages)
+	if err != nil {
+		return 0, err
+	}
 	var refused []error
-	pace := cloud.NewPace(float64(q.Rate))
-	for from := 0; from < len(messages); from += perCall {
-		chunk := messages[from:min(from+perCall, len(messages))]
+	pace, done := cloud.NewPace(float64(q.Rate)), 0
+	for _, chunk := range calls {
 		if err := pace.Wait(ctx, len(chunk)); err != nil {
 			rest := fmt.Errorf("%s:%d: not posted, nor the lines after it: %w", q.File, chunk[0].line, err)
 			return posted, errors.Join(append(refused, rest)...)
 		}
-		q.Progress("%d of %d messages", from, len(messages))
+		q.Progress("%d of %d messages", done, len(messages))
 		failed, err := q.sendOnce(ctx, chunk)
 		if err != nil { // the response may be lost, and posting an order twice is harmless
 			whole := fmt.Errorf("%s:%d to %d: may be posted, the lines after them are not; post all again: %w",
 				q.File, chunk[0].line, chunk[len(chunk)-1].line, err)
 			return posted, errors.Join(append(refused, whole)...)
 		}
+		done += len(chunk)
 		posted += len(chunk) - len(failed)
 		refused = append(refused, failed...)
 	}
 	return posted, errors.Join(refused...)
 }
 
+// entry is a message with what it asks for; the zero Job if it is invalid.
+type entry struct {
+	Message
+	jobs.Job
+}
+
+// calls returns the messages of each call, which are for one queue and have the order of
+// the file.
+func (q Sender) calls(messages []Message) (all [][]entry, err error) {
+	decoder := jobs.NewDecoder()
+	for _, m := range messages {
+		job, _ := decoder.Decode(m.body) // an invalid message is the function's to park
+		if job.IsRefund() && q.Refunds.URL == "" {
+			return nil, errNoRefundQueue
+		}
+		last := len(all) - 1
+		if last < 0 || len(all[last]) == perCall || all[last][0].IsRefund() != job.IsRefund() {
+			all, last = append(all, nil), last+1
+		}
+		all[last] = append(all[last], entry{m, job})
+	}
+	return all, nil
+}
+
 // sendOnce makes one call. The id of an entry is its line.
-func (q Sender) sendOnce(ctx context.Context, messages []Message) (failed []error, err error) {
+func (q Sender) sendOnce(ctx context.Context, messages []entry) (failed []error, err error) {
+	queue := q.Orders
+	if messages[0].IsRefund() {
+		queue = q.Refunds
+	}
 	entries := make([]types.SendMessageBatchRequestEntry, len(messages))
 	for i, m := range messages {
 		entries[i] = types.SendMessageBatchRequestEntry{
 			Id: aws.String(strconv.Itoa(m.line)), MessageBody: &m.body, MessageAttributes: m.attributes(),
 		}
-		if q.FIFO() {
-			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = group(m)
+		if queue.FIFO() {
+			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = m.group()
 		}
 	}
-	out, err := q.Client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &q.URL, Entries: entries})
+	out, err := queue.Client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &queue.URL, Entries: entries})
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +111,10 @@ func (q Sender) sendOnce(ctx context.Context, messages []Message) (failed []erro
 // group returns the message group and the deduplication id of a message on a FIFO queue:
 // its order, and a hash of the body, so that SQS drops what was posted twice within five
 // minutes. An invalid message has a group of its own.
-func group(m Message) (group, deduplication *string) {
+func (m entry) group() (group, deduplication *string) {
 	id := sqs.DeduplicationID(m.body)
-	job, err := jobs.NewDecoder().Decode(m.body)
-	if err != nil {
+	if m.OrderID() == "" {
 		return &id, &id
 	}
-	return aws.String(string(job.OrderID())), &id
+	return aws.String(string(m.OrderID())), &id
 }

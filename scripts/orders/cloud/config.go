@@ -18,6 +18,7 @@ import (
 	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/shell"
 )
 
@@ -31,7 +32,14 @@ func HTTPClient() *http.Client {
 
 // QueueEnv is the environment of `orders post`.
 type QueueEnv struct {
-	Queue config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+	Queue   config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
+	Refunds config.URL `env:"REFUND_QUEUE_URL"   want:"the URL of the refund queue, or nothing"`
+}
+
+// RefundQueues are the two queues of refunds; "" in a deployment without refunds.
+type RefundQueues struct {
+	Queue       config.URL `env:"REFUND_QUEUE_URL"             want:"the URL of the refund queue, or nothing"`
+	DeadLetters config.URL `env:"REFUND_DEAD_LETTER_QUEUE_URL" want:"the URL of its dead-letter queue, or nothing"`
 }
 
 // TableEnv is the environment of `orders list`. Commands that settle orders need Stock
@@ -101,6 +109,20 @@ type DeadLettersEnv struct {
 	Stripe      StripeEnv
 	Queue       config.URL `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
 	DeadLetters config.URL `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
+	Refunds     RefundQueues
+}
+
+// Letters returns the dead letters of orders and of refunds.
+func (c DeadLettersEnv) Letters(cfg aws.Config, now func() time.Time, wait time.Duration) *deadletters.Queue {
+	return letters(cfg, c.Queue, c.DeadLetters, c.Refunds, now, wait)
+}
+
+func letters(
+	cfg aws.Config, live, dead config.URL, r RefundQueues, now func() time.Time, wait time.Duration,
+) *deadletters.Queue {
+	return deadletters.NewQueue(cfg, now, wait,
+		deadletters.Pair{Live: string(live), Dead: string(dead)},
+		deadletters.Pair{Live: string(r.Queue), Dead: string(r.DeadLetters)})
 }
 
 // Problems returns what one variable alone cannot show.
@@ -113,6 +135,7 @@ type SmokeEnv struct {
 	Queue       config.URL    `env:"QUEUE_URL,notEmpty"    want:"the URL of the order queue"`
 	DeadLetters config.URL    `env:"DEAD_LETTER_QUEUE_URL" want:"the URL of the dead-letter queue"`
 	Retention   time.Duration `env:"QUEUE_RETENTION"       want:"a duration such as 168h"`
+	Refunds     RefundQueues
 }
 
 // Problems refuses every key but a test key, whatever the address.
@@ -185,8 +208,8 @@ type ReceiptsEnv struct {
 // RefundEnv is the environment of `orders refund`.
 type RefundEnv struct {
 	Orders TableEnv
-	Queue  config.URL `env:"QUEUE_URL,notEmpty" want:"the URL of the order queue"`
-	Scope  string     `env:"SCOPE,notEmpty"     want:"the deployment's scope"`
+	Queue  config.URL `env:"REFUND_QUEUE_URL,notEmpty" want:"the URL of the refund queue"`
+	Scope  string     `env:"SCOPE,notEmpty"            want:"the deployment's scope"`
 }
 
 // BusEnv is the environment of `orders republish`.

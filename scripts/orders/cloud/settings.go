@@ -10,18 +10,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 )
 
 // CompareQueues prints the queues' settings, or returns an error that names each setting
-// that would lose orders or park them without a reason.
+// that would lose messages or park them without a reason.
 func (c SmokeEnv) CompareQueues(ctx context.Context, cfg aws.Config, out io.Writer) error {
+	err := c.compare(ctx, cfg, out, "orders", c.Queue, c.DeadLetters)
+	if err == nil && c.Refunds.Queue != "" {
+		err = c.compare(ctx, cfg, out, "refunds", c.Refunds.Queue, c.Refunds.DeadLetters)
+	}
+	return err
+}
+
+func (c SmokeEnv) compare(
+	ctx context.Context, cfg aws.Config, out io.Writer, of string, live, deadLetters config.URL,
+) error {
 	var s sqs.Settings
 	var err error
-	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(c.Queue)); err != nil {
+	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(live)); err != nil {
 		return err
 	}
-	dead, err := c.deadLetters(ctx, cfg, s.Orders.RedriveTarget)
+	dead, err := deadLetterURL(ctx, cfg, deadLetters, s.Orders.RedriveTarget)
 	if err != nil {
 		return err
 	}
@@ -39,18 +50,18 @@ func (c SmokeEnv) CompareQueues(ctx context.Context, cfg aws.Config, out io.Writ
 		lines = append(lines, "\n  "+m.String())
 	}
 	if len(lines) > 0 {
-		return errors.New("queues misconfigured:" + strings.Join(lines, ""))
+		return errors.New("queues of " + of + " misconfigured:" + strings.Join(lines, ""))
 	}
-	fmt.Fprintf(out, "queues  orders are kept %s and received %d times, dead letters are kept %s\n",
-		s.Orders.Retention, s.Orders.MaxReceives, s.DeadLetters.Retention)
+	fmt.Fprintf(out, "queues  %s are kept %s and received %d times, dead letters are kept %s\n",
+		of, s.Orders.Retention, s.Orders.MaxReceives, s.DeadLetters.Retention)
 	return nil
 }
 
-// deadLetters returns the URL of the dead-letter queue: the one in the environment, or
+// deadLetterURL returns the URL of a dead-letter queue: the one in the environment, or
 // that of the queue that the redrive policy names, or "".
-func (c SmokeEnv) deadLetters(ctx context.Context, cfg aws.Config, target string) (string, error) {
-	if c.DeadLetters != "" || target == "" {
-		return string(c.DeadLetters), nil
+func deadLetterURL(ctx context.Context, cfg aws.Config, known config.URL, target string) (string, error) {
+	if known != "" || target == "" {
+		return string(known), nil
 	}
 	parts := strings.Split(target, ":") // arn:aws:sqs:REGION:ACCOUNT:NAME
 	if len(parts) != 6 {

@@ -23,6 +23,7 @@ type WatchEnv struct {
 	Orders      TableEnv
 	Queue       config.URL `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
 	DeadLetters config.URL `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
+	Refunds     RefundQueues
 }
 
 // Sources returns what reads the parts of a snapshot, without a scan.
@@ -31,14 +32,14 @@ func (c WatchEnv) Sources(sh shell.Shell, cfg aws.Config) watch.Sources {
 	queues, store := sdk.NewFromConfig(cfg), c.Orders.Store(cfg)
 	return watch.Sources{
 		Now: now,
-		Depths: func(ctx context.Context) (orders, dead watch.Depth, err error) {
-			if orders, err = depth(ctx, queues, c.Queue); err == nil {
-				dead, err = depth(ctx, queues, c.DeadLetters)
+		Depths: func(ctx context.Context) (live, dead watch.Depth, err error) {
+			if live, err = depth(ctx, queues, c.Queue, c.Refunds.Queue); err == nil {
+				dead, err = depth(ctx, queues, c.DeadLetters, c.Refunds.DeadLetters)
 			}
-			return orders, dead, err
+			return live, dead, err
 		},
 		Waiting: func(ctx context.Context, n *watch.Snapshot) error { return ReadWaiting(ctx, store, n) },
-		Reasons: reasons(deadletters.NewQueue(cfg, string(c.DeadLetters), string(c.Queue), now, sh.EmptyWait), now),
+		Reasons: reasons(letters(cfg, c.Queue, c.DeadLetters, c.Refunds, now, sh.EmptyWait), now),
 	}
 }
 
@@ -71,8 +72,24 @@ func reasons(
 	}
 }
 
-// depth reads how many messages a queue has.
-func depth(ctx context.Context, client *sdk.Client, url config.URL) (d watch.Depth, err error) {
+// depth reads how many messages queues have. A URL may be "".
+func depth(ctx context.Context, client *sdk.Client, urls ...config.URL) (d watch.Depth, err error) {
+	for _, url := range urls {
+		if url == "" {
+			continue
+		}
+		one, err := depthOf(ctx, client, url)
+		if err != nil {
+			return d, err
+		}
+		d = watch.Depth{
+			Waiting: d.Waiting + one.Waiting, InFlight: d.InFlight + one.InFlight, Delayed: d.Delayed + one.Delayed,
+		}
+	}
+	return d, nil
+}
+
+func depthOf(ctx context.Context, client *sdk.Client, url config.URL) (d watch.Depth, err error) {
 	out, err := client.GetQueueAttributes(ctx, &sdk.GetQueueAttributesInput{
 		QueueUrl: aws.String(string(url)), AttributeNames: []types.QueueAttributeName{
 			types.QueueAttributeNameApproximateNumberOfMessages,

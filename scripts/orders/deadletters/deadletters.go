@@ -1,4 +1,4 @@
-// Package deadletters reads and empties the dead-letter queue. It pages the queue without
+// Package deadletters reads and empties the dead-letter queues. It pages them without
 // losing a message, finds out what a message's row and Stripe say, judges what to do with
 // the message, and redrives or deletes it. It does not depend on the command line, and it
 // reads no clock.

@@ -16,7 +16,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// Message is a message of the dead-letter queue.
+// Message is a message of a dead-letter queue.
 type Message struct {
 	ID          string
 	Handle      string // of the latest receive
@@ -32,6 +32,8 @@ type Message struct {
 
 	Job     jobs.Job // zero if Invalid is set
 	Invalid error    // why the body is neither an order nor a refund
+
+	queue string // its URL
 }
 
 // Unnamed is how a message without a reason is shown and selected.
@@ -47,10 +49,10 @@ func (m Message) OrderID() order.ID {
 
 // newMessage decodes a message as it was received. A time or a count that cannot be read
 // is zero.
-func newMessage(raw types.Message, d *jobs.Decoder) Message {
+func newMessage(raw types.Message, queue string, d *jobs.Decoder) Message {
 	m := Message{
 		ID: aws.ToString(raw.MessageId), Handle: aws.ToString(raw.ReceiptHandle), Body: aws.ToString(raw.Body),
-		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"],
+		Attributes: raw.MessageAttributes, Group: raw.Attributes["MessageGroupId"], queue: queue,
 	}
 	if m.Reason = order.Reason(m.text(sqs.AttrReason)); m.Reason != "" { // or the function wrote no detail
 		m.Detail = m.text(sqs.AttrDetail)

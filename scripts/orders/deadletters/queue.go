@@ -16,23 +16,27 @@ import (
 	"orderonce/adapters/sqs/jobs"
 )
 
-// Queue is the dead-letter queue, and the order queue to which its messages go back.
+// Pair is a queue and its dead-letter queue, by their URLs.
+type Pair struct{ Live, Dead string }
+
+// Queue is the dead-letter queues of orders and of refunds, and the queues to which their
+// messages go back.
 type Queue struct {
-	client      *sdk.Client
-	visibility  *sqs.Queue
-	decoder     *jobs.Decoder
-	url, orders string
-	now         func() time.Time
-	wait        time.Duration
+	cfg             aws.Config
+	client          *sdk.Client
+	decoder         *jobs.Decoder
+	orders, refunds Pair
+	now             func() time.Time
+	wait            time.Duration
 }
 
-// NewQueue returns the dead-letter queue at a URL. wait is how long one receive waits for
-// a message, in whole seconds up to 20: with 1 or more SQS asks all its servers, so that
-// no message is overlooked.
-func NewQueue(cfg aws.Config, url, orders string, now func() time.Time, wait time.Duration) *Queue {
+// NewQueue returns the dead-letter queues. Those of refunds may be "". wait is how long
+// one receive waits for a message, in whole seconds up to 20: with 1 or more SQS asks all
+// its servers, so that no message is overlooked.
+func NewQueue(cfg aws.Config, now func() time.Time, wait time.Duration, orders, refunds Pair) *Queue {
 	return &Queue{
-		client: sdk.NewFromConfig(cfg), visibility: sqs.NewQueue(cfg, url, ""), decoder: jobs.NewDecoder(),
-		url: url, orders: orders, now: now, wait: wait,
+		cfg: cfg, client: sdk.NewFromConfig(cfg), decoder: jobs.NewDecoder(),
+		orders: orders, refunds: refunds, now: now, wait: wait,
 	}
 }
 
@@ -50,8 +54,8 @@ const (
 // Pages is how far Each came.
 type Pages struct {
 	Seen  int  // different messages
-	Ended bool // the end of the queue was reached
-	// Unseen is how many messages the queue has beside those that Each saw,
+	Ended bool // the end of the queues was reached
+	// Unseen is how many messages the queues have beside those that Each saw,
 	// approximately: they are hidden by another reader, by a receive of Each whose
 	// response was lost, or on a FIFO queue by the first ten messages of their group.
 	Unseen int
@@ -60,8 +64,8 @@ type Pages struct {
 // Visit is called with a message. It reports whether the message is gone from the queue.
 type Visit[T any] func(context.Context, T) (gone bool, err error)
 
-// Each calls visit with every message of the queue, each once, until the end of the
-// queue, or until it has seen limit messages. It ends early with the first error of
+// Each calls visit with every message of both queues, each once, until the end of the
+// queues, or until it has seen limit messages. It ends early with the first error of
 // visit, and with the context's error when the context ends.
 //
 // Messages that visit has seen are hidden, so that the next receive returns others. At
@@ -69,7 +73,17 @@ type Visit[T any] func(context.Context, T) (gone bool, err error)
 // which visit reports that they are gone. Of a message it keeps only the id and the
 // receipt handle.
 func (q *Queue) Each(ctx context.Context, limit int, visit Visit[Message]) (pages Pages, err error) {
-	p := pager{Queue: q, held: map[string]*hold{}}
+	pages, err = q.each(ctx, q.orders.Dead, limit, visit)
+	if err != nil || q.refunds.Dead == "" {
+		return pages, err
+	}
+	more, err := q.each(ctx, q.refunds.Dead, limit-pages.Seen, visit)
+	return Pages{pages.Seen + more.Seen, pages.Ended && more.Ended, pages.Unseen + more.Unseen}, err
+}
+
+// each is Each for one queue.
+func (q *Queue) each(ctx context.Context, url string, limit int, visit Visit[Message]) (pages Pages, err error) {
+	p := pager{Queue: q, url: url, visibility: sqs.NewQueue(q.cfg, url, ""), held: map[string]*hold{}}
 	defer func() { // also when the context has ended
 		err = errors.Join(err, p.putBack(context.WithoutCancel(ctx)))
 	}()
@@ -90,6 +104,9 @@ func (q *Queue) Each(ctx context.Context, limit int, visit Visit[Message]) (page
 // pager is one run of Each.
 type pager struct {
 	*Queue
+
+	url        string
+	visibility *sqs.Queue
 
 	pages Pages
 	held  map[string]*hold // by message id; nil if the message is gone
@@ -145,7 +162,7 @@ func (p *pager) receive(ctx context.Context, most int) ([]Message, error) {
 	}
 	messages := make([]Message, len(out.Messages))
 	for i, raw := range out.Messages {
-		messages[i] = newMessage(raw, p.decoder)
+		messages[i] = newMessage(raw, p.url, p.decoder)
 	}
 	return messages, nil
 }
@@ -232,7 +249,7 @@ func (p *pager) unseen(ctx context.Context) (int, error) {
 	return max(0, total-len(delays(p.order, 0))), nil
 }
 
-// Redrive sends the message to the order queue, with its body, attributes and group, and
+// Redrive sends the message to its queue, with its body, attributes and group, and
 // then deletes it. A process that is killed in between leaves the message in both queues.
 // That is harmless: an order is charged once, and a refund is made once, however many
 // messages ask for it.
@@ -243,11 +260,15 @@ func (p *pager) unseen(ctx context.Context) (int, error) {
 // earlier Redrive of the same message sent it.
 func (q *Queue) Redrive(ctx context.Context, m Message) error {
 	ctx = context.WithoutCancel(ctx) // complete what has begun
-	in := &sdk.SendMessageInput{QueueUrl: &q.orders, MessageBody: &m.Body, MessageAttributes: m.redriven()}
+	to := q.target(m)
+	if to == "" {
+		return fmt.Errorf("redrive message %s: a refund: REFUND_QUEUE_URL: want the URL of the refund queue", m.ID)
+	}
+	in := &sdk.SendMessageInput{QueueUrl: &to, MessageBody: &m.Body, MessageAttributes: m.redriven()}
 	if m.Group != "" {
 		in.MessageGroupId = &m.Group
 	}
-	if strings.HasSuffix(q.orders, ".fifo") { // a standard queue rejects the parameter
+	if strings.HasSuffix(to, ".fifo") { // a standard queue rejects the parameter
 		in.MessageDeduplicationId = &m.ID
 	}
 	if _, err := q.client.SendMessage(ctx, in); err != nil {
@@ -256,9 +277,18 @@ func (q *Queue) Redrive(ctx context.Context, m Message) error {
 	return q.Delete(ctx, m)
 }
 
+// target returns the queue of the function that a message is for, whichever parked it.
+// One that is neither an order nor a refund goes back to the queue that it came from.
+func (q *Queue) target(m Message) string {
+	if m.Job.IsRefund() || m.Invalid != nil && m.queue == q.refunds.Dead {
+		return q.refunds.Live
+	}
+	return q.orders.Live
+}
+
 // Delete deletes the message from the dead-letter queue.
 func (q *Queue) Delete(ctx context.Context, m Message) error {
-	in := &sdk.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: &m.Handle}
+	in := &sdk.DeleteMessageInput{QueueUrl: &m.queue, ReceiptHandle: &m.Handle}
 	if _, err := q.client.DeleteMessage(context.WithoutCancel(ctx), in); err != nil {
 		return fmt.Errorf("delete message %s: %w", m.ID, err)
 	}

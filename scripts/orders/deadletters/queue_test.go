@@ -31,17 +31,18 @@ type queues struct {
 	*testing.T
 	*sqstest.Server
 
-	orders, dead string
-	now          time.Time
-	before       func(sqstest.Call) // each call; nil: nothing
-	parked       int
+	orders, dead         string
+	refunds, deadRefunds string
+	now                  time.Time
+	before               func(sqstest.Call) // each call; nil: nothing
+	parked               int
 }
 
 func newQueues(t *testing.T, fifo bool) *queues {
 	t.Helper()
-	q := &queues{T: t, orders: "orders", dead: "dead", now: start()}
+	q := &queues{T: t, orders: "orders", dead: "dead", refunds: "refunds", deadRefunds: "refunds-dead", now: start()}
 	if fifo {
-		q.orders, q.dead = "orders.fifo", "dead.fifo"
+		q.orders, q.dead, q.refunds, q.deadRefunds = "orders.fifo", "dead.fifo", "refunds.fifo", "refunds-dead.fifo"
 	}
 	s, err := sqstest.Serve(sqstest.Options{Now: q.clock, Before: func(c sqstest.Call) {
 		if q.before != nil {
@@ -54,6 +55,8 @@ func newQueues(t *testing.T, fifo bool) *queues {
 	settings := sqstest.DefaultSettings()
 	settings.FIFO, settings.Retention = fifo, 14*day
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		must(t, m.Create(now, q.refunds, settings))
+		must(t, m.Create(now, q.deadRefunds, settings))
 		must(t, m.Create(now, q.dead, settings))
 		settings.DeadLetters, settings.MaxReceives = q.dead, 3
 		must(t, m.Create(now, q.orders, settings))
@@ -66,12 +69,16 @@ func (q *queues) clock() time.Time { return q.now }
 // queue returns the dead-letter queue through an HTTP client. A call that fails is not
 // repeated, so that a test counts calls.
 func (q *queues) queue(client *http.Client) *deadletters.Queue {
-	cfg := aws.Config{
+	return deadletters.NewQueue(q.config(client), q.clock, 0,
+		deadletters.Pair{Live: q.QueueURL(q.orders), Dead: q.QueueURL(q.dead)}, deadletters.Pair{})
+}
+
+func (q *queues) config(client *http.Client) aws.Config {
+	return aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &q.URL, HTTPClient: client, RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("pretend", "pretend", ""),
 		APIOptions:  []func(*middleware.Stack) error{config.PlainBody},
 	}
-	return deadletters.NewQueue(cfg, q.QueueURL(q.dead), q.QueueURL(q.orders), q.clock, 0)
 }
 
 // park sends a message to the dead-letter queue as the function does.
@@ -559,6 +566,50 @@ func TestARedriveIsNotDroppedAsADuplicate(t *testing.T) {
 	})
 	if got := q.counts(q.orders).Visible; err == nil && got != 1 {
 		t.Errorf("the same dead letter sent twice: got %d messages in the order queue, want 1", got)
+	}
+}
+
+// A release that had one queue for both leaves refunds among the dead letters of orders.
+func TestEachMessageGoesBackToTheQueueOfItsKind(t *testing.T) {
+	t.Parallel()
+	const refundBody = `{"type":"refund","orderId":"ORD-1","refundId":"R-1","amount":1000,"reason":"duplicate"}`
+	for _, fifo := range []bool{false, true} {
+		q := newQueues(t, fifo)
+		q.park("a", bodyOf("ORD-1", "pm_card_visa"), order.ReasonStore)
+		q.park("b", refundBody, order.ReasonInvalid)
+		q.Machine(func(m *sqstest.Machine, now time.Time) {
+			for i, body := range []string{refundBody, "{", bodyOf("ORD-2", "pm_card_visa")} {
+				d := sqstest.Draft{Body: body}
+				if fifo {
+					d.Group, d.DeduplicationID = fmt.Sprint(i), fmt.Sprint(i)
+				}
+				_, err := m.Send(now, q.deadRefunds, d)
+				must(t, err)
+			}
+		})
+		queue := q.queue(http.DefaultClient)
+		if _, err := queue.Each(t.Context(), 10, func(ctx context.Context, m deadletters.Message) (bool, error) {
+			err := queue.Redrive(ctx, m)
+			return err == nil, err
+		}); err == nil || !strings.Contains(err.Error(), "REFUND_QUEUE_URL") {
+			t.Errorf("without a refund queue: got %v, want the missing variable", err)
+		}
+		cfg := q.config(http.DefaultClient)
+		queue = deadletters.NewQueue(cfg, q.clock, 0,
+			deadletters.Pair{Live: q.QueueURL(q.orders), Dead: q.QueueURL(q.dead)},
+			deadletters.Pair{Live: q.QueueURL(q.refunds), Dead: q.QueueURL(q.deadRefunds)})
+		pages, err := queue.Each(t.Context(), 10, redrive(queue))
+		want := deadletters.Pages{Seen: 4, Ended: true}
+		if diff := cmp.Diff(pages, want); err != nil || diff != "" {
+			t.Errorf("fifo %t: got %v, pages (-got +want):\n%s", fifo, err, diff)
+		}
+		got := map[string]int{}
+		for _, name := range []string{q.orders, q.dead, q.refunds, q.deadRefunds} {
+			got[name] = q.counts(name).Visible
+		}
+		if diff := cmp.Diff(got, map[string]int{q.orders: 2, q.dead: 0, q.refunds: 3, q.deadRefunds: 0}); diff != "" {
+			t.Errorf("fifo %t: messages (-got +want):\n%s", fifo, diff)
+		}
 	}
 }
 

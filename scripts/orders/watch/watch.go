@@ -23,7 +23,8 @@ type Depth struct {
 // Total returns all messages of the queue.
 func (d Depth) Total() int { return d.Waiting + d.InFlight + d.Delayed }
 
-// Snapshot is what a deployment looked like at one time. A part that could not be read is
+// Snapshot is what a deployment looked like at one time; its queues are those of orders
+// and of refunds together. A part that could not be read is
 // missing, and Errors has the reasons.
 type Snapshot struct {
 	At          time.Time            `json:"at"`
@@ -53,7 +54,7 @@ type Scanned struct {
 
 // Sources reads the parts of a snapshot. A nil function is not called.
 type Sources struct {
-	Depths  func(context.Context) (orders, dead Depth, err error)
+	Depths  func(context.Context) (live, dead Depth, err error)
 	Waiting func(context.Context, *Snapshot) error
 	Reasons func(context.Context) (map[string]int, error)
 	Scan    func(context.Context) (map[order.Status]int, error)

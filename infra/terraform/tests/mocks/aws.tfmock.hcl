@@ -92,6 +92,13 @@ override_resource {
   }
 }
 override_resource {
+  target = aws_secretsmanager_secret.stripe_refund
+  values = {
+    id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:refunds-AbCdEf"
+    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:refunds-AbCdEf"
+  }
+}
+override_resource {
   target = aws_secretsmanager_secret.webhook
   values = {
     id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhook-AbCdEf"

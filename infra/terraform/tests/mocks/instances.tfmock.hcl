@@ -9,6 +9,28 @@ override_resource {
   }
 }
 override_resource {
+  target = aws_sqs_queue.queues["refunds"]
+  values = {
+    arn = "arn:aws:sqs:eu-west-1:123456789012:refunds"
+    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/refunds"
+  }
+}
+override_resource {
+  target = aws_sqs_queue.dead_letters["refunds-dead"]
+  values = {
+    arn = "arn:aws:sqs:eu-west-1:123456789012:refunds-dead"
+    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/refunds-dead"
+  }
+}
+override_resource {
+  target = aws_iam_role.functions["refund"]
+  values = { id = "refund", arn = "arn:aws:iam::123456789012:role/refund" }
+}
+override_resource {
+  target = aws_lambda_alias.live["refund"]
+  values = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:refund:live" }
+}
+override_resource {
   target = aws_sqs_queue.queues["receipts"]
   values = {
     arn = "arn:aws:sqs:eu-west-1:123456789012:receipts"

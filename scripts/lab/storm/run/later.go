@@ -57,7 +57,7 @@ func (st *storm) build(ctx context.Context, dir string) (binary, next string, er
 func untilExit(ctx context.Context, s *system.System) (context.Context, context.CancelFunc) {
 	cancel := func() {}
 	for _, host := range []*lambdatest.Host{
-		s.Function, s.Webhook, s.Reconcile, s.Intake, s.Publish, s.Receipt,
+		s.Function, s.Refund, s.Webhook, s.Reconcile, s.Intake, s.Publish, s.Receipt,
 	} {
 		if host != nil {
 			before, next := cancel, context.CancelFunc(nil)
@@ -102,7 +102,7 @@ func (st *storm) loseMessage(c stripetest.Call) {
 		st.later.deleted.Add(int64(deleted))
 		id := []byte(orderID(n))
 		holds := func(payload []byte) bool { return bytes.Contains(payload, id) }
-		st.kills.Add(int64(s.Function.Kill(st.counted(holds))))
+		st.kills.Add(int64(s.Kill(st.counted(holds))))
 	}
 }
 

@@ -45,7 +45,7 @@ func BuildParts(build func(pkg string) (path string, err error)) (add func(*syst
 	var o system.Options
 	for name, path := range map[string]*string{
 		"webhook": &o.Webhook, "reconcile": &o.Reconcile, "publish": &o.Publish, "receipt": &o.Receipt,
-		"intake": &o.Intake,
+		"intake": &o.Intake, "refund": &o.Refund,
 	} {
 		if *path, err = build("./functions/" + name); err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func BuildParts(build func(pkg string) (path string, err error)) (add func(*syst
 	}
 	return func(to *system.Options) {
 		to.Webhook, to.Reconcile, to.Publish = o.Webhook, o.Reconcile, o.Publish
-		to.Receipt, to.Intake = o.Receipt, o.Intake
+		to.Receipt, to.Intake, to.Refund = o.Receipt, o.Intake, o.Refund
 	}, nil
 }
 

@@ -67,7 +67,7 @@ func (st *storm) killRefund(c stripetest.Call) {
 	}
 	id := []byte(c.OrderID)
 	holds := func(payload []byte) bool { return holdsRefund(payload) && bytes.Contains(payload, id) }
-	st.kills.Add(int64(st.system.Load().Function.Kill(st.counted(holds))))
+	st.kills.Add(int64(st.system.Load().Kill(st.counted(holds))))
 }
 
 // passLeases lets the time of every refund's lease pass, without waiting for it. A killed

@@ -185,7 +185,9 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 	err := st.phases(ctx, s, next)
 	if err == nil {
 		st.setPhase("audit")
-		err = s.Function.Close() // nothing may change during the audit
+		if err = s.Function.Close(); s.Refund != nil { // nothing may change during the audit
+			err = errors.Join(err, s.Refund.Close())
+		}
 	}
 	if err == nil {
 		err = st.audit(ctx, s, &out)
@@ -433,7 +435,7 @@ func (st *storm) kill(ctx context.Context, s *system.System) {
 			return
 		}
 		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
-			st.kills.Add(int64(s.Function.Kill(st.counted(one()))))
+			st.kills.Add(int64(s.Kill(st.counted(one()))))
 		}
 		st.killPart(s)
 	}

@@ -70,6 +70,9 @@ func desk(t *testing.T) (*attack.Desk, *watch.Watch, *system.System) {
 		live := sqstest.DefaultSettings()
 		live.DeadLetters, live.MaxReceives = system.DeadLetters, 10
 		must(t, m.Create(now, system.OrderQueue, live))
+		must(t, m.Create(now, system.DeadRefunds, sqstest.DefaultSettings()))
+		live.DeadLetters = system.DeadRefunds
+		must(t, m.Create(now, system.RefundQueue, live))
 	})
 	s := &system.System{SQS: queue, Stripe: stripe, Proxy: newProxy(t)}
 	d.Start(t.Context(), s)

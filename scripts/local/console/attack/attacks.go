@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/console"
@@ -216,8 +215,7 @@ func (d *Desk) again(context.Context) (console.Result, error) {
 	m.Receives++
 	s := d.target()
 	d.later(func(ctx context.Context) {
-		event := sqstest.Event(s.OrderQueue(), []sqstest.Message{m})
-		_, _ = s.Function.Invoke(ctx, event) // the function logs what it did
+		_, _ = s.Invoke(ctx, m) // the function logs what it did
 	})
 	return console.Result{Text: "You: the message that was processed last is delivered again"}, nil
 }
@@ -269,14 +267,14 @@ func (d *Desk) killAfterYes(context.Context) (console.Result, error) {
 // service.
 func (d *Desk) kill(s *system.System, id, service string) {
 	d.watch.Undelivered(id, service)
-	s.Function.Kill(instanceOf(id))
+	s.Kill(instanceOf(id))
 }
 
 // killNow kills the busy instances. If there are none, it posts an order and kills its
 // instance after the first call to Stripe.
 func (d *Desk) killNow(context.Context) (console.Result, error) {
 	s := d.target()
-	if n := s.Function.Kill(nil); n > 0 {
+	if n := s.Kill(nil); n > 0 {
 		return console.Result{Text: fmt.Sprintf("You: busy instances killed: %d", n)}, nil
 	}
 	c := d.next()
@@ -289,7 +287,7 @@ const frozenFor = 10 * time.Second
 func (d *Desk) freeze(context.Context) (console.Result, error) {
 	c, s := d.next(), d.target()
 	d.aim(c.id, stripetest.Confirm, func() {
-		if s.Function.Freeze(frozenFor, instanceOf(c.id)) == 0 {
+		if s.Freeze(frozenFor, instanceOf(c.id)) == 0 {
 			d.watch.Say(watch.Plain, c.id, c.id+": not frozen: this works on Linux only")
 		}
 	})

@@ -201,7 +201,7 @@ func (d *Desk) changeProfile(context.Context) error {
 // killOne kills one busy instance.
 func (d *Desk) killOne(context.Context) error {
 	killed := false
-	d.target().Function.Kill(func([]byte) bool {
+	d.target().Kill(func([]byte) bool {
 		first := !killed
 		killed = true
 		return first
@@ -211,7 +211,7 @@ func (d *Desk) killOne(context.Context) error {
 
 func (d *Desk) freezeOne(context.Context) error {
 	frozen := false
-	d.target().Function.Freeze(frozenFor, func([]byte) bool {
+	d.target().Freeze(frozenFor, func([]byte) bool {
 		first := !frozen
 		frozen = true
 		return first

@@ -45,7 +45,7 @@ func (d *Desk) settle(ctx context.Context, limit time.Duration) error {
 	s := d.target()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := s.Mapping.Drained(ctx)
+	err := s.Drained(ctx)
 	if ctx.Err() != nil { // what still waits is delivered after the jump
 		return nil
 	}

@@ -20,15 +20,12 @@ import (
 // picture.
 const rowsAtOnce = 100
 
-// readQueue reads the messages of the order queue and the dead letters.
+// readQueue reads the messages of the queues and the dead letters.
 func (w *Watch) readQueue(s *system.System) {
-	var messages, dead []sqstest.Message
+	messages := s.Messages()
+	dead, _ := s.Dead() // the queues exist
 	var at time.Time
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		at = now
-		messages, _ = m.Messages(now, s.OrderQueue()) // both queues exist
-		dead, _ = m.Messages(now, s.DeadLetterQueue())
-	})
+	s.SQS.Machine(func(_ *sqstest.Machine, now time.Time) { at = now })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead := at.Sub(w.now())

@@ -14,19 +14,20 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// Kit is what a test needs to start systems: an engine and a compiled function.
+// Kit is what a test needs to start systems: an engine and the compiled functions of the
+// two queues.
 type Kit struct {
-	Engine dynamodbtest.Location
-	Binary string
+	Engine         dynamodbtest.Location
+	Binary, Refund string
 }
 
-// New finds the engine and compiles functions/order. It skips the test unless
-// ORDERONCE_ALL=1, as lambdatest.FullOnly does.
+// New finds the engine and compiles functions/order and functions/refund. It skips the
+// test unless ORDERONCE_ALL=1, as lambdatest.FullOnly does.
 func New(tb testing.TB) Kit {
 	tb.Helper()
 	lambdatest.FullOnly(tb)
 	k := Kit{Engine: dynamodbtest.Locate(tb)}
-	k.Binary = k.Build(tb, "functions/order")
+	k.Binary, k.Refund = k.Build(tb, "functions/order"), k.Build(tb, "functions/refund")
 	return k
 }
 
@@ -75,7 +76,7 @@ func (k Kit) BuildPatched(tb testing.TB, file, before, after string) string {
 func (k Kit) Start(tb testing.TB, o system.Options) (*system.System, *system.Log) {
 	tb.Helper()
 	log := &system.Log{}
-	o.Engine, o.Binary, o.Output = k.Engine, k.Binary, log
+	o.Engine, o.Binary, o.Refund, o.Output = k.Engine, k.Binary, k.Refund, log
 	s, err := system.Start(tb.Context(), o)
 	if err != nil {
 		tb.Fatal(err)

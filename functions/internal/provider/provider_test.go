@@ -1,7 +1,8 @@
-package setup_test
+package provider_test
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -10,13 +11,14 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/stripe"
+	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
 func TestARN(t *testing.T) {
 	t.Parallel()
 	const secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf"
-	var got setup.ARN
+	var got provider.ARN
 	err := got.UnmarshalText([]byte("sk_live_canary"))
 	if err == nil || err.Error() != `not an ARN: want prefix "arn:"` {
 		t.Errorf("error of a key = %v, want one without the key", err)
@@ -24,7 +26,7 @@ func TestARN(t *testing.T) {
 	if err := got.UnmarshalText([]byte(secret)); err != nil || got.Reveal() != secret {
 		t.Errorf("got %q, %v, want %q", got.Reveal(), err, secret)
 	}
-	text := fmt.Sprintf("%v %+v %#v", got, setup.Stripe{Secret: got}, got)
+	text := fmt.Sprintf("%v %+v %#v", got, provider.Stripe{Secret: got}, got)
 	if strings.Contains(text, "arn:aws") {
 		t.Errorf("got %s, want [redacted] instead of the ARN", text)
 	}
@@ -33,9 +35,13 @@ func TestARN(t *testing.T) {
 // No request shows the time-out of a call to Stripe.
 func TestStripeOptions(t *testing.T) {
 	t.Parallel()
-	s := setup.Stripe{Address: "http://127.0.0.1:1", Timeout: 3 * time.Second}
+	s := provider.Stripe{Address: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
-	got := s.Options("sk_test_canary", "test", config.Clients{Now: func() time.Time { return time.Time{} }})
+	s.Key = config.NewSecret(want.Key)
+	got, err := s.Options(t.Context(), setup.Environment{Scope: "test"}.Function(io.Discard, 1, s.Address, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got.Transport == nil || got.Dedicated == nil || got.Measure == nil || got.Now == nil {
 		t.Errorf("got %+v, want every transport and the clock", got)
 	}

@@ -1,0 +1,117 @@
+# Refunds, unless create_refund is false: functions/refund makes each refund of its queue once.
+# It alone may give money back, and with stripe_refund_key its Stripe key alone can.
+
+locals {
+  refund = {
+    enabled = var.create_refund
+    function = {
+      description = "Gives money of orders back once"
+      timeout     = 30 # three times ORDER_BUDGET
+      services    = ["sqs", "dynamodb", "secretsmanager"]
+    }
+    queues = { refunds = { # as the order queue, see order.tf
+      function    = "refund"
+      sender      = "refund"
+      visibility  = 180
+      enabled     = var.processing
+      concurrency = 2
+      fifo        = var.fifo
+      key         = var.kms_key_arn
+      max_size    = 512 * 1024
+      receives    = 1000
+    } }
+    alarms = {
+      refund-unknown = { metric = "app Parked Sum Function=refund Reason=refund_unknown", description = <<-EOT
+        Nobody knows whether a refund was made, and it is not sent again. The customer waits, and the amount
+        stays reserved, until a person has compared it with Stripe: docs/guides/refund.md, "Resolve an unknown
+        refund".
+      EOT
+      }
+      # After a request for a refund the message comes back when its lease ends, every 15
+      # minutes, so one breaching period in four keeps the alarm on in between.
+      refund-mismatch = {
+        metrics = {
+          parked   = "app Parked Sum Function=refund Reason=mismatch"
+          returned = "app Redelivered Sum Function=refund Reason=mismatch"
+          reused   = "app Parked Sum Function=refund Reason=key_reused"
+        }
+        expression  = "FILL(parked, 0) + FILL(returned, 0) + FILL(reused, 0)", periods = [1, 4]
+        description = <<-EOT
+        Stripe has another refund or another request under the ids of ours: somebody edited its metadata, two
+        deployments share a scope, or a row was lost. Compare the two before anything else: ${local.runbook},
+        "A refund does not match".
+      EOT
+      }
+      refunds-dead-letters = {
+        metric = "queue/refunds-dead ApproximateNumberOfMessagesVisible Maximum", description = <<-EOT
+        Refunds are parked in their dead-letter queue and need a person. Read orderonce-reason of each message
+        and follow ${local.runbook}, "A message is parked".
+      EOT
+      }
+      # SQS excludes messages that were received three times or more. refunds-retrying shows
+      # those.
+      refunds-waiting = {
+        metric      = "queue/refunds ApproximateAgeOfOldestMessage Maximum", above = 30 * 60, periods = [2, 3]
+        description = <<-EOT
+        A refund has waited for more than 30 minutes and was hardly received: processing is stopped, or the
+        function is throttled or fails to start: ${local.runbook}, "Refunds wait".
+      EOT
+      }
+      refunds-retrying = {
+        metric      = "app WaitingAge Maximum Function=refund", above = 30 * 60 * 1000, periods = [1, 4]
+        description = <<-EOT
+        A refund has been retried for more than 30 minutes: its order is not paid, DynamoDB or Stripe fails, or
+        Stripe rejects the key. Refunds are parked after six days: ${local.runbook}, "Refunds wait".
+      EOT
+      }
+      refund-errors = { metric = "lambda/refund Errors Sum", periods = [2, 3], description = <<-EOT
+        The refund function crashed, timed out or failed to start. Read its log. If it cannot start, refunds
+        reach their dead-letter queue after 50 hours: ${local.runbook}, "Refunds wait".
+      EOT
+      }
+      refund-throttles = { metric = "lambda/refund Throttles Sum", periods = [3, 5], description = <<-EOT
+        Lambda throttles the refund function, and every throttled batch uses up a receive of its messages.
+        Raise the account's quota of concurrent executions: ${local.runbook}, "Refunds wait".
+      EOT
+      }
+      # As queue-*: the function checks once per execution environment.
+      refund-queue-settings = {
+        metrics = { for setting in keys(local.queue_settings) :
+          setting => "app QueueMisconfigured Sum Function=refund Setting=${setting}"
+        }
+
+        expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
+        periods    = [1, 12], description = <<-EOT
+        A setting of the refund queue or its dead-letter queue is not what the function assumes, so SQS may
+        delete refunds. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
+        "The queues are misconfigured".
+      EOT
+      }
+    }
+  }
+
+  refund_environment = !var.create_refund ? null : {
+    ORDERS_TABLE          = aws_dynamodb_table.orders.name
+    QUEUE_URL             = aws_sqs_queue.queues["refunds"].url
+    DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters["refunds-dead"].url
+    SCOPE                 = local.scope
+    STRIPE_SECRET_ARN     = local.stripe_keys.refund.arn
+  }
+
+  refund_statements = !var.create_refund ? null : {
+    ReceiveRefunds = {
+      Action = [
+        "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
+      ]
+      Resource = aws_sqs_queue.queues["refunds"].arn
+    }
+    ParkRefunds = {
+      Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
+      Resource = aws_sqs_queue.dead_letters["refunds-dead"].arn
+    }
+    WriteRefunds = {
+      Action   = ["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:PutItem"]
+      Resource = aws_dynamodb_table.orders.arn
+    }
+  }
+}
