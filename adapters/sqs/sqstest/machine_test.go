@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs/sqstest"
 )
@@ -532,4 +533,43 @@ func TestTheStateIsThatOfTheSameHistory(t *testing.T) {
 			t.Errorf("the state is the same after %s", name)
 		}
 	}
+}
+
+// Whatever happens, a message is visible, in flight, deleted, expired, dead-lettered or
+// redriven.
+func TestEveryMessageIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t, rapid.Bool().Draw(r, "fifo"))
+		w.Pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }
+		handle := func() int { return rapid.IntRange(0, len(w.handles)-1).Draw(r, "handle") }
+		duration := func() time.Duration { return time.Duration(rapid.Int64Range(0, int64(3*day)).Draw(r, "duration")) }
+		for range rapid.IntRange(1, 40).Draw(r, "steps") {
+			switch op := rapid.IntRange(0, 5).Draw(r, "op"); {
+			case op == 0:
+				w.send("a", "b", "a")
+			case op == 1:
+				w.take(rapid.IntRange(1, 10).Draw(r, "limit"))
+			case op == 2:
+				w.pass(duration())
+			case op == 3:
+				_, err := w.Redrive(w.now, "dead"+w.fifo, "orders"+w.fifo)
+				w.must(err)
+			case len(w.handles) == 0:
+			case op == 4:
+				w.delete(handle())
+			default:
+				w.hide(handle(), duration())
+			}
+			for _, queue := range []string{"orders", "dead"} {
+				c := w.counts(queue)
+				left, err := w.Messages(w.now, queue+w.fifo)
+				w.must(err)
+				if gone := c.Deleted + c.Expired + c.DeadLettered + c.Redriven; c.Sent+c.Arrived != len(left)+gone ||
+					len(left) != c.Visible+c.InFlight {
+					r.Fatalf("%s has %d messages, and %+v", queue, len(left), c)
+				}
+			}
+		}
+	})
 }
