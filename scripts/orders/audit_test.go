@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,26 +102,6 @@ func (w *town) intentOf(id order.ID) string {
 	r, err := w.store.Load(w.Context(), id)
 	must(w.T, err)
 	return string(r.Intent)
-}
-
-// another creates a second intent of an order at Stripe, confirmed or not.
-func (w *town) another(id order.ID, scope string, confirm bool) {
-	w.Helper()
-	form := url.Values{
-		"amount": {"3998"}, "currency": {"usd"}, "customer": {"cus_other"}, "payment_method": {pays},
-		"metadata[orderId]": {string(id)}, "metadata[scope]": {scope},
-		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
-	}
-	if confirm {
-		form["confirm"], form["off_session"] = []string{"true"}, []string{"true"}
-	}
-	w.atStripe(func(m *stripetest.Machine, now time.Time) error {
-		r := m.Do(now, stripetest.Request{Method: "POST", Path: "/v1/payment_intents", APIKey: pretendKey, Form: form})
-		if r.Error != nil {
-			return errors.New(r.Error.Message)
-		}
-		return nil
-	})()
 }
 
 // audit runs `orders audit` two days later, and returns what it printed, its exit code

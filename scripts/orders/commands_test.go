@@ -160,6 +160,10 @@ func TestShowRefreshAndRestore(t *testing.T) {
 			want: "restored: the row names pi_000005 and is paid\n\nstatus     partially_refunded\nby others  9.98 USD",
 		},
 		step{line: "restore ORD-4 pi_000004", claim: "a row that is there", want: "restored: the row names pi_000004 and is paid"},
+		step{
+			line: "show ORD-4", claim: "charged twice", code: 2, want: "charged    2 TIMES\norder \"ORD-4\": charged 2 times",
+			before: func() { d.another("ORD-4", string(scope), true); d.stripe.Advance(2 * time.Minute) },
+		},
 		step{line: "restore ORD-4 pi_000005", claim: "a row with another intent", code: 1, want: "restore order \"ORD-4\" from intent"},
 	)
 }

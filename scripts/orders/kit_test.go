@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -260,6 +261,26 @@ func (d *deployment) givesBack(intent string) func() {
 		_, err := m.RefundInDashboard(now, intent, 998)
 		return err
 	})
+}
+
+// another creates a second intent of an order at Stripe, confirmed or not.
+func (d *deployment) another(id order.ID, scope string, confirm bool) {
+	d.Helper()
+	form := url.Values{
+		"amount": {"3998"}, "currency": {"usd"}, "customer": {"cus_other"}, "payment_method": {pays},
+		"metadata[orderId]": {string(id)}, "metadata[scope]": {scope},
+		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
+	}
+	if confirm {
+		form["confirm"], form["off_session"] = []string{"true"}, []string{"true"}
+	}
+	d.atStripe(func(m *stripetest.Machine, now time.Time) error {
+		r := m.Do(now, stripetest.Request{Method: "POST", Path: "/v1/payment_intents", APIKey: pretendKey, Form: form})
+		if r.Error != nil {
+			return errors.New(r.Error.Message)
+		}
+		return nil
+	})()
 }
 
 // edit sets attributes of a row; nil removes one.

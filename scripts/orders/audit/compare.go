@@ -129,7 +129,8 @@ func Compare(o Order, s order.Scope, now time.Time) Result {
 		r.Strays--
 		r.unbound(o, s, best(others))
 	case bound == nil && o.Row.Intent != "":
-		r.add(o, IntentMissing, Payment{Intent: order.Intent{ID: o.Row.Intent}}, "row "+string(o.Row.Status)+", Stripe does not have it")
+		r.add(o, IntentMissing, Payment{Intent: order.Intent{ID: o.Row.Intent}},
+			"row "+string(o.Row.Status)+", Stripe does not have it")
 	case bound != nil:
 		r.compare(o, s, *bound)
 	}
