@@ -104,6 +104,9 @@ define run-browser
 endef
 
 OTHERS := TestInABrowser.*
+# One world after the other, which the race detector makes ten times slower. TestAnInterruptedRunContinues
+# runs the workers of a search.
+SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*
 
 test: export ORDERONCE_ALL = 1
 test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
@@ -124,7 +127,7 @@ test-long: engine ## what make test leaves out: every planted bug, long searches
 race: export CGO_ENABLED = 1
 race: engine $(STRIPE_MOCK) ## the tests of what runs in one process under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
-	$(call run-tests,pkgname,-race -skip='^($(OTHERS))$$',./...)
+	$(call run-tests,pkgname,-race -skip='^($(OTHERS)|$(SEARCHES)|$(LONG))$$',./...)
 
 browser: engine ## press every button of the live page in headless Chromium; STORM_SECONDS=600 for a long storm
 	$(call run-browser)
