@@ -358,6 +358,7 @@ func (m *Machine) Settings(name string) (Settings, error) {
 // false if there is none. A simulation advances its clock to it.
 func (m *Machine) Next(now time.Time) (next time.Time, ok bool) {
 	for _, q := range m.queues {
+		q.due = time.Time{} // a visibility that would have ended then may have been changed
 		q.settle(now)
 		if len(q.entries) > 0 && (!ok || q.due.Before(next)) {
 			next, ok = q.due, true

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -40,29 +38,6 @@ func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World,
 	})
 	w.KeepHistory()
 	return w, w.Run()
-}
-
-func TestEachPermissionIsNeededByACall(t *testing.T) {
-	t.Parallel()
-	var got []permission
-	for _, name := range []ordertest.Call{
-		ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Load,
-		ordertest.Prepare, ordertest.Confirm, ordertest.Read, oracle.Park, oracle.Return, oracle.Reply, oracle.Put,
-	} {
-		got = append(got, needs(oracle.Call{Name: name})...)
-	}
-	for _, p := range permissions() {
-		if !slices.Contains(got, p) {
-			t.Errorf("no call needs %s", p)
-		}
-	}
-	got = nil
-	for _, v := range []order.Verdict{order.Done, order.Redeliver, order.Park} {
-		got = append(got, needs(oracle.Call{Name: oracle.Reply, Subject: string(v)})...)
-	}
-	if d := cmp.Diff(got, []permission{deleteMessage, changeVisibility, sendMessage}); d != "" {
-		t.Errorf("(-got +want)\n%s", d)
-	}
 }
 
 // endless is a fault at every delivery, for longer than any search lasts.

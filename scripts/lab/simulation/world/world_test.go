@@ -48,32 +48,3 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 		})
 	}
 }
-
-func TestEachMessageEndsAsItsOrderCan(t *testing.T) {
-	t.Parallel()
-	visa := sold(2, world.Visa)
-	for name, tt := range map[string]struct {
-		messages []world.Message
-		last     string
-	}{
-		"a declined card":                {[]world.Message{sold(2, world.Declined)}, "finish ORD-1 as declined"},
-		"a bank that wants the customer": {[]world.Message{sold(2, world.NeedsAuth)}, "finish ORD-1 as action_required"},
-		"a bank that takes days":         {[]world.Message{sold(2, world.TakesDays)}, "finish ORD-1 as pending"},
-		"the same order twice":           {[]world.Message{visa, visa}, "done message 2 (duplicate)"},
-		"the same id, other articles":    {[]world.Message{visa, sold(3, world.Visa)}, "park message 2 (conflict)"},
-		"the same id, another card":      {[]world.Message{visa, sold(2, "pm_other")}, "park message 2 (conflict)"},
-		"a card that does not exist":     {[]world.Message{sold(2, world.NoSuchCard)}, "park message 1 (refused)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := world.NewLab().NewWorld(world.Case{Messages: tt.messages, Gap: time.Hour}, usual).KeepHistory()
-			broken, found := w.Run(), false
-			for _, l := range w.History() {
-				found = found || l.What == tt.last && l.Answer == "ok"
-			}
-			if broken != nil || !found {
-				t.Errorf("broken: %v; want %q in\n%v", broken, tt.last, w.History())
-			}
-		})
-	}
-}
