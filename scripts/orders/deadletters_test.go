@@ -111,11 +111,21 @@ func TestDeadLettersAreListedWithTheirVerdict(t *testing.T) {
 		step{line: list + " --older-than 151h", want: "0 messages; not selected: 5"},
 		step{line: list + " --newer-than 150h", want: "0 messages; not selected: 5"},
 		step{line: list + " --older-than 1h --newer-than 151h --reason key_reused", want: "LOST\n1 message: 1 look; not selected: 4"},
+		step{
+			line: "dead-letters show 0af76519-16cd-43dd-8448-eb211c80319c", claim: "by its first id", want: "look     UNNAMED  none",
+			before: func() {
+				p.send(bodyOf("UNNAMED", pays), map[string]sqstest.Attribute{
+					sqs.AttrFirstMessageID: sqstest.Text("0af76519-16cd-43dd-8448-eb211c80319c"),
+				})
+			},
+		},
+		step{line: "dead-letters show 00000000-0000-4000-8000-000000000002", claim: "by its id", want: "discard  PAID"},
+		step{line: list + " --reason none", want: "UNNAMED\n1 message: 1 look; not selected: 5"},
 		step{line: list + " --limit 1", want: "1 message: 1 redrive\nthe limit was reached before the end of the queue: see --limit"},
 		step{
 			line: list, claim: "the SDK repeats a lost receive, and gets nothing: the first one hid the messages",
 			before: func() { p.queues.Lose("ReceiveMessage", 1) },
-			want: "\n0 messages\nSQS counts about 5 more: hidden by another reader or by a response that was lost, " +
+			want: "\n0 messages\nSQS counts about 6 more: hidden by another reader or by a response that was lost, " +
 				"behind others of their FIFO group, or gone a moment ago; list again in 5m0s",
 		},
 	)

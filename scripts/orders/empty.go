@@ -27,8 +27,9 @@ type redriveDead struct {
 
 // Help explains the command beyond its one line.
 func (redriveDead) Help() string {
-	return `It lists the selected messages with the verdict redrive, asks, and sends them back, orders to the order
-queue and refunds to the refund queue, with body, attributes and message group. It judges each message again before it sends it.
+	return `It lists the selected messages with the verdict redrive, asks, and sends them back, orders to the
+order queue and refunds to the refund queue, with body, attributes and message group. It judges each
+message again before it sends it.
 
 A message is sent, then deleted. If the command is killed in between, the message is in both
 queues: that is harmless, because the function charges an order and makes a refund once, however

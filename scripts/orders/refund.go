@@ -176,29 +176,29 @@ func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Durati
 	fmt.Fprintf(c.People(), "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(c.every)
-	defer tick.Stop()
-	for printed := ""; ; {
-		a, err := c.account(ctx, r.OrderID())
-		if err != nil && ctx.Err() == nil {
-			return err
+	var printed string
+	var a refund.Account
+	var i refund.Item
+	err := cloud.Until(ctx, c.every, func() (done bool, err error) {
+		if a, err = c.account(ctx, r.OrderID()); err != nil {
+			return false, err
 		}
-		i, _ := a.Item(r.ID())
-		if s := view.Refund(i); s != printed && ctx.Err() == nil {
+		i, _ = a.Item(r.ID())
+		if s := view.Refund(i); s != printed {
 			fmt.Fprintln(c.People(), "  "+s)
 			printed = s
 		}
-		if i.Status != "" && i.Status != refund.Open {
-			fmt.Fprintln(c.People(), "\n"+view.Account(a))
-			return errors.Join(c.Record(view.NewAccountJSON(a)), outcomeError(i))
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("refund %s: not settled after %s: %s: run the same command again, "+
-				"or look for the message in the dead-letter queue", r.ID(), limit, cmp.Or(printed, "no answer of the table"))
-		case <-tick.C:
-		}
+		return i.Status != "" && i.Status != refund.Open, nil
+	})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return fmt.Errorf("refund %s: not settled after %s: %s: run the same command again, "+
+			"or look for the message in the dead-letter queue", r.ID(), limit, cmp.Or(printed, "no answer of the table"))
+	case err != nil:
+		return err
 	}
+	fmt.Fprintln(c.People(), "\n"+view.Account(a))
+	return errors.Join(c.Record(view.NewAccountJSON(a)), outcomeError(i))
 }
 
 // outcomeError returns an error unless the refund was made, with what to do next.

@@ -48,3 +48,16 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// Until calls look again and again, every so often, until it is done or fails, or the
+// context ends.
+func Until(ctx context.Context, every time.Duration, look func() (done bool, err error)) error {
+	for {
+		if done, err := look(); done || err != nil {
+			return err
+		}
+		if err := pause(ctx, every); err != nil {
+			return err
+		}
+	}
+}

@@ -613,39 +613,6 @@ func TestEachMessageGoesBackToTheQueueOfItsKind(t *testing.T) {
 	}
 }
 
-func TestFilter(t *testing.T) {
-	t.Parallel()
-	m := deadletters.Message{
-		ID: "m-2", FirstID: "m-1", Reason: "refused", FirstSent: start(),
-		Job: jobs.Job{Order: ordertest.Order("ORD-1")},
-	}
-	for claim, tt := range map[string]struct {
-		filter deadletters.Filter
-		want   bool
-	}{
-		"none":                        {deadletters.Filter{}, true},
-		"its reason":                  {deadletters.Filter{Reasons: []string{"conflict", "refused"}}, true},
-		"another reason":              {deadletters.Filter{Reasons: []string{"conflict"}}, false},
-		"no reason":                   {deadletters.Filter{Reasons: []string{deadletters.Unnamed}}, false},
-		"its order":                   {deadletters.Filter{Query: "ORD-1"}, true},
-		"its id":                      {deadletters.Filter{Query: "m-2"}, true},
-		"its first id":                {deadletters.Filter{Query: "m-1"}, true},
-		"another order":               {deadletters.Filter{Query: "ORD-2"}, false},
-		"first sent before":           {deadletters.Filter{Before: start().Add(time.Second)}, true},
-		"not first sent before":       {deadletters.Filter{Before: start()}, false},
-		"first sent after":            {deadletters.Filter{After: start().Add(-time.Second)}, true},
-		"not first sent after":        {deadletters.Filter{After: start()}, false},
-		"its order, but not its time": {deadletters.Filter{Query: "ORD-1", After: start()}, false},
-	} {
-		if got := tt.filter.Matches(m); got != tt.want {
-			t.Errorf("%s: got %t, want %t", claim, got, tt.want)
-		}
-	}
-	if m.Reason = ""; !(deadletters.Filter{Reasons: []string{deadletters.Unnamed}}).Matches(m) {
-		t.Error("a message without a reason is not selected by none")
-	}
-}
-
 func TestAFieldSelectsByTheJSONOfTheBody(t *testing.T) {
 	t.Parallel()
 	const body = `{"orderId":"ORD-1","lines":[{"sku":"MUG","unitAmount":5},{"unitAmount" : 240000}],"gift":true,"note":null}`
