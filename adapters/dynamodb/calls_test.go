@@ -45,13 +45,15 @@ type fixture struct {
 	*testing.T
 	*dynamodbtest.Harness
 	*dynamodb.Store
+
+	tracks bool // the store tracks stock
 }
 
 func open(t *testing.T) fixture {
 	t.Helper()
 	h := dynamodbtest.Open(t)
 	h.Config.RetryMaxAttempts = 1 // the store must set its own number of attempts
-	return fixture{t, h, dynamodb.New(h.Config, h.Table)}
+	return fixture{T: t, Harness: h, Store: dynamodb.New(h.Config, h.Table)}
 }
 
 func (f fixture) must(err error) {
@@ -63,7 +65,11 @@ func (f fixture) must(err error) {
 
 func (f fixture) claimed(id order.ID) order.Claim {
 	f.Helper()
-	c, err := f.Begin(f.Context(), ordertest.Order(id), lease("first"))
+	o, goods := ordertest.Order(id), order.Goods(nil)
+	if f.tracks {
+		goods = o.Goods()
+	}
+	c, err := order.Begin(f.Context(), f, o, lease("first"), goods)
 	f.must(err)
 	return c
 }
@@ -71,7 +77,7 @@ func (f fixture) claimed(id order.ID) order.Claim {
 func (f fixture) bound(id order.ID) order.Claim {
 	f.Helper()
 	c := f.claimed(id)
-	f.must(f.Bind(f.Context(), c, prepared(), at(1)))
+	f.must(c.Bind(f.Context(), f, prepared(), at(1)))
 	c.Intent = intent
 	return c
 }
@@ -79,7 +85,7 @@ func (f fixture) bound(id order.ID) order.Claim {
 func (f fixture) settled(id order.ID, s order.Status) order.Claim {
 	f.Helper()
 	c := f.bound(id)
-	f.must(f.Finish(f.Context(), c, outcome(s), at(time.Second)))
+	f.must(c.Finish(f.Context(), f, outcome(s), at(time.Second)))
 	return c
 }
 
@@ -97,7 +103,7 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 	return map[string]func(fixture, order.ID) (call, order.Status){
 		"Begin": func(f fixture, id order.ID) (call, order.Status) {
 			return func(ctx context.Context) error {
-				c, err := f.Begin(ctx, ordertest.Order(id), lease("first"))
+				c, err := order.Begin(ctx, f, ordertest.Order(id), lease("first"), nil)
 				if err == nil && c.Attempt != 1 {
 					err = fmt.Errorf("attempt %d, want 1", c.Attempt)
 				}
@@ -106,25 +112,25 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 		},
 		"Bind": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.claimed(id)
-			return func(ctx context.Context) error { return f.Bind(ctx, c, prepared(), at(1)) }, order.Open
+			return func(ctx context.Context) error { return c.Bind(ctx, f, prepared(), at(1)) }, order.Open
 		},
 		"Finish": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.bound(id)
-			return func(ctx context.Context) error { return f.Finish(ctx, c, outcome(order.Paid), at(2)) }, order.Paid
+			return func(ctx context.Context) error { return c.Finish(ctx, f, outcome(order.Paid), at(2)) }, order.Paid
 		},
 		"Release": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.bound(id)
-			return func(ctx context.Context) error { return f.Release(ctx, c, order.ReasonUnavailable, at(2)) }, order.Open
+			return func(ctx context.Context) error { return c.Release(ctx, f, order.ReasonUnavailable, at(2)) }, order.Open
 		},
 		"Settle": func(f fixture, id order.ID) (call, order.Status) {
 			f.settled(id, order.Pending)
 			r := f.loaded(id)
-			return func(ctx context.Context) error { return f.Settle(ctx, r, outcome(order.Paid), at(3)) }, order.Paid
+			return func(ctx context.Context) error { return order.Settle(ctx, f, r, outcome(order.Paid), at(3)) }, order.Paid
 		},
 		"Record dispute of": func(f fixture, id order.ID) (call, order.Status) {
 			f.settled(id, order.Paid)
 			r := f.loaded(id)
-			return func(ctx context.Context) error { return f.RecordDispute(ctx, r, disputed(), at(3)) }, order.Paid
+			return func(ctx context.Context) error { return order.RecordDispute(ctx, f, r, disputed(), at(3)) }, order.Paid
 		},
 		"Load": func(f fixture, id order.ID) (call, order.Status) {
 			f.bound(id)
@@ -238,24 +244,27 @@ func isDomain(err error) bool {
 func TestARejectedCallCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	paid, open := f.settled("PAID", order.Paid), f.bound("OPEN")
-	other := open
-	other.Lease.Owner = "other"
-	stale := f.loaded("OPEN")
+	paid, other := f.settled("PAID", order.Paid), f.bound("OPEN")
+	taken := order.Lease{Owner: "other", From: at(time.Hour), Until: at(70 * time.Minute)}
+	open, err := order.Begin(t.Context(), f, other.Order, taken, nil)
+	f.must(err)
+	unbound, stale := other, f.loaded("OPEN")
+	unbound.Intent = ""
 	stale.Seq++
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
-		"a duplicate of a settled order": func() error { _, err := f.Begin(ctx, paid.Order, lease("second")); return err },
-		"begin under a running lease":    func() error { _, err := f.Begin(ctx, open.Order, lease("second")); return err },
-		"bind by another owner":          func() error { return f.Bind(ctx, other, order.Intent{ID: "pi_other"}, at(2)) },
-		"finish by another owner":        func() error { return f.Finish(ctx, other, outcome(order.Paid), at(2)) },
-		"finish with another outcome":    func() error { return f.Finish(ctx, paid, outcome(order.Declined), at(2)) },
-		"release by another owner":       func() error { return f.Release(ctx, other, order.ReasonStore, at(2)) },
-		"settle of a stale record":       func() error { return f.Settle(ctx, stale, outcome(order.Paid), at(2)) },
-		"a dispute of a stale record":    func() error { return f.RecordDispute(ctx, stale, disputed(), at(2)) },
-		"bind of an order without a row": func() error {
-			return f.Bind(ctx, order.Claim{Order: ordertest.Order("NONE"), Lease: lease("first")}, prepared(), at(2))
+		"a duplicate of a settled order": func() error { _, err := order.Begin(ctx, f, paid.Order, lease("second"), nil); return err },
+		"begin under a running lease": func() error {
+			held := order.Lease{Owner: "second", From: at(time.Hour), Until: at(70 * time.Minute)}
+			_, err := order.Begin(ctx, f, open.Order, held, nil)
+			return err
 		},
+		"bind by another owner":       func() error { return unbound.Bind(ctx, f, order.Intent{ID: "pi_other"}, at(2)) },
+		"finish by another owner":     func() error { return other.Finish(ctx, f, outcome(order.Paid), at(2)) },
+		"finish with another outcome": func() error { return paid.Finish(ctx, f, outcome(order.Declined), at(2)) },
+		"release by another owner":    func() error { return other.Release(ctx, f, order.ReasonStore, at(2)) },
+		"settle of a stale record":    func() error { return order.Settle(ctx, f, stale, outcome(order.Paid), at(2)) },
+		"a dispute of a stale record": func() error { return order.RecordDispute(ctx, f, stale, disputed(), at(2)) },
 	} {
 		f.Proxy.Reset()
 		err := do()
@@ -274,7 +283,7 @@ func TestProcess(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	p := order.Processor{
-		Claims: f.Store, Payments: &ordertest.Bank{Scope: "test"}, Scope: "test",
+		Store: f.Store, Payments: &ordertest.Bank{Scope: "test"}, Scope: "test",
 		Now: func() time.Time { return at(0) }, ConfirmTime: time.Second,
 	}
 	o := ordertest.Order("O1")
@@ -295,21 +304,6 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-func TestLeaseBetweenMilliseconds(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	first := f.claimed("O1")
-	l := order.Lease{Owner: "second", From: first.Lease.Until.Add(time.Microsecond), Until: at(time.Hour)}
-	_, err := f.Begin(t.Context(), first.Order, l)
-	if got, ok := errors.AsType[*order.InProgressError](err); !ok || !got.Until.Equal(first.Lease.Until) {
-		t.Errorf("in the last millisecond of the lease: got %v, want InProgressError until %v", err, first.Lease.Until)
-	}
-	l.From = l.From.Add(time.Millisecond)
-	if c, err := f.Begin(t.Context(), first.Order, l); err != nil || c.Attempt != 2 {
-		t.Errorf("a millisecond later: got %+v and %v, want attempt 2", c, err)
-	}
-}
-
 func TestLoadIsConsistent(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -319,28 +313,7 @@ func TestLoadIsConsistent(t *testing.T) {
 		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
 	}})
 	f.loaded("O1")
-	if _, err := dynamodb.NewRefunds(f.Store).Account(t.Context(), "O1"); err != nil {
+	if _, err := dynamodb.NewRefunds(f.Store).Load(t.Context(), "O1"); err != nil {
 		t.Errorf("account: got %v, want a consistent read", err)
-	}
-}
-
-func TestSettleOfARecordLoadedBeforeBind(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	c := f.claimed("O1")
-	loaded := f.loaded("O1")
-	f.must(f.Bind(t.Context(), c, prepared(), at(1)))
-	if err := f.Settle(t.Context(), loaded, outcome(order.Paid), at(2)); !errors.Is(err, order.ErrStale) {
-		t.Errorf("got %v, want %v", err, order.ErrStale)
-	}
-}
-
-func TestInvalidTransitionOfAnUnknownOrder(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	none := order.Record{OrderID: "NONE", Status: order.Paid, Intent: intent, Seq: 1}
-	err := f.Settle(t.Context(), none, outcome(order.Pending), at(0))
-	if _, ok := errors.AsType[*order.TransitionError](err); !ok {
-		t.Errorf("got %v, want a TransitionError", err)
 	}
 }

@@ -34,7 +34,7 @@ func TestADeniedActionLeavesNoPartialWrite(t *testing.T) {
 			}
 			bank, now, o := &ordertest.Bank{Scope: "test"}, at(0), ordertest.Order("O1")
 			p := order.Processor{
-				Claims: f.Store, Payments: bank, Scope: "test",
+				Store: f.Store, Payments: bank, Scope: "test",
 				Now: func() time.Time { return now }, ConfirmTime: time.Second,
 			}
 
@@ -127,7 +127,7 @@ func TestClockSkewCostsOneRetry(t *testing.T) {
 				r.Header.Set("Date", tt.date)
 				return r
 			}}
-			err := newStore(table).Release(t.Context(), openClaim(), order.ReasonUnavailable, at(1))
+			err := openClaim().Release(t.Context(), newStore(table), order.ReasonUnavailable, at(1))
 			if calls := len(table.asked); (err != nil) != tt.fails || isDomain(err) || calls != tt.calls {
 				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t", calls, err, tt.calls, tt.fails)
 			}
@@ -144,7 +144,7 @@ func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {
 		"an empty list": `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[]}`,
 	} {
 		table := alwaysResponds(http.StatusBadRequest, body)
-		err := newStore(table).Finish(t.Context(), openClaim(), outcome(order.Paid), at(1))
+		err := openClaim().Finish(t.Context(), newStore(table), outcome(order.Paid), at(1))
 		if calls := len(table.asked); err == nil || isDomain(err) || calls != 1 {
 			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
 		}

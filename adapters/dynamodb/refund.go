@@ -24,16 +24,11 @@ var _ refund.Store = (*Refunds)(nil)
 // conditional write claims a refund, reserves its amount and returns the order. Each
 // refund is a map under the name refund#<refundId>.
 type Refunds struct {
-	*Store
-	refund.Transitions
+	orders *Store
 }
 
 // NewRefunds returns the refunds of the orders of a store.
-func NewRefunds(s *Store) *Refunds {
-	r := &Refunds{Store: s}
-	r.Transitions.Store = r
-	return r
-}
+func NewRefunds(s *Store) *Refunds { return &Refunds{orders: s} }
 
 // refundName starts the name of a refund's attribute.
 const refundName = "refund#"
@@ -47,10 +42,10 @@ var accounts = codec[refund.Account]{
 	quiet: []string{"updatedAt", "openShard"},
 }
 
-// Account implements refund.Store with one strongly consistent GetItem.
-func (s *Refunds) Account(ctx context.Context, id order.ID) (refund.Account, error) {
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.table, Key: orderKey(id), ConsistentRead: aws.Bool(true),
+// Load implements refund.Store with one strongly consistent GetItem.
+func (r *Refunds) Load(ctx context.Context, id order.ID) (refund.Account, error) {
+	out, err := r.orders.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &r.orders.table, Key: orderKey(id), ConsistentRead: aws.Bool(true),
 	})
 	if err == nil && len(out.Item) == 0 {
 		err = order.ErrNotFound
@@ -64,13 +59,12 @@ func (s *Refunds) Account(ctx context.Context, id order.ID) (refund.Account, err
 
 // Save implements refund.Store with one UpdateItem, or with one TransactWriteItems if the
 // change has an event.
-func (s *Refunds) Save(ctx context.Context, c refund.Change) (refund.Account, error) {
-	var more []types.TransactWriteItem
-	if c.Event.Seq > 0 {
-		r := order.Record{OrderID: c.After.OrderID, Total: c.After.Charged, Trace: c.After.Trace}
-		more = append(more, s.event(r, c.Event))
-	}
-	return save(ctx, s.Store, accounts, orderKey(c.After.OrderID), c.Before, c.After, more...)
+func (r *Refunds) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
+	of := order.Record{OrderID: after.OrderID, Total: after.Charged, Trace: after.Trace, Events: after.Events}
+	more := r.orders.events(before.Seq, of)
+	now, err := save(ctx, r.orders, accounts, orderKey(after.OrderID), before, after, more...)
+	now.Events = nil
+	return now, err
 }
 
 func encodeAccount(a refund.Account) row {

@@ -19,7 +19,7 @@ import (
 func TestRefunds(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	refundtest.TestStore(t, func(*testing.T) (ordertest.Store, refundtest.Store) {
+	refundtest.TestStore(t, func(*testing.T) (order.Store, refund.Store) {
 		store := dynamodb.New(h.Config, h.Table)
 		return store, dynamodb.NewRefunds(store)
 	})
@@ -34,16 +34,16 @@ func TestCallsOfARefund(t *testing.T) {
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
 	f.Proxy.Reset()
-	c, err := store.Begin(t.Context(), r, lease("first"))
+	c, err := refund.Begin(t.Context(), store, r, lease("first"))
 	f.must(err)
-	c, err = store.Mark(t.Context(), c, 1, at(0))
+	c, err = c.Mark(t.Context(), store, 1, at(0))
 	f.must(err)
-	f.must(store.Finish(t.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
+	f.must(c.Finish(t.Context(), store, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
 	if diff := cmp.Diff(map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); diff != "" {
 		t.Errorf("calls of a new refund (-want +got):\n%s", diff)
 	}
 	f.Proxy.Reset()
-	if _, err := store.Begin(t.Context(), r, lease("second")); err == nil {
+	if _, err := refund.Begin(t.Context(), store, r, lease("second")); err == nil {
 		t.Error("got no error for a duplicate, want one")
 	}
 	if diff := cmp.Diff(map[string]int{"GetItem": 1}, f.Proxy.Counts()); diff != "" {
@@ -51,7 +51,7 @@ func TestCallsOfARefund(t *testing.T) {
 	}
 	f.Proxy.Reset()
 	duplicate := order.Lease{Owner: "third", From: at(time.Hour), Until: at(2 * time.Hour)}
-	if _, err := f.Begin(t.Context(), ordertest.Order("O1"), duplicate); err == nil || f.Proxy.Total() != 1 {
+	if _, err := order.Begin(t.Context(), f, ordertest.Order("O1"), duplicate, nil); err == nil || f.Proxy.Total() != 1 {
 		t.Errorf("a duplicate of the order: got error %v and %d calls, want a SettledError and 1", err, f.Proxy.Total())
 	}
 }
@@ -63,9 +63,9 @@ func TestTheEventOfARefund(t *testing.T) {
 	f.settled("O1", order.Paid)
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
-	c, err := store.Begin(t.Context(), r, lease("first"))
+	c, err := refund.Begin(t.Context(), store, r, lease("first"))
 	f.must(err)
-	f.must(store.Finish(t.Context(), c, refund.Outcome{Status: refund.Failed, Refund: "re_1", Failure: "lost_card"}, at(0)))
+	f.must(c.Finish(t.Context(), store, refund.Outcome{Status: refund.Failed, Refund: "re_1", Failure: "lost_card"}, at(0)))
 	want := row{
 		"orderId": text("O1"), "sk": text("event#000002"), "type": text("refund.failed"), "seq": number(2),
 		"from": text("paid"), "to": text("paid"), "intentId": text(intent), "failure": text("lost_card"),
@@ -99,7 +99,7 @@ func TestACorruptRefundIsRejected(t *testing.T) {
 		return item
 	}
 	f.put(refunded("none", nil))
-	if a, err := store.Account(t.Context(), "O1"); err != nil || a.Left() != 2000 {
+	if a, err := store.Load(t.Context(), "O1"); err != nil || a.Left() != 2000 {
 		t.Fatalf("got %+v, %v, want 20.00 left", a, err)
 	}
 	for damaged, value := range map[string]types.AttributeValue{
@@ -107,8 +107,25 @@ func TestACorruptRefundIsRejected(t *testing.T) {
 		"sentAt": text("yesterday"), "fingerprint": number(1), "updatedAt": text("today"),
 	} {
 		f.put(refunded(damaged, value))
-		if _, err := store.Account(t.Context(), "O1"); !errors.Is(err, order.ErrCorrupt) || !names(err, damaged) {
+		if _, err := store.Load(t.Context(), "O1"); !errors.Is(err, order.ErrCorrupt) || !names(err, damaged) {
 			t.Errorf("%s: got %v, want %v with the attribute", damaged, err, order.ErrCorrupt)
 		}
+	}
+}
+
+// A row of a release that knew no refunds does not say what is left of its charge.
+func TestARowOfAnOlderReleaseCanBeRefunded(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	f.settled("O1", order.Paid)
+	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
+	f.must(err)
+	store := dynamodb.NewRefunds(f.Store)
+	c, err := refund.Begin(t.Context(), store, r, lease("first"))
+	if err != nil || c.Account.Left() != 2998 {
+		t.Errorf("got %+v, %v, want 29.98 left", c.Account, err)
+	}
+	if a, err := store.Load(t.Context(), "O1"); err != nil || a.Left() != 2998 {
+		t.Errorf("got %+v, %v, want 29.98 left", a, err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	intaketest.TestBook(t, func(*testing.T) (ordertest.Store, intake.Book) {
+	intaketest.TestBook(t, func(*testing.T) (order.Store, intake.Book) {
 		store := dynamodb.New(h.Config, h.Table)
 		return store, &dynamodb.Registrations{Store: store}
 	})

@@ -143,7 +143,7 @@ func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T)
 				table := alwaysResponds(http.StatusServiceUnavailable, unavailable)
 				outage, store := table.respond, newStore(table)
 				release := func() error {
-					return store.Release(t.Context(), openClaim(), order.ReasonUnavailable, at(1))
+					return openClaim().Release(t.Context(), store, order.ReasonUnavailable, at(1))
 				}
 				var err error
 				for range calls {
@@ -230,15 +230,15 @@ func TestOlderFingerprint(t *testing.T) {
 		}
 		return stored(t, http.StatusOK, "", taken)
 	}}
-	c, err := newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
+	c, err := order.Begin(t.Context(), newStore(s), ordertest.Order("O1"), lease("second"), nil)
 	if err != nil || c.Attempt != 2 || c.Intent != intent {
 		t.Errorf("got %+v and error %v, want attempt 2 with its intent", c, err)
 	}
 
 	s = &pretendTable{respond: refused}
-	_, err = newStore(s).Begin(t.Context(), ordertest.Order("O1"), lease("second"))
-	if !errors.Is(err, order.ErrStale) || len(s.asked) != 5 {
-		t.Fatalf("refused each time: got %d calls and %v, want 5 and an error of the store", len(s.asked), err)
+	_, err = order.Begin(t.Context(), newStore(s), ordertest.Order("O1"), lease("second"), nil)
+	if !errors.Is(err, order.ErrStale) || len(s.asked) != 20 {
+		t.Fatalf("refused each time: got %d calls and %v, want 20 and an error of the store", len(s.asked), err)
 	}
 	if want := `"ConditionExpression":"#status = :status0 AND seq = :seq0`; !strings.Contains(s.asked[1], want) {
 		t.Errorf("got second request %s, want one that expects the row that refused", s.asked[1])

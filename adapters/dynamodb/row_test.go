@@ -96,83 +96,22 @@ func TestRows(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	c := f.claimed("O1")
-	f.must(f.Bind(t.Context(), c, prepared(), at(time.Second)))
+	f.must(c.Bind(t.Context(), f, prepared(), at(time.Second)))
 	if diff := cmp.Diff([]row{openRow()}, f.rows(), values()); diff != "" {
 		t.Errorf("rows of an open order (-want +got):\n%s", diff)
 	}
-	f.must(f.Finish(t.Context(), c, order.Outcome{
+	f.must(c.Finish(t.Context(), f, order.Outcome{
 		Status: order.ActionRequired, Intent: intent, Failure: "authentication_required",
 	}, at(2*time.Second)))
 	if diff := cmp.Diff(settledRows(), f.rows(), values()); diff != "" {
 		t.Errorf("rows of a settled order (-want +got):\n%s", diff)
 	}
-	f.must(f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
+	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
 	paid := f.rows()[2]
 	for _, gone := range []string{"failure", "openShard", "dueAt", "owner", "leaseUntil", "expiresAt"} {
 		if paid[gone] != nil {
 			t.Errorf("paid order: got attribute %s, want none", gone)
 		}
-	}
-}
-
-func TestADisputeIsOnTheRowAndInItsEvent(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	f.settled("O1", order.Paid)
-	want := f.rows()[1]
-	for i, tt := range []struct {
-		status order.DisputeStatus
-		kind   string
-	}{{order.DisputeOpen, "order.disputed"}, {order.DisputeLost, "order.dispute_lost"}} {
-		d, seq, now := disputed(), int64(i+2), at(time.Duration(i)*time.Hour)
-		d.Status = tt.status
-		f.must(f.RecordDispute(t.Context(), f.loaded("O1"), d, now))
-		want["seq"], want["updatedAt"] = number(seq), number(now.UnixMilli())
-		event := row{
-			"orderId": text("O1"), "sk": text(fmt.Sprintf("event#%06d", seq)), "type": text(tt.kind), "seq": number(seq),
-			"from": text("paid"), "to": text("paid"), "intentId": text(intent), "amount": number(3998),
-			"currency": text("usd"), "at": number(now.UnixMilli()), "traceparent": text(traceparent),
-			"expiresAt": number(now.Add(90 * 24 * time.Hour).Unix()),
-		}
-		disputedRow(event)["disputeStatus"], disputedRow(want)["disputeStatus"] = text(tt.status), text(tt.status)
-		rows := f.rows()
-		if diff := cmp.Diff([]row{event, want}, rows[len(rows)-2:], values()); diff != "" {
-			t.Errorf("%s: event and row (-want +got):\n%s", tt.kind, diff)
-		}
-	}
-}
-
-func TestIndexHoldsOrdersThatWait(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	f.claimed("claimed")
-	released := f.bound("released")
-	f.must(f.Release(t.Context(), released, order.ReasonUnavailable, at(2)))
-	for _, s := range order.Open.Next() {
-		f.settled(order.ID(s), s)
-	}
-	got, want := map[string]int64{}, map[string]int64{
-		"claimed":         at(15 * time.Minute).UnixMilli(),
-		"released":        at(15 * time.Minute).UnixMilli(),
-		"pending":         at(time.Hour + time.Second).UnixMilli(),
-		"action_required": at(24*time.Hour + time.Second).UnixMilli(),
-		"declined":        at(24*time.Hour + time.Second).UnixMilli(),
-	}
-	for shard := range int64(16) {
-		out, err := f.Client.Query(t.Context(), &sdk.QueryInput{
-			TableName: &f.Table, IndexName: aws.String("open"),
-			KeyConditionExpression:    aws.String("openShard = :shard"),
-			ExpressionAttributeValues: row{":shard": number(shard)},
-		})
-		f.must(err)
-		for _, item := range out.Items {
-			due, err := strconv.ParseInt(item["dueAt"].(*types.AttributeValueMemberN).Value, 10, 64)
-			f.must(err)
-			got[item["orderId"].(*types.AttributeValueMemberS).Value] = due
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("due times in the index (-want +got):\n%s", diff)
 	}
 }
 
@@ -199,7 +138,7 @@ func TestACorruptRowIsRejected(t *testing.T) {
 			want = order.ErrUnknownVersion
 		}
 		_, loadErr := f.Load(t.Context(), id)
-		_, beginErr := f.Begin(t.Context(), ordertest.Order(id), lease("second"))
+		_, beginErr := order.Begin(t.Context(), f, ordertest.Order(id), lease("second"), nil)
 		for call, err := range map[string]error{"load": loadErr, "begin": beginErr} {
 			if !errors.Is(err, want) || !names(err, name) {
 				t.Errorf("%s with a corrupt %s: got %v, want %v with the attribute", call, name, err, want)
@@ -280,27 +219,12 @@ func TestFinishFailsIfItsEventExists(t *testing.T) {
 	c := f.bound("O1")
 	f.put(settledRows()[0])
 	f.Proxy.Reset()
-	err := f.Finish(t.Context(), c, outcome(order.Paid), at(2))
+	err := c.Finish(t.Context(), f, outcome(order.Paid), at(2))
 	if err == nil || isDomain(err) || f.Proxy.Total() != 1 {
 		t.Errorf("got %d calls and error %v, want 1 and a store error", f.Proxy.Total(), err)
 	}
 	if r := f.loaded("O1"); r.Status != order.Open || r.Owner != "first" {
 		t.Errorf("got record %+v, want it unchanged", r)
-	}
-}
-
-func TestTheNextEventFollowsARepairedSeq(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	repaired := openRow() // as after a restore of the table
-	repaired["seq"] = number(7)
-	f.put(repaired)
-	l := order.Lease{Owner: "second", From: at(time.Hour), Until: at(2 * time.Hour)}
-	c, err := f.Begin(t.Context(), ordertest.Order("O1"), l)
-	f.must(err)
-	f.must(f.Finish(t.Context(), c, outcome(order.Paid), at(time.Hour)))
-	if r := f.loaded("O1"); r.Status != order.Paid || r.Seq != 8 || len(r.Events) != 1 || r.Events[0].Seq != 8 {
-		t.Errorf("got %+v, want it paid with event 8", r)
 	}
 }
 
@@ -312,6 +236,21 @@ func TestUnknownRowsAreSkipped(t *testing.T) {
 	f.put(row{"orderId": text("O1"), "sk": text("refund#000001")})
 	if diff := cmp.Diff(want, f.loaded("O1")); diff != "" {
 		t.Errorf("record with a row of a newer release (-want +got):\n%s", diff)
+	}
+}
+
+func TestARecreatedOrderDoesNotOverwriteEvents(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	event := settledRows()[0] // the second event remained when the order was lost
+	event["sk"], event["seq"] = text("event#000002"), number(2)
+	f.put(event)
+	o := ordertest.Order("O1")
+	lost := order.Record{OrderID: "O1", Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: intent}
+	f.must(order.Recreate(t.Context(), f, lost, at(time.Hour)))
+	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(2*time.Hour)))
+	if events := f.loaded("O1").Events; len(events) != 2 || events[1].Seq != 3 || events[1].To != order.Paid {
+		t.Errorf("got events %+v, want the remaining one and a third", events)
 	}
 }
 

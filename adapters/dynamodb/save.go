@@ -30,8 +30,8 @@ type codec[T any] struct {
 
 // save writes after in place of before, if the item is still as in before, with more
 // writes, all or none. It is one UpdateItem, or one TransactWriteItems if there are more
-// writes or the state has a companion. Only what differs is written, so that attributes of
-// a newer release survive.
+// writes or the state has a companion. Only what differs is written, so that attributes
+// of a newer release survive.
 //
 // It returns the state as it is afterwards. If the item is not as in before, it returns
 // the state that is there with order.ErrStale, or with nil if that is after already: an
@@ -72,25 +72,10 @@ func save[T any](
 		var missing T
 		return missing, order.ErrStale
 	}
-	if now, err = c.decode(refusing); err == nil && !written(refusing, was, is) {
+	if now, err = c.decode(refusing); err == nil && !reflect.DeepEqual(c.encode(now), is) {
 		err = order.ErrStale
 	}
 	return now, err
-}
-
-// written reports whether an item has every attribute of is, and none that was removed.
-func written(item, was, is row) bool {
-	for name := range was {
-		if is[name] == nil && item[name] != nil {
-			return false
-		}
-	}
-	for name, value := range is {
-		if !reflect.DeepEqual(item[name], value) {
-			return false
-		}
-	}
-	return true
 }
 
 // expressions are the condition and the update of a write.

@@ -35,10 +35,10 @@ type Page struct {
 //
 // The reads are eventually consistent, which costs half: 128 read units a page, for the
 // event items too. Load a row before you decide anything about it.
-func (s *Refunds) Scan(ctx context.Context, after string) iter.Seq2[Page, error] {
+func (r *Refunds) Scan(ctx context.Context, after string) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for {
-			page, err := s.scanPage(ctx, after)
+			page, err := r.scanPage(ctx, after)
 			if !yield(page, err) || err != nil || page.Next == "" {
 				return
 			}
@@ -47,13 +47,13 @@ func (s *Refunds) Scan(ctx context.Context, after string) iter.Seq2[Page, error]
 	}
 }
 
-func (s *Refunds) scanPage(ctx context.Context, after string) (Page, error) {
+func (r *Refunds) scanPage(ctx context.Context, after string) (Page, error) {
 	start, err := decodeCursor(after)
 	if err != nil {
 		return Page{}, err
 	}
-	out, err := s.client.Scan(ctx, &dynamodb.ScanInput{
-		TableName: &s.table, ExclusiveStartKey: start,
+	out, err := r.orders.client.Scan(ctx, &dynamodb.ScanInput{
+		TableName: &r.orders.table, ExclusiveStartKey: start,
 		FilterExpression:          aws.String("sk = :order"),
 		ExpressionAttributeValues: row{":order": text(orderRow)},
 	})

@@ -49,9 +49,9 @@ func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
 	}
 	r, err := refund.New(refund.Draft{OrderID: "ORD-3", RefundID: "R1", Amount: 5, Reason: "duplicate"})
 	f.must(err)
-	c, err := store.Begin(t.Context(), r, lease("refund"))
+	c, err := refund.Begin(t.Context(), store, r, lease("refund"))
 	f.must(err)
-	f.must(store.Finish(t.Context(), c, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
+	f.must(c.Finish(t.Context(), store, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
 	want["ORD-3"] = order.PartiallyRefunded
 
 	var pages []dynamodb.Page
@@ -66,7 +66,7 @@ func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
 	for _, page := range pages {
 		for _, r := range page.Rows {
 			got[r.OrderID] = r.Status
-			account, err := store.Account(t.Context(), r.OrderID)
+			account, err := store.Load(t.Context(), r.OrderID)
 			if diff := cmp.Diff(account, r.Account); diff != "" || err != nil || r.Err != nil {
 				t.Errorf("account of %s: %v, %v (-want +got):\n%s", r.OrderID, err, r.Err, diff)
 			}
@@ -104,7 +104,7 @@ func TestScanReportsARowThatItCannotRead(t *testing.T) {
 
 func TestScanEndsAtTheFirstError(t *testing.T) {
 	t.Parallel()
-	s := &dynamodb.Refunds{Store: newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))}
+	s := dynamodb.NewRefunds(newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`)))
 	for _, after := range []string{"", "ORD-1/order", "no position"} {
 		n := 0
 		for page, err := range s.Scan(t.Context(), after) {
@@ -131,7 +131,7 @@ func TestRaiseSeqPreventsACollisionOfEvents(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"Query": 1}, f.Proxy.Counts()); diff != "" {
 		t.Errorf("calls of a second one (-want +got):\n%s", diff)
 	}
-	f.must(f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
+	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
 	if r := f.loaded("O1"); r.Seq != 2 || len(r.Events) != 2 || r.Events[1].To != order.Paid {
 		t.Errorf("got %+v, want a second event", r)
 	}

@@ -32,8 +32,11 @@ const (
 func (s *Store) WithStock(table string) *Store {
 	with := *s
 	with.stock = table
-	return of(with)
+	return &with
 }
+
+// TracksStock reports whether the store has a stock table.
+func (s *Store) TracksStock() bool { return s.stock != "" }
 
 // stockUpdates returns one conditional update for each article, in the order of SKUs.
 func (s *Store) stockUpdates(goods order.Goods, effect order.StockEffect) (all []types.TransactWriteItem) {
@@ -56,10 +59,11 @@ func (s *Store) stockUpdates(goods order.Goods, effect order.StockEffect) (all [
 	return all
 }
 
-// stockError returns a *order.ShortError for the first article that could not be reserved,
-// and order.ErrCorrupt for one of which fewer pieces are reserved than the order holds:
-// only an edit or a deletion of its item can have caused that. Any other error is returned
-// as it is. The updates of the stock start at index first of the transaction.
+// stockError returns a *order.ShortError for the first article that could not be
+// reserved, and order.ErrCorrupt for one of which fewer pieces are reserved than the
+// order holds: only an edit or a deletion of its item can have caused that. Any other
+// error is returned as it is. The updates of the stock start at index first of the
+// transaction.
 //
 // If the row is held by another transaction of the same order, an article may show the
 // effect of that one already, so its refusal proves nothing.

@@ -25,22 +25,11 @@ func TestStock(t *testing.T) {
 	ordertest.TestStock(t, func(*testing.T) ordertest.StockStore { return store })
 }
 
-func TestAStoreWithStockIsAStore(t *testing.T) {
-	t.Parallel()
-	for name, pieces := range map[string]int64{"with goods": 1_000_000, "without goods": 0} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := openStock(t, pieces)
-			ordertest.TestStore(t, func(*testing.T) ordertest.Store { return editable{f.Store, f.Harness} })
-		})
-	}
-}
-
 // openStock is open with a stock table that has so many pieces of each article.
 func openStock(t *testing.T, pieces int64) fixture {
 	t.Helper()
 	f := open(t)
-	f.Store = f.WithStock(f.OpenStock(t))
+	f.Store, f.tracks = f.WithStock(f.OpenStock(t)), true
 	for sku := range ordertest.Order("O1").Goods() {
 		f.add(sku, pieces)
 	}
@@ -68,15 +57,15 @@ func (f fixture) wantStock(want order.Stock) {
 func (f fixture) released(bank *ordertest.Bank, tracked bool) {
 	f.Helper()
 	if !tracked {
-		f.Store = dynamodb.New(f.Config, f.Table)
+		f.Store, f.tracks = dynamodb.New(f.Config, f.Table), false
 	}
 	c := f.claimed("O1")
 	if bank != nil {
 		i, err := bank.Prepare(f.Context(), c.Order, order.PrepareKey("test", "O1"))
 		f.must(err)
-		f.must(f.Bind(f.Context(), c, i, at(1)))
+		f.must(c.Bind(f.Context(), f, i, at(1)))
 	}
-	f.must(f.Release(f.Context(), c, order.ReasonStore, at(1)))
+	f.must(c.Release(f.Context(), f, order.ReasonStore, at(1)))
 }
 
 func TestProcessWithStock(t *testing.T) {
@@ -122,8 +111,8 @@ func TestProcessWithStock(t *testing.T) {
 			tt.before(f, bank)
 			f.Proxy.Reset()
 			p := order.Processor{
-				Claims: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return at(0) },
-				ConfirmTime: time.Second,
+				Store: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return at(0) },
+				ConfirmTime: time.Second, TracksStock: true,
 			}
 			if r := p.Process(t.Context(), ordertest.Order("O1"), at(0), lease("second")); r.Status != tt.want {
 				t.Errorf("got %+v, want %s", r, tt.want)
@@ -152,7 +141,7 @@ func TestStockSurvivesTransientErrors(t *testing.T) {
 			c := f.bound("O1")
 			f.wantStock(order.Stock{SKU: "MUG", Available: 2, Reserved: 1})
 			f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
-			f.must(f.Finish(t.Context(), c, outcome(order.Paid), at(2)))
+			f.must(c.Finish(t.Context(), f, outcome(order.Paid), at(2)))
 			f.wantStock(order.Stock{SKU: "MUG", Available: 2, Sold: 1})
 		})
 	}
@@ -174,23 +163,13 @@ func TestAddStockAddsOnceIfItsResponseIsLost(t *testing.T) {
 	}
 }
 
-func TestBeginAgainFindsItsGoods(t *testing.T) {
-	t.Parallel()
-	f := openStock(t, 1)
-	first := f.claimed("O1")
-	if again := f.claimed("O1"); !cmp.Equal(again.Stock, first.Stock) || again.Attempt != 1 || again.Short != "" {
-		t.Errorf("got %+v, want the first claim with its goods", again)
-	}
-	f.wantStock(order.Stock{SKU: "MUG", Reserved: 1})
-}
-
 // TestARepeatedSaveReservesOnce repeats the transaction that reserves goods as another
 // request, as after a response that was lost for too long.
 func TestARepeatedSaveReservesOnce(t *testing.T) {
 	t.Parallel()
 	f := openStock(t, 3)
 	tracking := f.Store
-	f.Store = dynamodb.New(f.Config, f.Table)
+	f.Store, f.tracks = dynamodb.New(f.Config, f.Table), false
 	goods := f.claimed("O1").Order.Goods()
 	before := f.loaded("O1")
 	after := before
@@ -213,8 +192,8 @@ func TestAStoreWithoutStockLeavesGoodsAlone(t *testing.T) {
 	f.Store = dynamodb.New(f.Config, f.Table)
 	f.Proxy.Reset()
 	for method, err := range map[string]error{
-		"finish": f.Finish(t.Context(), c, outcome(order.Paid), at(2)),
-		"settle": f.Settle(t.Context(), f.loaded("O1"), outcome(order.Paid), at(2)),
+		"finish": c.Finish(t.Context(), f, outcome(order.Paid), at(2)),
+		"settle": order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(2)),
 	} {
 		if err == nil || isDomain(err) || !strings.Contains(err.Error(), "set STOCK_TABLE") {
 			t.Errorf("%s: got %v, want a store error that says what to set", method, err)
@@ -229,7 +208,7 @@ func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	table := f.OpenStock(t)
-	f.Store = f.WithStock(table)
+	f.Store, f.tracks = f.WithStock(table), true
 	f.add("MUG", 1)
 	f.add("TSHIRT-M", 1)
 	c := f.bound("O1")
@@ -237,7 +216,7 @@ func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
 		TableName: &table, Key: row{"sku": text("MUG")},
 	})
 	f.must(err)
-	err = f.Finish(t.Context(), c, outcome(order.Paid), at(2))
+	err = c.Finish(t.Context(), f, outcome(order.Paid), at(2))
 	if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), `stock of "MUG"`) {
 		t.Errorf("got %v, want %v that names the article", err, order.ErrCorrupt)
 	}
@@ -264,7 +243,7 @@ func TestAnArticleThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
 		call func(*dynamodb.Store) error
 	}{
 		"begin": {reason(held, failed, none), func(s *dynamodb.Store) error {
-			_, err := s.Begin(t.Context(), o, lease("first"))
+			_, err := order.Begin(t.Context(), s, o, lease("first"), o.Goods())
 			return err
 		}},
 		"reserve": {reason(held, failed, none), func(s *dynamodb.Store) error {

@@ -24,8 +24,6 @@ var _ order.Store = (*Store)(nil)
 // Store is a table of orders. It is safe for concurrent use. It stores times in
 // milliseconds.
 type Store struct {
-	order.Transitions
-
 	client *dynamodb.Client
 	table  string
 	stock  string // the stock table; "": goods are not reserved
@@ -34,13 +32,7 @@ type Store struct {
 // New returns a Store for the named table. cfg provides region, credentials, endpoint and
 // HTTP client; retries are this package's own. No call outlives its context.
 func New(cfg aws.Config, table string) *Store {
-	return of(Store{client: NewClient(cfg), table: table})
-}
-
-// of returns the store with the transitions that it writes.
-func of(s Store) *Store {
-	s.Transitions = order.Transitions{Store: &s, TracksStock: s.stock != ""}
-	return &s
+	return &Store{client: NewClient(cfg), table: table}
 }
 
 // NewClient returns the client that the stores of this package use: with short delays
@@ -66,7 +58,7 @@ var orders = codec[order.Record]{
 // change has an event or moves stock. A refusal returns the row that refused, so a
 // duplicate costs one write and no read.
 func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
-	more := s.events(before, after)
+	more := s.events(before.Seq, after)
 	first := 1 + len(more)
 	goods, effect := order.StockChange(before, after)
 	if len(goods) > 0 && s.stock == "" {
@@ -81,10 +73,10 @@ func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Rec
 	return now, err
 }
 
-// events returns the events that after has and before does not.
-func (s *Store) events(before, after order.Record) (puts []types.TransactWriteItem) {
+// events returns the events of after since the one with this number.
+func (s *Store) events(seq int, after order.Record) (puts []types.TransactWriteItem) {
 	for _, e := range after.Events {
-		if e.Seq > before.Seq {
+		if e.Seq > seq {
 			puts = append(puts, s.event(after, e))
 		}
 	}

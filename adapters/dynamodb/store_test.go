@@ -16,7 +16,7 @@ import (
 func TestStore(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	ordertest.TestStore(t, func(*testing.T) ordertest.Store {
+	ordertest.TestStore(t, func(*testing.T) order.Store {
 		return editable{dynamodb.New(h.Config, h.Table), h}
 	})
 }

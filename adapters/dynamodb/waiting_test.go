@@ -1,7 +1,6 @@
 package dynamodb_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -19,7 +18,8 @@ import (
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
-	ordertest.TestWaiting(t, func(*testing.T) ordertest.WaitingStore { return dynamodb.New(h.Config, h.Table) })
+	s := dynamodb.New(h.Config, h.Table)
+	ordertest.TestDue(t, func(*testing.T) (order.Store, order.Waiting) { return s, s })
 }
 
 // A page has 100 orders, and the orders of one shard are many pages.
@@ -62,7 +62,7 @@ func TestDueBeginsAtAnotherShard(t *testing.T) {
 	const orders = 200 // of which each shard gets some
 	for i := range orders {
 		l := order.Lease{Owner: "owner", From: noon.Add(-time.Hour), Until: noon.Add(-59 * time.Minute)}
-		if _, err := s.Begin(t.Context(), ordertest.Order(order.ID(fmt.Sprintf("ORD-%d", i))), l); err != nil {
+		if _, err := order.Begin(t.Context(), s, ordertest.Order(order.ID(fmt.Sprintf("ORD-%d", i))), l, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,15 +88,6 @@ func TestDueBeginsAtAnotherShard(t *testing.T) {
 		if len(first) != 16 {
 			t.Errorf("every %v: got %d shards that came first, want 16: %v", every, len(first), first)
 		}
-	}
-}
-
-// A run must not take an outage for a record that changed.
-func TestAPostponeThatFailsIsNotStale(t *testing.T) {
-	t.Parallel()
-	s := newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`))
-	if err := s.Postpone(t.Context(), order.Record{OrderID: "ORD-1", Status: order.Open}, time.UnixMilli(1)); err == nil || errors.Is(err, order.ErrStale) {
-		t.Errorf("got %v, want another error", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package dynamodb_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -15,8 +16,10 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// page shows the write of each transition. Write it anew with UPDATE_PAGES=1.
+// page shows the write of each transition. Write it anew with -update.
 const page = "../../docs/reference/row.md"
+
+var update = flag.Bool("update", false, "write the page anew") //nolint:gochecknoglobals // a flag of the test
 
 // writes is a store in memory that keeps the expressions of the last write.
 type writes struct {
@@ -48,14 +51,14 @@ func TestThePageShowsEachWrite(t *testing.T) {
 		t.Fatalf("%s: no section of the writes", page)
 	}
 	want := before + "\n## The writes\n" + section(t) + "\n<!-- end of the writes -->\n" + after
-	if os.Getenv("UPDATE_PAGES") != "" {
+	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if diff := cmp.Diff(string(text), want); diff != "" {
-		t.Errorf("%s (-page +code); write it anew with UPDATE_PAGES=1:\n%s", page, diff)
+		t.Errorf("%s (-page +code); write it anew with -update:\n%s", page, diff)
 	}
 }
 
@@ -63,7 +66,6 @@ func TestThePageShowsEachWrite(t *testing.T) {
 func section(t *testing.T) string {
 	t.Helper()
 	w := &writes{Memory: new(ordertest.Memory)}
-	orders := order.Transitions{Store: w}
 	o := ordertest.Order("ORD-1")
 	must := func(err error) {
 		t.Helper()
@@ -72,7 +74,7 @@ func section(t *testing.T) string {
 		}
 	}
 	begin := func(owner string, from time.Duration) order.Claim {
-		c, err := orders.Begin(t.Context(), o, order.Lease{Owner: owner, From: at(from), Until: at(from + time.Minute)})
+		c, err := order.Begin(t.Context(), w, o, order.Lease{Owner: owner, From: at(from), Until: at(from + time.Minute)}, nil)
 		must(err)
 		return c
 	}
@@ -82,19 +84,19 @@ func section(t *testing.T) string {
 	show := func(title string) { fmt.Fprintf(&b, "\n**%s**\n\n```text\n%s```\n", title, w.last) }
 	c := begin("first", 0)
 	show("Begin, of a new order")
-	must(orders.Release(t.Context(), c, order.ReasonUnavailable, at(time.Second)))
+	must(c.Release(t.Context(), w, order.ReasonUnavailable, at(time.Second)))
 	show("Release")
 	begin("second", time.Minute)
 	c = begin("third", time.Hour)
 	show("Begin, of an order whose lease has expired")
-	must(orders.Bind(t.Context(), c, prepared(), at(time.Hour+time.Second)))
+	must(c.Bind(t.Context(), w, prepared(), at(time.Hour+time.Second)))
 	c.Intent = intent
 	show("Bind")
-	must(orders.Finish(t.Context(), c, outcome(order.Paid), at(time.Hour+2*time.Second)))
+	must(c.Finish(t.Context(), w, outcome(order.Paid), at(time.Hour+2*time.Second)))
 	show("Finish, in a transaction with its event")
 	r, err := w.Load(t.Context(), "ORD-1")
 	must(err)
-	must(orders.RecordDispute(t.Context(), r, disputed(), at(2*time.Hour)))
+	must(order.RecordDispute(t.Context(), w, r, disputed(), at(2*time.Hour)))
 	show("A dispute, in a transaction with its event")
 	return b.String()
 }

@@ -101,13 +101,12 @@ func (w *world) do(method, path, body string, header ...string) response {
 // decline lets a worker claim the order and decline it.
 func (w *world) decline(id order.ID, o order.Order) {
 	w.t.Helper()
-	c, err := w.orders.Begin(w.t.Context(), o, order.Lease{Owner: "w", From: now(), Until: now().Add(time.Minute)})
+	c, err := order.Begin(w.t.Context(), w.orders, o, order.Lease{Owner: "w", From: now(), Until: now().Add(time.Minute)}, nil)
 	if err == nil {
-		err = w.orders.Bind(w.t.Context(), c, order.Intent{ID: "pi_canary", Mode: order.TestMode}, now())
+		err = c.Bind(w.t.Context(), w.orders, order.Intent{ID: "pi_canary", Mode: order.TestMode}, now())
 	}
 	if err == nil {
-		err = w.orders.Finish(w.t.Context(), c,
-			order.Outcome{Status: order.Declined, Intent: "pi_canary", Failure: "insufficient_funds"}, now())
+		err = c.Finish(w.t.Context(), w.orders, order.Outcome{Status: order.Declined, Intent: "pi_canary", Failure: "insufficient_funds"}, now())
 	}
 	if err != nil {
 		w.t.Fatalf("decline %s: %v", id, err)
@@ -167,7 +166,7 @@ func TestAnOrderThatAWorkerHoldsIsAccepted(t *testing.T) {
 	w := newWorld(t)
 	w.do("PUT", "/orders/O-1", "1")
 	l := order.Lease{Owner: "w", From: now(), Until: now().Add(time.Minute)}
-	if _, err := w.orders.Begin(t.Context(), ordertest.Order("O-1"), l); err != nil {
+	if _, err := order.Begin(t.Context(), w.orders, ordertest.Order("O-1"), l, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := object(202, "/orders/O-1", "2", strings.Replace(received, "received", "open", 1))

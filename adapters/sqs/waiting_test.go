@@ -234,9 +234,9 @@ func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
 // memory, and calls around for each call to them.
 func (w *world) processThrough(around ordertest.Interceptor) {
 	ports := ordertest.Intercepted{
-		Claims: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Intercept: around,
+		Store: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Intercept: around,
 	}
-	p := &order.Processor{Claims: ports, Payments: ports, Scope: "test", Now: w.Now, ConfirmTime: time.Second}
+	p := &order.Processor{Store: ports, Payments: ports, Scope: "test", Now: w.Now, ConfirmTime: time.Second}
 	w.Process = p.Process
 }
 

@@ -73,9 +73,9 @@ func other(id order.ID) order.Order {
 func (w world) work(t *testing.T, o order.Order, settle bool) {
 	t.Helper()
 	from := w.Now()
-	c, err := w.orders.Begin(t.Context(), o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)})
+	c, err := order.Begin(t.Context(), w.orders, o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)}, nil)
 	if err == nil && settle {
-		err = w.orders.Finish(t.Context(), c, order.Outcome{Status: order.Refused, Failure: "pretend"}, from)
+		err = c.Finish(t.Context(), w.orders, order.Outcome{Status: order.Refused, Failure: "pretend"}, from)
 	}
 	if err != nil {
 		t.Fatal(err)

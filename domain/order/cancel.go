@@ -26,7 +26,7 @@ const cancelTries = 3
 
 // Cancellation cancels orders.
 type Cancellation struct {
-	Records  Records
+	Store    Store
 	Payments Payments
 	Canceler Canceler
 	Scope    Scope
@@ -38,14 +38,14 @@ type Cancellation struct {
 //
 // The provider decides a race with Confirm: an intent is canceled or succeeds, never
 // both, and worker and operator record the same state of it. An order without an intent
-// is closed in the store alone: Bind needs an open order. Errors: those of Records,
+// is closed in the store alone: Bind needs an open order. Errors: those of Store,
 // Payments and Canceler, *MismatchError, and *RecordLostError for a record with a
 // Suspect, whose money may have moved: Restore it first.
 func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record, error) {
 	var r Record
 	var err error
 	for range cancelTries {
-		if r, err = c.Records.Load(ctx, id); err != nil {
+		if r, err = c.Store.Load(ctx, id); err != nil {
 			return Record{}, fmt.Errorf("load order %s: %w", id, err)
 		}
 		if err = c.close(ctx, r, at); !errors.Is(err, ErrStale) {
@@ -55,7 +55,7 @@ func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record,
 	if err != nil {
 		return r, err
 	}
-	return c.Records.Load(ctx, id)
+	return c.Store.Load(ctx, id)
 }
 
 // FreeGoods cancels an order that holds goods and has waited for its customer for at
@@ -96,7 +96,7 @@ func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error 
 			return nil
 		}
 	}
-	if err := c.Records.Settle(ctx, r, outcome, at); err != nil {
+	if err := Settle(ctx, c.Store, r, outcome, at); err != nil {
 		return fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
 	}
 	return nil

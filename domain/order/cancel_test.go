@@ -11,7 +11,7 @@ import (
 )
 
 func (w *world) cancel() (order.Record, error) {
-	c := order.Cancellation{Records: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
+	c := order.Cancellation{Store: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
 	return c.Cancel(w.Context(), w.order.ID(), w.now)
 }
 

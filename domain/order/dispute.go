@@ -50,16 +50,6 @@ type Disputes interface {
 	Disputes(ctx context.Context, id IntentID) ([]Dispute, error)
 }
 
-// DisputeRecords is the store as a DisputeFollower uses it. ordertest.TestStore tests
-// this contract.
-type DisputeRecords interface {
-	// RecordDispute records the dispute and adds the event of Disputed. It changes
-	// neither the status nor the claim. It is guarded by the status, seq and intent of r
-	// as loaded: it returns ErrStale if the record changed since, and nil, changing
-	// nothing, if the record already shows this dispute in this status.
-	RecordDispute(ctx context.Context, r Record, d Dispute, at time.Time) error
-}
-
 // Disputed returns the record as RecordDispute leaves it, with the event of the dispute.
 func Disputed(r Record, d Dispute, at time.Time) Record {
 	r = r.with(Event{From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: at})
@@ -82,7 +72,6 @@ func unrecorded(r Record, all []Dispute) (d Dispute, found bool) {
 type DisputeFollower struct {
 	Follower
 	Disputes Disputes
-	Recorder DisputeRecords
 }
 
 // Follow is Follower.Follow, and for a hint of a dispute it then records the newest
@@ -95,7 +84,7 @@ func (f *DisputeFollower) Follow(ctx context.Context, h Hint) (Followed, Record,
 	}
 	if followed == HintSettled {
 		id := r.OrderID
-		if r, err = f.Records.Load(ctx, id); err != nil {
+		if r, err = f.Store.Load(ctx, id); err != nil {
 			return "", r, fmt.Errorf("load order %s: %w", id, err)
 		}
 	}
@@ -117,7 +106,7 @@ func (f *DisputeFollower) record(ctx context.Context, r Record, followed Followe
 	if !found {
 		return followed, nil
 	}
-	if err := f.Recorder.RecordDispute(ctx, r, d, f.Now()); err != nil {
+	if err := RecordDispute(ctx, f.Store, r, d, f.Now()); err != nil {
 		return "", fmt.Errorf("record dispute %s of order %s: %w", d.ID, r.OrderID, err)
 	}
 	if d.Status == DisputeOpen {

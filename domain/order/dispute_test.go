@@ -17,10 +17,10 @@ import (
 func (w *world) disputeFollower(calls *[]string) *order.DisputeFollower {
 	return &order.DisputeFollower{
 		Follower: order.Follower{
-			Records: countedRecords{w.store, calls}, Payments: countedPayments{w.bank, calls}, Scope: "test",
+			Store: w.counted(calls), Payments: w.counted(calls), Scope: "test",
 			Now: func() time.Time { return w.now },
 		},
-		Disputes: countedDisputes{w.bank, calls}, Recorder: countedDisputeRecords{w.store, calls},
+		Disputes: countedDisputes{w.bank, calls},
 	}
 }
 
@@ -32,16 +32,6 @@ type countedDisputes struct {
 func (d countedDisputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
 	*d.calls = append(*d.calls, "list")
 	return d.next.Disputes(ctx, id)
-}
-
-type countedDisputeRecords struct {
-	order.DisputeRecords
-	calls *[]string
-}
-
-func (r countedDisputeRecords) RecordDispute(ctx context.Context, was order.Record, d order.Dispute, at time.Time) error {
-	*r.calls = append(*r.calls, "record")
-	return r.DisputeRecords.RecordDispute(ctx, was, d, at)
 }
 
 // types returns what the order's events name.
@@ -73,8 +63,8 @@ func TestFollowADispute(t *testing.T) {
 			}
 		}
 	}
-	recorded, shown := []string{"read", "load", "list", "record"}, []string{"read", "load", "list"}
-	settledFirst := []string{"read", "load", "read", "settle", "load", "list", "record"}
+	recorded, shown := []string{"read", "load", "list", "dispute"}, []string{"read", "load", "list"}
+	settledFirst := []string{"read", "load", "read", "finish", "load", "list", "dispute"}
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
 		before func(w *world)

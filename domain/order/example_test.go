@@ -25,7 +25,7 @@ func ExampleProcessor_Process() {
 	bank := &ordertest.Bank{Scope: "example"}
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	p := order.Processor{
-		Claims:      new(ordertest.Memory),
+		Store:       new(ordertest.Memory),
 		Payments:    bank,
 		Scope:       bank.Scope,
 		Now:         func() time.Time { return now },

@@ -43,7 +43,7 @@ const (
 
 // Follower acts on hints.
 type Follower struct {
-	Records  Records
+	Store    Store
 	Payments Payments
 	Scope    Scope
 	Mode     Mode // of the provider's key, which cannot read an intent of another one; "": not compared
@@ -56,7 +56,7 @@ type Follower struct {
 //
 // An open order with a running lease is left to its worker, unless its charge is
 // disputed or refunded: the worker would settle it, but no other hint may come.
-// Follow also returns the record as it was loaded. Errors: those of Records and Payments,
+// Follow also returns the record as it was loaded. Errors: those of Store and Payments,
 // and *MismatchError, also for money that an intent took which is not the order's.
 func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
 	if h.Scope != "" && h.Scope != f.Scope {
@@ -80,7 +80,7 @@ func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error)
 }
 
 func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error) {
-	r, err := f.Records.Load(ctx, h.OrderID)
+	r, err := f.Store.Load(ctx, h.OrderID)
 	if err != nil {
 		return "", Record{}, fmt.Errorf("load order %s: %w", h.OrderID, err)
 	}
@@ -97,7 +97,7 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 	case r.Intent == "":
 		return HintNoIntent, r, nil
 	}
-	now, err := settleFrom(ctx, f.Records, f.Payments, f.Scope, r, f.Now())
+	now, err := settleFrom(ctx, f.Store, f.Payments, f.Scope, r, f.Now())
 	switch {
 	case err != nil:
 		return "", r, err

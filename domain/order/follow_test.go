@@ -1,7 +1,6 @@
 package order_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -16,36 +15,11 @@ import (
 // to the provider.
 func (w *world) follow(h order.Hint) (followed order.Followed, calls []string, err error) {
 	f := order.Follower{
-		Records: countedRecords{w.store, &calls}, Payments: countedPayments{w.bank, &calls}, Scope: "test",
+		Store: w.counted(&calls), Payments: w.counted(&calls), Scope: "test",
 		Now: func() time.Time { return w.now },
 	}
 	followed, _, err = f.Follow(w.Context(), h)
 	return followed, calls, err
-}
-
-type countedRecords struct {
-	order.Records
-	calls *[]string
-}
-
-func (r countedRecords) Load(ctx context.Context, id order.ID) (order.Record, error) {
-	*r.calls = append(*r.calls, "load")
-	return r.Records.Load(ctx, id)
-}
-
-func (r countedRecords) Settle(ctx context.Context, was order.Record, o order.Outcome, at time.Time) error {
-	*r.calls = append(*r.calls, "settle")
-	return r.Records.Settle(ctx, was, o, at)
-}
-
-type countedPayments struct {
-	order.Payments
-	calls *[]string
-}
-
-func (p countedPayments) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	*p.calls = append(*p.calls, "read")
-	return p.Payments.Read(ctx, id)
 }
 
 func TestFollow(t *testing.T) {
@@ -55,7 +29,7 @@ func TestFollow(t *testing.T) {
 	}
 	deliver := func(w *world) { w.deliver(noFault) }
 	clears := func(w *world) { deliver(w); w.bank.Clear("pi_1") }
-	load, look, settle := []string{"load"}, []string{"load", "read"}, []string{"load", "read", "settle"}
+	load, look, settle := []string{"load"}, []string{"load", "read"}, []string{"load", "read", "finish"}
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
 		before func(w *world)
@@ -114,7 +88,7 @@ func TestFollow(t *testing.T) {
 			ordertest.TakesDays, clears,
 			order.Hint{Intent: "pi_1"},
 			order.HintSettled, order.Paid,
-			[]string{"read", "load", "read", "settle"},
+			[]string{"read", "load", "read", "finish"},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -161,19 +135,6 @@ func TestFollowErrors(t *testing.T) {
 	}
 }
 
-// changedOnce is a store in which the record changes once between Load and Settle.
-type changedOnce struct {
-	order.Records
-	left int
-}
-
-func (s *changedOnce) Settle(ctx context.Context, r order.Record, o order.Outcome, at time.Time) error {
-	if s.left--; s.left >= 0 {
-		return order.ErrStale
-	}
-	return s.Records.Settle(ctx, r, o, at)
-}
-
 func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
 	t.Parallel()
 	for changes, want := range []error{nil, nil, order.ErrStale} {
@@ -181,7 +142,7 @@ func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
 		w.deliver(noFault)
 		w.bank.Clear("pi_1")
 		f := order.Follower{
-			Records: &changedOnce{w.store, changes}, Payments: w.bank, Scope: "test",
+			Store: &staleStore{w.store, changes}, Payments: w.bank, Scope: "test",
 			Now: func() time.Time { return w.now },
 		}
 		if _, _, err := f.Follow(w.Context(), order.Hint{OrderID: "ORD-1", Intent: "pi_1"}); !errors.Is(err, want) {

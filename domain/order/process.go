@@ -12,13 +12,15 @@ import (
 // Processors, in two processes and on two releases, may process the same order at the
 // same time.
 type Processor struct {
-	Claims   Claims
+	Store    Store
 	Payments Payments
 	Scope    Scope
 	Now      func() time.Time
 	// ConfirmTime is the time that one Confirm, the Finish after it and the response to
 	// the queue need. No Confirm starts with less of the lease left.
 	ConfirmTime time.Duration
+	// TracksStock reserves the goods of each order.
+	TracksStock bool
 }
 
 var (
@@ -33,14 +35,18 @@ var (
 // write binds one intent, and an intent succeeds at most once, at any age. This holds
 // without clocks, leases and the lifetime of idempotency keys.
 func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Lease) Result {
-	claim, err := p.Claims.Begin(ctx, o, l)
+	var goods Goods
+	if p.TracksStock {
+		goods = o.Goods()
+	}
+	claim, err := Begin(ctx, p.Store, o, l, goods)
 	if err != nil {
 		return ResultOf(err)
 	}
 	takeover := claim.Intent != ""
 	outcome, err := p.charge(ctx, &claim, sent)
 	if err == nil {
-		err = p.Claims.Finish(ctx, claim, outcome, p.Now())
+		err = claim.Finish(ctx, p.Store, outcome, p.Now())
 	}
 	r := ResultOf(err)
 	r.Attempt, r.Takeover, r.Trace = claim.Attempt, takeover, claim.Trace
@@ -68,9 +74,9 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 	if r.Status = Open; r.Reason == ReasonRefused {
 		r.Status = Refused
 		refusal := Outcome{Status: Refused, Intent: c.Intent, Failure: CodeOf(r.Err, "unexplained")}
-		err = p.Claims.Finish(ctx, c, refusal, p.Now())
+		err = c.Finish(ctx, p.Store, refusal, p.Now())
 	} else {
-		err = p.Claims.Release(ctx, c, r.Reason, p.Now())
+		err = c.Release(ctx, p.Store, r.Reason, p.Now())
 	}
 	if r.Verdict == Park && err != nil {
 		instead := ResultOf(err)
@@ -132,7 +138,7 @@ func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (
 		}
 		return Intent{}, err
 	}
-	if err := p.Claims.Bind(ctx, *c, intent, p.Now()); err != nil {
+	if err := c.Bind(ctx, p.Store, intent, p.Now()); err != nil {
 		return Intent{}, err
 	}
 	c.Intent = intent.ID

@@ -58,7 +58,7 @@ func (w *world) deliver(fault ordertest.Interceptor) order.Result {
 	w.calls = nil
 	w.attempts++
 	ports := ordertest.Intercepted{
-		Claims:   w.store,
+		Store:    w.store,
 		Payments: w.payments,
 		Intercept: func(c ordertest.Call, do func() error) error {
 			w.calls = append(w.calls, c)
@@ -66,7 +66,7 @@ func (w *world) deliver(fault ordertest.Interceptor) order.Result {
 		},
 	}
 	p := order.Processor{
-		Claims: ports, Payments: ports, Scope: "test", ConfirmTime: confirmTime,
+		Store: ports, Payments: ports, Scope: "test", ConfirmTime: confirmTime, TracksStock: w.store.TracksStock(),
 		Now: func() time.Time { return w.now },
 	}
 	l := order.Lease{Owner: "worker " + strconv.Itoa(w.attempts), From: w.now, Until: w.now.Add(w.lease)}
@@ -112,7 +112,7 @@ func (w *world) record() order.Record {
 func (w *world) claim() order.Claim {
 	w.Helper()
 	l := order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)}
-	c, err := w.store.Begin(w.Context(), w.order, l)
+	c, err := order.Begin(w.Context(), w.store, w.order, l, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func (w *world) claim() order.Claim {
 // claimAndRelease creates a record as an earlier attempt that gave up does.
 func (w *world) claimAndRelease() {
 	w.Helper()
-	if err := w.store.Release(w.Context(), w.claim(), order.ReasonUnknown, w.now); err != nil {
+	if err := w.claim().Release(w.Context(), w.store, order.ReasonUnknown, w.now); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -131,8 +131,8 @@ func (w *world) claimAndRelease() {
 func (w *world) bind(id order.IntentID) {
 	w.Helper()
 	c := w.claim()
-	err := w.store.Bind(w.Context(), c, order.Intent{ID: id}, w.now)
-	if err = errors.Join(err, w.store.Release(w.Context(), c, order.ReasonUnknown, w.now)); err != nil {
+	err := c.Bind(w.Context(), w.store, order.Intent{ID: id}, w.now)
+	if err = errors.Join(err, c.Release(w.Context(), w.store, order.ReasonUnknown, w.now)); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -345,20 +345,20 @@ func settlingCases() map[string]processCase {
 		},
 		"a charge by a crashed worker is found and not repeated": {
 			before: crashAfter(ordertest.Confirm),
-			want:   done(order.Paid, 2), calls: "begin read finish",
+			want:   done(order.Paid, 2), calls: "begin begin read finish",
 		},
 		"the next attempt does not settle an authentication as declined": {
 			card:   ordertest.NeedsAuthentication,
 			before: crashAfter(ordertest.Confirm),
-			want:   done(order.ActionRequired, 2), calls: "begin read finish",
+			want:   done(order.ActionRequired, 2), calls: "begin begin read finish",
 		},
 		"a bound intent that waits is confirmed": {
 			before: crashAfter(ordertest.Bind),
-			want:   done(order.Paid, 2), calls: "begin read confirm finish",
+			want:   done(order.Paid, 2), calls: "begin begin read confirm finish",
 		},
 		"an intent that was canceled after it was bound cancels the order": {
 			before: func(w *world) { w.crashAfter(ordertest.Bind); w.bank.Cancel("pi_1") },
-			want:   done(order.Canceled, 2), calls: "begin read finish",
+			want:   done(order.Canceled, 2), calls: "begin begin read finish",
 		},
 		"exactly the confirm time is enough": {
 			before: func(w *world) { w.lease = confirmTime },
@@ -473,7 +473,7 @@ func storeCases() map[string]processCase {
 			before: func(w *world) { w.store = ordertest.NewMemoryWithStock() },
 			want: order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnknownSKU, Status: order.Open, Attempt: 1,
-			}, calls: "begin release",
+			}, calls: "begin begin release",
 		},
 		"a begin whose response is lost ends the attempt": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
@@ -485,7 +485,7 @@ func storeCases() map[string]processCase {
 		},
 		"an intent whose bind is uncertain is not confirmed": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Bind)),
-			want:  prepared, calls: "begin prepare bind release",
+			want:  prepared, calls: "begin prepare bind release release",
 		},
 		"a charge that was not recorded is redelivered": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
@@ -582,22 +582,22 @@ func paymentCases() map[string]processCase {
 		},
 		"an intent with another amount is not confirmed": {
 			before: func(w *world) { w.bind(w.prepare(w.differentContent(), w.prepareKey())) },
-			want:   takeover(parked(order.ReasonMismatch)), calls: "begin read read release",
+			want:   takeover(parked(order.ReasonMismatch)), calls: "begin begin read read release",
 		},
 		"an intent of another order is not confirmed": {
 			before: func(w *world) { w.bind(w.prepare(ordertest.Order("ORD-2"), w.prepareKey())) },
-			want:   takeover(parked(order.ReasonMismatch)), calls: "begin read read release",
+			want:   takeover(parked(order.ReasonMismatch)), calls: "begin begin read read release",
 		},
 		"a bound intent that the provider refuses to read is misconfigured": {
 			before: crashAfter(ordertest.Confirm),
 			fault: always(failCall(ordertest.Read, &order.PaymentError{
 				Kind: order.KindRefused, RequestID: "req_9", Err: errors.New("no"),
 			})),
-			want: takeover(failed(order.ReasonMisconfigured, "pi_1", "req_9")), calls: "begin read release",
+			want: takeover(failed(order.ReasonMisconfigured, "pi_1", "req_9")), calls: "begin begin read release",
 		},
 		"a bound intent that the provider does not know is misconfigured": {
 			before: func(w *world) { w.bind("pi_gone") },
-			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin read release",
+			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin begin read release",
 		},
 	}
 }
@@ -620,7 +620,7 @@ func keyCases() map[string]processCase {
 	return map[string]processCase{
 		"a spent prepare key is replaced by the attempt's own key": {
 			before: func(w *world) { w.claimAndRelease(); w.storeFailure(w.prepareKey()) },
-			want:   doneLate("pi_1"), calls: "begin prepare prepare bind confirm finish",
+			want:   doneLate("pi_1"), calls: "begin begin prepare prepare bind confirm finish",
 		},
 		"two spent prepare keys are retried by the next attempt": {
 			before: func(w *world) { w.storeFailure(w.prepareKey()); w.storeFailure(w.prepareAgainKey(1)) },
@@ -635,7 +635,7 @@ func keyCases() map[string]processCase {
 		},
 		"a reused prepare key is parked at every delivery": {
 			before: func(w *world) { forgotten(w); w.deliver(noFault) },
-			want:   reused(2, "req_3"), calls: "begin prepare release",
+			want:   reused(2, "req_3"), calls: "begin begin prepare release",
 		},
 		"a reused key after a spent one is parked": {
 			before: func(w *world) {
@@ -643,7 +643,7 @@ func keyCases() map[string]processCase {
 				w.storeFailure(w.prepareKey())
 				w.prepare(w.differentContent(), w.prepareAgainKey(2))
 			},
-			want: reused(2, "req_4"), calls: "begin prepare prepare release",
+			want: reused(2, "req_4"), calls: "begin begin prepare prepare release",
 		},
 	}
 }
@@ -713,7 +713,7 @@ func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
 	)
 	for i := range results {
 		wg.Go(func() {
-			p := order.Processor{Claims: w.store, Payments: w.bank, Scope: "test", Now: noon, ConfirmTime: confirmTime}
+			p := order.Processor{Store: w.store, Payments: w.bank, Scope: "test", Now: noon, ConfirmTime: confirmTime}
 			// The clocks differ by hours, so that the workers keep taking the order over.
 			from := noon().Add(time.Duration(i*7%50) * time.Hour)
 			results[i] = p.Process(t.Context(), w.order, w.sent, order.Lease{

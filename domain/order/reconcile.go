@@ -17,11 +17,6 @@ type Waiting interface {
 	// index may lag behind the records, so an order may be missing, or be returned
 	// although it does not wait any more. It ends at the first error.
 	Due(ctx context.Context, at time.Time) iter.Seq2[ID, error]
-
-	// Postpone moves the recheck of an order to due, or ends it if due is zero. It is
-	// guarded by the status, the seq and the due time of r as loaded: it returns ErrStale
-	// if they changed since. It changes nothing else.
-	Postpone(ctx context.Context, r Record, due time.Time) error
 }
 
 // Reconciler looks at the orders that wait, and settles those that the provider has
@@ -269,10 +264,10 @@ func (r *reconciling) postpone(ctx context.Context, followed Followed, record Re
 	case followed == HintForeign: // nobody looked at it
 		return r.lookAgain(ctx, record, now)
 	case record.Status == Declined && len(record.Stock) == 0:
-		return r.Waiting.Postpone(ctx, record, time.Time{})
+		return Postpone(ctx, r.Store, record, time.Time{})
 	}
 	after := min(max(now.Sub(lastChange(record)), least, minPostponed), maxPostponed)
-	return r.Waiting.Postpone(ctx, record, now.Add(after))
+	return Postpone(ctx, r.Store, record, now.Add(after))
 }
 
 // atRest reports whether the record waits neither for its charge nor for a refund.
@@ -288,7 +283,7 @@ func (r *reconciling) lookAgain(ctx context.Context, record Record, now time.Tim
 		return nil // another one settled it since it was due
 	}
 	after := min(max(now.Sub(lastChange(record)), minPostponed*failedSooner), maxPostponed) / failedSooner
-	return r.Waiting.Postpone(ctx, record, now.Add(after))
+	return Postpone(ctx, r.Store, record, now.Add(after))
 }
 
 // lastChange returns the time of the record's last transition, or of its first claim.

@@ -91,9 +91,13 @@ func (n *night) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	return r, err
 }
 
-func (n *night) Settle(ctx context.Context, r order.Record, o order.Outcome, at time.Time) error {
-	n.count("settle")
-	return n.store.Settle(ctx, r, o, at)
+func (n *night) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
+	call := ordertest.CallOf(before, after)
+	n.count(string(call))
+	if call == ordertest.Postpone && n.unmoved != nil {
+		return order.Record{}, n.unmoved
+	}
+	return n.store.Save(ctx, before, after)
 }
 
 func (n *night) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
@@ -103,14 +107,6 @@ func (n *night) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error
 		}
 		n.store.Due(ctx, at)(yield)
 	}
-}
-
-func (n *night) Postpone(ctx context.Context, r order.Record, due time.Time) error {
-	n.count("postpone")
-	if n.unmoved != nil {
-		return n.unmoved
-	}
-	return n.store.Postpone(ctx, r, due)
 }
 
 func (n *night) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
@@ -123,20 +119,7 @@ func (n *night) Read(ctx context.Context, id order.IntentID) (order.Intent, erro
 	return n.bank.Read(ctx, id)
 }
 
-// records and payments are the other methods of the ports, which a run never calls.
-type records struct {
-	*night
-	order.Records
-}
-
-func (r records) Load(ctx context.Context, id order.ID) (order.Record, error) {
-	return r.night.Load(ctx, id)
-}
-
-func (r records) Settle(ctx context.Context, x order.Record, o order.Outcome, at time.Time) error {
-	return r.night.Settle(ctx, x, o, at)
-}
-
+// payments are the other methods of the port, which a run never calls.
 type payments struct {
 	*night
 	order.Payments
@@ -161,7 +144,7 @@ func (n *night) tryRun(budget int) (order.Reconciled, error) {
 	until, last := n.now.Add(time.Minute), n.calls["load"]+budget
 	r := order.Reconciler{
 		Follower: order.Follower{
-			Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Mode: n.mode,
+			Store: n, Payments: payments{night: n}, Scope: "test", Mode: n.mode,
 			Now: func() time.Time {
 				n.mu.Lock()
 				defer n.mu.Unlock()
@@ -213,7 +196,7 @@ func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
 			t.Errorf("%s is %s, want %s", id, r.Status, status)
 		}
 	}
-	if diff := cmp.Diff(n.calls, map[string]int{"load": 5, "read": 4, "settle": 2, "postpone": 3}); diff != "" {
+	if diff := cmp.Diff(n.calls, map[string]int{"load": 5, "read": 4, "finish": 2, "postpone": 3}); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 	if again := n.run(100); len(again.Followed) > 0 {
@@ -602,7 +585,7 @@ func TestAnInterruptedRunReportsNoFailedLook(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	r := order.Reconciler{
 		Follower: order.Follower{
-			Records: records{night: n}, Scope: "test", Now: func() time.Time { return n.now },
+			Store: n, Scope: "test", Now: func() time.Time { return n.now },
 			Payments: order.Paced{Payments: payments{night: n}, Allow: func(context.Context) error {
 				interrupt()
 				return ctx.Err()
@@ -625,7 +608,7 @@ func TestPacedCallsWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := order.Paced{Payments: bank, Canceler: bank, Allow: func(context.Context) error { allowed++; return nil }}
-	c := order.Cancellation{Records: new(ordertest.Memory), Payments: p, Canceler: p, Scope: "test"}
+	c := order.Cancellation{Store: new(ordertest.Memory), Payments: p, Canceler: p, Scope: "test"}
 	r := order.Record{
 		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Goods{"MUG": 1},
 	}
@@ -703,11 +686,11 @@ func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
 	now := func() time.Time { return n.now }
 	for _, id := range []order.ID{"paid", "erased"} {
 		r := order.Reconciler{
-			Follower: order.Follower{Records: records{night: n}, Payments: payments{night: n}, Scope: "test", Now: now},
+			Follower: order.Follower{Store: n, Payments: payments{night: n}, Scope: "test", Now: now},
 			Waiting:  laggingIndex{n, id},
 		}
 		got, err := r.Run(t.Context(), n.now.Add(time.Minute))
-		if err != nil || len(got.Oldest)+len(got.Failed)+len(got.Unavailable) > 0 || n.calls["postpone"]+n.calls["settle"] > 0 {
+		if err != nil || len(got.Oldest)+len(got.Failed)+len(got.Unavailable) > 0 || n.calls["postpone"]+n.calls["finish"] > 0 {
 			t.Errorf("%s: got %+v, %v and calls %v, want no waiting order and no write", id, got, err, n.calls)
 		}
 	}
@@ -744,7 +727,7 @@ func TestReconcileLeavesAnOrderThatWasSettledMeanwhile(t *testing.T) {
 	n.now = n.now.Add(2 * time.Hour)
 	n.unread = func(id order.ID) error { // between Due and Load
 		r := peek(n.store, id)
-		return n.store.Settle(t.Context(), r, order.Outcome{Intent: r.Intent, Status: order.Canceled}, n.now)
+		return order.Settle(t.Context(), n.store, r, order.Outcome{Intent: r.Intent, Status: order.Canceled}, n.now)
 	}
 	n.fails = func(order.IntentID) error { return errAccount }
 	if got := n.run(10); len(got.Failed) != 1 {
@@ -756,12 +739,12 @@ func TestReconcileLeavesAnOrderThatWasSettledMeanwhile(t *testing.T) {
 }
 
 // slow is a store whose Load takes an hour, and begins when nothing else can continue.
-type slow struct{ records }
+type slow struct{ *night }
 
 func (s slow) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	synctest.Wait()
 	s.now = s.now.Add(time.Hour)
-	return s.records.Load(ctx, id)
+	return s.night.Load(ctx, id)
 }
 
 // The second look waits for the first, which uses up the time.
@@ -774,7 +757,7 @@ func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 		n.now = n.now.Add(3 * time.Hour)
 		r := order.Reconciler{
 			Follower: order.Follower{
-				Records: slow{records{night: n}}, Payments: payments{night: n}, Scope: "test",
+				Store: slow{n}, Payments: payments{night: n}, Scope: "test",
 				Now: func() time.Time { return n.now },
 			},
 			Waiting: n, Parallel: 1,

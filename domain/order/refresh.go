@@ -8,26 +8,26 @@ import (
 
 // Refresh reads an order's intent from the provider and settles the record if the intent
 // has an outcome that the record does not show. It never moves money. It returns the
-// record as it is afterwards. Errors: those of Records and Payments, *MismatchError, and
+// record as it is afterwards. Errors: those of Store and Payments, *MismatchError, and
 // ErrNoIntent.
-func Refresh(ctx context.Context, rs Records, ps Payments, s Scope, id ID, at time.Time) (Record, error) {
-	r, err := rs.Load(ctx, id)
+func Refresh(ctx context.Context, st Store, ps Payments, s Scope, id ID, at time.Time) (Record, error) {
+	r, err := st.Load(ctx, id)
 	if err != nil {
 		return Record{}, fmt.Errorf("load order %s: %w", id, err)
 	}
 	if r.Intent == "" {
 		return r, ErrNoIntent
 	}
-	settled, err := settleFrom(ctx, rs, ps, s, r, at)
+	settled, err := settleFrom(ctx, st, ps, s, r, at)
 	if err != nil || !settled {
 		return r, err
 	}
-	return rs.Load(ctx, id)
+	return st.Load(ctx, id)
 }
 
 // settleFrom reads the record's intent and settles the record if the intent has an
 // outcome that the record does not show.
-func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record, at time.Time) (bool, error) {
+func settleFrom(ctx context.Context, st Store, ps Payments, s Scope, r Record, at time.Time) (bool, error) {
 	intent, err := readIntent(ctx, ps, s, r)
 	if err != nil {
 		return false, err
@@ -36,7 +36,7 @@ func settleFrom(ctx context.Context, rs Records, ps Payments, s Scope, r Record,
 	if !found {
 		return false, nil
 	}
-	if err := rs.Settle(ctx, r, outcome, at); err != nil {
+	if err := Settle(ctx, st, r, outcome, at); err != nil {
 		return false, fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
 	}
 	return true, nil

@@ -1,24 +1,15 @@
 package order_test
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
 
-// staleRecords is a store in which every record changes between Load and Settle.
-type staleRecords struct{ order.Records }
-
-func (staleRecords) Settle(context.Context, order.Record, order.Outcome, time.Time) error {
-	return order.ErrStale
-}
-
-func (w *world) refresh(rs order.Records) (order.Record, error) {
-	return order.Refresh(w.Context(), rs, w.bank, "test", w.order.ID(), w.now)
+func (w *world) refresh(s order.Store) (order.Record, error) {
+	return order.Refresh(w.Context(), s, w.bank, "test", w.order.ID(), w.now)
 }
 
 func TestRefreshRecordsTheProvidersState(t *testing.T) {
@@ -61,7 +52,7 @@ func TestRefreshRecordsTheProvidersState(t *testing.T) {
 			if v := w.violations(); v != "" {
 				t.Error(v)
 			}
-			if again, err := w.refresh(staleRecords{w.store}); err != nil || again.Seq != got.Seq {
+			if again, err := w.refresh(&staleStore{w.store, 1}); err != nil || again.Seq != got.Seq {
 				t.Errorf("again: got seq %d, %v, want seq %d and no write", again.Seq, err, got.Seq)
 			}
 		})
@@ -115,7 +106,7 @@ func TestRefreshOfARecordThatChangesConcurrentlyIsStale(t *testing.T) {
 	w := newWorld(t, ordertest.TakesDays)
 	w.deliver(noFault)
 	w.bank.Clear("pi_1")
-	if r, err := w.refresh(staleRecords{w.store}); !errors.Is(err, order.ErrStale) ||
+	if r, err := w.refresh(&staleStore{w.store, 1}); !errors.Is(err, order.ErrStale) ||
 		r.Status != order.Pending {
 		t.Errorf("got %s, %v, want the record as loaded and %v", r.Status, err, order.ErrStale)
 	}

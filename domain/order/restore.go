@@ -16,9 +16,9 @@ var ErrNoFingerprint = errors.New("intent without an order fingerprint")
 // not charge again.
 //
 // Use it after a restore from backup, for an order that was parked as record_lost.
-// Errors: those of Records and Payments, *MismatchError, and ErrNoFingerprint.
+// Errors: those of Store and Payments, *MismatchError, and ErrNoFingerprint.
 func Restore(
-	ctx context.Context, rs Records, ps Payments, s Scope, id ID, bound IntentID, at time.Time,
+	ctx context.Context, st Store, ps Payments, s Scope, id ID, bound IntentID, at time.Time,
 ) (Record, error) {
 	i, err := ps.Read(ctx, bound)
 	if err != nil {
@@ -31,14 +31,14 @@ func Restore(
 		return Record{}, fmt.Errorf("intent %s: %w", bound, ErrNoFingerprint)
 	}
 	lost := Record{OrderID: id, Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode}
-	if err := rs.Recreate(ctx, lost, at); err != nil {
+	if err := Recreate(ctx, st, lost, at); err != nil {
 		return Record{}, fmt.Errorf("recreate the record of order %s: %w", id, err)
 	}
-	return Refresh(ctx, rs, ps, s, id, at)
+	return Refresh(ctx, st, ps, s, id, at)
 }
 
 // CheckRestore returns why an existing record must not be bound to r.Intent: the errors
-// of Records.Recreate. It returns nil if r.Intent is bound already or may be bound.
+// of Recreate. It returns nil if r.Intent is bound already or may be bound.
 func CheckRestore(there, r Record, at time.Time) error {
 	switch {
 	case there.Fingerprint.version() != r.Fingerprint.version():

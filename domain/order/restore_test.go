@@ -49,15 +49,15 @@ func lostCases() map[string]processCase {
 		},
 		"a redrive after a lost record is parked again": {
 			before: func(w *world) { w.loseRecord(); w.deliver(noFault) },
-			want:   unsettled(2, lost), calls: "begin find release",
+			want:   unsettled(2, lost), calls: "begin begin find release",
 		},
 		"a young message after a lost record was found is parked, too": {
 			before: func(w *world) { w.findLost() },
-			want:   unsettled(2, lost), calls: "begin find release",
+			want:   unsettled(2, lost), calls: "begin begin find release",
 		},
 		"an intent that was found once stays found if the search does not return it": {
 			before: func(w *world) { w.findLost(); w.payments = finds{w.bank, nil} },
-			want:   unsettled(2, lost), calls: "begin find release",
+			want:   unsettled(2, lost), calls: "begin begin find release",
 			after: func(w *world) {
 				if got := w.record().Suspect; got != "pi_1" {
 					w.Errorf("got the suspect %q, want pi_1", got)
@@ -74,7 +74,7 @@ func lostCases() map[string]processCase {
 				}
 				w.payments = finds{w.bank, []order.Intent{i}}
 			},
-			want: unsettled(2, lost), calls: "begin find release",
+			want: unsettled(2, lost), calls: "begin begin find release",
 		},
 		"the intent of a crashed attempt is used although its record is young": {
 			before: func(w *world) {
@@ -82,7 +82,7 @@ func lostCases() map[string]processCase {
 				w.crashAfter(ordertest.Prepare)
 				w.bank.ForgetKeys()
 			},
-			want: doneLate("pi_1"), calls: "begin find bind confirm finish",
+			want: doneLate("pi_1"), calls: "begin begin find bind confirm finish",
 		},
 		"an intent for different content is not used": {
 			before: func(w *world) {
@@ -113,7 +113,7 @@ func lostCases() map[string]processCase {
 				w.bank.ForgetKeys()
 				w.sent, w.now = w.record().CreatedAt, w.now.Add(48*time.Hour)
 			},
-			want: doneLate("pi_2"), calls: "begin prepare bind confirm finish",
+			want: doneLate("pi_2"), calls: "begin begin prepare bind confirm finish",
 		},
 		"a failed search charges nothing": {
 			before: old,
@@ -127,7 +127,7 @@ func lostCases() map[string]processCase {
 		},
 		"an intent that was canceled before it was bound is prepared again": {
 			before: func(w *world) { w.crashAfter(ordertest.Prepare); w.bank.Cancel("pi_1") },
-			want:   doneLate("pi_2"), calls: "begin prepare prepare bind confirm finish",
+			want:   doneLate("pi_2"), calls: "begin begin prepare prepare bind confirm finish",
 		},
 		"an order whose intents are all canceled is redelivered": {
 			before: func(w *world) { w.payments = changedIntents{w.bank, changeFirst(2, ordertest.Prepare, canceled)} },
@@ -153,7 +153,7 @@ func wrongAnswerCases() map[string]processCase {
 		},
 		"one wrong response to read is retried": {
 			before: func(w *world) { w.crashAfter(ordertest.Confirm); wrong(ordertest.Read)(w) },
-			want:   done(order.Paid, 2), calls: "begin read read finish",
+			want:   done(order.Paid, 2), calls: "begin begin read read finish",
 		},
 		"a wrong response to a confirm without effect is unconfirmed": {
 			before: func(w *world) {

@@ -100,7 +100,7 @@ func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
 	if r.Verdict != order.Done || r.Status != order.OutOfStock || r.Intent != "" {
 		t.Errorf("got %+v, want it done, out of stock and without an intent", r)
 	}
-	if diff := cmp.Diff([]ordertest.Call{ordertest.Begin, ordertest.Finish}, w.calls); diff != "" {
+	if diff := cmp.Diff([]ordertest.Call{ordertest.Begin, ordertest.Begin, ordertest.Finish}, w.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	record := w.record()
@@ -136,7 +136,7 @@ func TestAnOrderOfAnUnknownArticleWaits(t *testing.T) {
 				lost := order.Record{
 					OrderID: w.order.ID(), Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode,
 				}
-				if err := w.store.Recreate(t.Context(), lost, w.now); err != nil {
+				if err := order.Recreate(t.Context(), w.store, lost, w.now); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -258,7 +258,7 @@ func TestTwoCrashesAnywhereKeepTheBalance(t *testing.T) {
 
 func (w *world) free(hold time.Duration) order.Record {
 	w.Helper()
-	c := order.Cancellation{Records: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
+	c := order.Cancellation{Store: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
 	r, err := c.FreeGoods(w.Context(), w.record(), hold, w.now)
 	if err != nil {
 		w.Fatal(err)
@@ -272,7 +272,7 @@ func declinedLater(after time.Duration) func(*world) {
 		w.deliver(noFault)
 		w.now = w.now.Add(after)
 		declined := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "card_declined"}
-		if err := w.store.Settle(w.Context(), w.record(), declined, w.now); err != nil {
+		if err := order.Settle(w.Context(), w.store, w.record(), declined, w.now); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -351,7 +351,7 @@ func TestReconcileFreesGoods(t *testing.T) {
 	n.add("declined", ordertest.Declines, "")
 	n.add("asked", ordertest.NeedsAuthentication, "")
 	n.add("pending", ordertest.TakesDays, "")
-	cancellation := order.Cancellation{Records: n.store, Payments: n.bank, Canceler: n.bank, Scope: "test"}
+	cancellation := order.Cancellation{Store: n.store, Payments: n.bank, Canceler: n.bank, Scope: "test"}
 	n.freeGoods = func(ctx context.Context, r order.Record) (order.Record, error) {
 		return cancellation.FreeGoods(ctx, r, 40*time.Hour, n.now)
 	}

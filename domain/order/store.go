@@ -21,10 +21,12 @@ type Store interface {
 	// It returns the record as it is afterwards, without its events.
 	//
 	// It returns ErrStale and the record that is there, if that differs from before in
-	// status, seq, owner, intent, attempt, lease, stock or the note of Park, or in anything
-	// that after changes, but for UpdatedAt and Trace. It returns nil if the record is after already,
-	// because the answer to an earlier try was lost. It returns *ShortError for goods that
-	// are not in stock. After any other error the write may or may not have happened.
+	// status, seq, owner, intent, attempt, lease, stock or the note of NoteParked, or in
+	// anything that after changes, but for UpdatedAt and Trace. It returns nil if the
+	// record is after already, because the answer to an earlier try was lost. It returns
+	// *ShortError for goods that are not in stock, and the errors of Load for a record
+	// that is there and cannot be read. After any other error the write may or may not
+	// have happened.
 	Save(ctx context.Context, before, after Record) (Record, error)
 }
 
@@ -37,72 +39,67 @@ type ShortError struct {
 // Error names the article.
 func (e *ShortError) Error() string { return "out of stock: " + e.SKU }
 
-// Transitions writes the transitions of records to a store. It implements Claims, Records
-// and DisputeRecords, and Postpone of Waiting.
-type Transitions struct {
-	Store       Store
-	TracksStock bool // Begin reserves the goods of the order
-}
+// ErrUnchanged is the result of a transition that has nothing to write.
+var ErrUnchanged = errors.New("the record shows it already")
 
-var (
-	_ Claims         = Transitions{}
-	_ Records        = Transitions{}
-	_ DisputeRecords = Transitions{}
-)
+// maxSaves is how often a change starts again on a state that another writer changed.
+// Each time another write has succeeded: the refunds of one order have the most.
+const maxSaves = 20
 
-// errUnchanged is the result of a transition that has nothing to write.
-var errUnchanged = errors.New("the record shows it already")
-
-// maxSaves is how often a change starts again on a record that another writer changed. An
-// order has few writers: its worker, a webhook, an operator.
-const maxSaves = 5
-
-// change saves what a transition makes of the record. seen is the record as the caller
-// knows it, so that a change costs one call: if it is stale, Save returns the record that
-// is there, and the transition decides again. A decision not to write is made on a record
-// that was read.
-func (t Transitions) change(ctx context.Context, seen Record, read bool, do transition) (Record, error) {
+// Change saves what a transition makes of a state. seen is the state as the caller knows
+// it, so that a change costs one call: if it is stale, save returns the state that is
+// there, and the transition decides again. The transition returns ErrUnchanged if there
+// is nothing to write; Change then returns nil. It returns ErrStale if others write for
+// ever.
+func Change[T any](
+	ctx context.Context, save func(ctx context.Context, before, after T) (T, error), seen T,
+	transition func(T) (T, error),
+) (T, error) {
 	for range maxSaves {
-		after, err := do(seen)
-		switch {
-		case err != nil && !read:
-			id := seen.OrderID
-			if seen, err = t.Store.Load(ctx, id); err != nil && !errors.Is(err, ErrNotFound) {
-				return Record{}, err
-			}
-			seen.OrderID, seen.Events, read = id, nil, true
-			continue
-		case errors.Is(err, errUnchanged):
+		after, err := transition(seen)
+		if errors.Is(err, ErrUnchanged) {
 			return seen, nil
-		case err != nil:
+		}
+		if err != nil {
 			return seen, err
 		}
-		now, err := t.Store.Save(ctx, seen, after)
-		if err == nil {
+		now, err := save(ctx, seen, after)
+		switch {
+		case err == nil:
 			return now, nil
-		}
-		if !errors.Is(err, ErrStale) {
+		case !errors.Is(err, ErrStale):
 			return seen, err
 		}
-		now.OrderID = seen.OrderID
-		seen, read = now, true
+		seen = now
 	}
 	return seen, ErrStale
 }
 
-// Begin implements Claims. A new order and a duplicate cost one call, a takeover two, and
-// an article that is short one more.
-func (t Transitions) Begin(ctx context.Context, o Order, l Lease) (Claim, error) {
-	var goods Goods
+// Begin claims the order for the lease, or takes over an order whose lease has expired.
+// The claim is NewClaim of the record. A refused order is open again: Begin adds the
+// event of that transition in the same write.
+//
+// goods are what to reserve if the order holds none, all or none of them; the claim says
+// which the order holds, or which article is short. They are nil for a store that does
+// not track stock. An order that holds none may have an intent: Recreate does not know
+// its goods.
+//
+// Begin returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
+// record, ErrConflict if the id is used with different content, *SettledError if the
+// order is settled, *InProgressError if another lease is running. It returns ErrCorrupt
+// for an invalid record. After any error that a function of this file does not name, its
+// write may or may not have happened; the next Begin reads what did.
+//
+// A new order and a duplicate cost one call, a takeover two, and an article that is short
+// one more.
+func Begin(ctx context.Context, s Store, o Order, l Lease, goods Goods) (Claim, error) {
 	var short *ShortError
-	if t.TracksStock {
-		if goods = o.Goods(); len(goods) > MaxArticles {
-			goods, short = nil, &ShortError{SKU: TooManyArticles}
-		}
+	if len(goods) > MaxArticles {
+		goods, short = nil, &ShortError{SKU: TooManyArticles}
 	}
-	r, err := t.change(ctx, Record{OrderID: o.ID()}, true, begin(o, l, goods))
+	r, err := Change(ctx, s.Save, Record{OrderID: o.ID()}, begin(o, l, goods))
 	if errors.As(err, &short) {
-		r, err = t.change(ctx, r, true, begin(o, l, nil))
+		r, err = Change(ctx, s.Save, r, begin(o, l, nil))
 	}
 	if err != nil {
 		return Claim{}, about("begin", o.ID(), err)
@@ -114,73 +111,94 @@ func (t Transitions) Begin(ctx context.Context, o Order, l Lease) (Claim, error)
 	return c, nil
 }
 
-// Bind implements Claims.
-func (t Transitions) Bind(ctx context.Context, c Claim, i Intent, at time.Time) error {
-	_, err := t.change(ctx, c.seen(c.Intent), false, c.bind(i, at))
+// Bind records the one intent that may ever be confirmed for this order, and its mode,
+// and removes the record's Suspect. It returns nil if this intent is already bound, and
+// ErrClaimLost if the claim was lost or another intent is bound.
+func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error {
+	_, err := Change(ctx, s.Save, c.seen(c.Intent), c.bind(i, at))
 	return about("bind", c.Order.ID(), err)
 }
 
-// Finish implements Claims.
-func (t Transitions) Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error {
+// Finish settles or refuses the order, adds one event and ends the claim. It returns nil
+// if the record already has this status and intent, ErrClaimLost if the claim was lost or
+// the outcome is not that of the bound intent, and a *TransitionError for a status that
+// cannot follow open. Finish and Settle have the StockEffect of the transition on the
+// goods that the order holds, in the same write.
+func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
 	err := Open.Transition(o.Status)
 	if err == nil {
-		_, err = t.change(ctx, c.seen(o.Intent), false, c.finish(o, at))
+		_, err = Change(ctx, s.Save, c.seen(o.Intent), c.finish(o, at))
 	}
 	return about("finish", c.Order.ID(), err)
 }
 
-// Release implements Claims.
-func (t Transitions) Release(ctx context.Context, c Claim, why Reason, at time.Time) error {
-	_, err := t.change(ctx, c.seen(c.Intent), false, c.release(why, at))
+// Release ends the claim of an attempt that did not settle the order, and records the
+// reason and the claim's Suspect, if it has one. It returns ErrClaimLost if the claim was
+// lost.
+func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) error {
+	_, err := Change(ctx, s.Save, c.seen(c.Intent), c.release(why, at))
 	return about("release", c.Order.ID(), err)
 }
 
-// Load implements Records.
-func (t Transitions) Load(ctx context.Context, id ID) (Record, error) {
-	r, err := t.Store.Load(ctx, id)
-	if err != nil {
-		return Record{}, err
-	}
-	return r, nil
-}
-
-// Settle implements Records.
-func (t Transitions) Settle(ctx context.Context, r Record, o Outcome, at time.Time) error {
-	_, err := t.change(ctx, r, false, settle(r, o, at))
+// Settle records an outcome that the provider reported later. It is guarded by the
+// status, seq, intent and goods of r as loaded: it returns ErrStale if they changed
+// since, a *TransitionError for an invalid transition, and nil, changing nothing, if the
+// record already has this status and intent.
+func Settle(ctx context.Context, s Store, r Record, o Outcome, at time.Time) error {
+	_, err := Change(ctx, s.Save, r, settle(r, o, at))
 	return about("settle", r.OrderID, err)
 }
 
-// Recreate implements Records.
-func (t Transitions) Recreate(ctx context.Context, lost Record, at time.Time) error {
-	there, err := t.Store.Load(ctx, lost.OrderID)
+// RecordDispute records the dispute and adds the event of Disputed. It changes neither
+// the status nor the claim. It is guarded as Settle: it returns ErrStale if the record
+// changed since, and nil, changing nothing, if the record already shows this dispute in
+// this status.
+func RecordDispute(ctx context.Context, s Store, r Record, d Dispute, at time.Time) error {
+	_, err := Change(ctx, s.Save, r, dispute(r, d, at))
+	return about("record dispute of", r.OrderID, err)
+}
+
+// Recreate writes an open record bound to lost.Intent after the store lost it. The record
+// must be missing, or open with the same fingerprint, without an intent and without a
+// running lease. It takes the id, total, fingerprint, intent and mode from lost, keeps
+// attempts and events that exist, counts the events from the last one, and removes the
+// record's Suspect. It returns nil, changing nothing, if this intent is already bound,
+// and otherwise the errors of CheckRestore.
+func Recreate(ctx context.Context, s Store, lost Record, at time.Time) error {
+	there, err := s.Load(ctx, lost.OrderID)
 	if err == nil || errors.Is(err, ErrNotFound) {
 		seq := 0
 		for _, e := range there.Events {
 			seq = max(seq, e.Seq)
 		}
 		there.OrderID, there.Events = lost.OrderID, nil
-		_, err = t.change(ctx, there, true, recreate(lost, seq, at))
+		_, err = Change(ctx, s.Save, there, recreate(lost, seq, at))
 	}
 	return about("recreate", lost.OrderID, err)
 }
 
-// Park implements Records.
-func (t Transitions) Park(ctx context.Context, o Order, why Reason, at time.Time) error {
-	_, err := t.change(ctx, Record{OrderID: o.ID()}, false, park(o, why, at))
-	return about("park", o.ID(), err)
+// NoteParked records that the order's message was moved to the dead-letter queue, and
+// why. It changes nothing else. It returns nil, changing nothing, if there is no record,
+// or the order is neither open nor refused, or the record has another fingerprint. The
+// next Begin, Finish or Settle removes the note.
+func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time) error {
+	r, err := s.Load(ctx, o.ID())
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		r.Events = nil
+		_, err = Change(ctx, s.Save, r, park(o, why, at))
+	}
+	return about("note parked", o.ID(), err)
 }
 
-// RecordDispute implements DisputeRecords.
-func (t Transitions) RecordDispute(ctx context.Context, r Record, d Dispute, at time.Time) error {
-	_, err := t.change(ctx, r, false, dispute(r, d, at))
-	return about("record dispute of", r.OrderID, err)
-}
-
-// Postpone implements Waiting.
-func (t Transitions) Postpone(ctx context.Context, r Record, due time.Time) error {
+// Postpone moves the recheck of an order to due, or ends it if due is zero. It returns
+// ErrStale if the record changed since it was loaded. It changes nothing else.
+func Postpone(ctx context.Context, s Store, r Record, due time.Time) error {
 	after := r
 	after.DueAt = due
-	_, err := t.Store.Save(ctx, r, after)
+	_, err := s.Save(ctx, r, after)
 	return about("postpone", r.OrderID, err)
 }
 

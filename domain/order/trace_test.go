@@ -65,7 +65,7 @@ func TestTheTraceOfTheFirstMessageIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := order.Processor{
-		Claims: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Scope: "test", Now: noon, ConfirmTime: confirmTime,
+		Store: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Scope: "test", Now: noon, ConfirmTime: confirmTime,
 	}
 	l := order.Lease{Owner: "a", From: noon(), Until: noon().Add(time.Minute), Trace: traceparent}
 	first := p.Process(t.Context(), o, noon(), l)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// transition returns a record as a change leaves it, for the record as it is. It returns
-// errUnchanged if there is nothing to write. A missing record has no status.
+// transition returns a record as a change leaves it, for the record as it is. A missing
+// record has no status. See Change.
 type transition func(Record) (Record, error)
 
 // begin claims the order under l, and reserves its goods if it holds none. Its errors are
@@ -24,7 +24,7 @@ func begin(o Order, l Lease, goods Goods) transition {
 		}
 		holds := r.Stock != nil || goods == nil
 		if r.Owner == l.Owner && holds { // a repetition, because the answer to the first write was lost
-			return r, errUnchanged
+			return r, ErrUnchanged
 		}
 		if !holds {
 			r.Stock = goods
@@ -58,7 +58,7 @@ func (c Claim) bind(i Intent, at time.Time) transition {
 		case !c.holds(r) || r.Intent != "" && r.Intent != i.ID:
 			return r, ErrClaimLost
 		case r.Intent == i.ID:
-			return r, errUnchanged
+			return r, ErrUnchanged
 		}
 		r.Intent, r.Mode, r.Suspect, r.UpdatedAt = i.ID, i.Mode, "", at
 		return r, nil
@@ -70,7 +70,7 @@ func (c Claim) finish(o Outcome, at time.Time) transition {
 	return func(r Record) (Record, error) {
 		switch {
 		case r.has(o):
-			return r, errUnchanged
+			return r, ErrUnchanged
 		case !c.holds(r) || !r.takes(o):
 			return r, ErrClaimLost
 		}
@@ -104,7 +104,7 @@ func (c Claim) holds(r Record) bool { return r.Status == Open && r.Owner == c.Le
 func settle(seen Record, o Outcome, at time.Time) transition {
 	return func(r Record) (Record, error) {
 		if r.has(o) {
-			return r, errUnchanged
+			return r, ErrUnchanged
 		}
 		if err := seen.Status.Transition(o.Status); err != nil {
 			return r, err
@@ -122,7 +122,7 @@ func dispute(seen Record, d Dispute, at time.Time) transition {
 	return func(r Record) (Record, error) {
 		switch {
 		case r.Status != "" && d.Is(r.Dispute):
-			return r, errUnchanged
+			return r, ErrUnchanged
 		case !r.unchangedSince(seen):
 			return r, ErrStale
 		}
@@ -142,7 +142,7 @@ func recreate(lost Record, seq int, at time.Time) transition {
 		} else if err := CheckRestore(r, lost, at); err != nil {
 			return r, err
 		} else if r.Intent == lost.Intent {
-			return r, errUnchanged
+			return r, ErrUnchanged
 		}
 		r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
 		return r.changedAt(at), nil
@@ -153,7 +153,7 @@ func recreate(lost Record, seq int, at time.Time) transition {
 func park(o Order, why Reason, at time.Time) transition {
 	return func(r Record) (Record, error) {
 		if r.Status != Open && r.Status != Refused || r.Fingerprint != o.Fingerprint() {
-			return r, errUnchanged
+			return r, ErrUnchanged
 		}
 		r.LastError, r.ParkedAt, r.UpdatedAt = string(why), at, at
 		return r, nil

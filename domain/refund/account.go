@@ -22,6 +22,7 @@ type Account struct {
 	Outside int64  // given back by others, such as in the provider's Dashboard
 	// UpdatedAt and Due are those of the order's record. Due is when to look at its refunds.
 	UpdatedAt, Due time.Time
+	Events         []order.Event // of the changes since it was loaded
 }
 
 // Item is one refund of an order.
@@ -113,47 +114,23 @@ func (a Account) counted() Account {
 	return a
 }
 
-// recorded returns the account with the number of one more event, and with the time of
-// the next look.
-func (a Account) recorded(at time.Time) Account {
+// recorded returns the account with one more event, and with the time of the next
+// recheck.
+func (a Account) recorded(from order.Status, at time.Time, failure string, r order.RefundEvent) Account {
 	a.Seq++
 	a.UpdatedAt, a.Due = at, a.DueAt()
+	a.Events = slices.Concat(a.Events, []order.Event{{
+		Seq: a.Seq, From: from, To: a.Status, Intent: a.Intent, Failure: failure, At: at, Refund: r,
+	}})
 	return a
 }
 
-// Change is one change of an account and its event, which has no seq if the change has
-// none. The store writes both or neither.
-type Change struct {
-	Before, After Account
-	Event         order.Event
-}
-
-// Rebase returns the change of an account to which Begin has added refunds since c.Before
-// was read. It returns order.ErrStale if the account has another seq, or the refund that
-// c.Before lacks.
-func (c Change) Rebase(a Account) (Change, error) {
-	id := ID(c.Event.Refund.ID)
-	_, knew := c.Before.Item(id)
-	if _, knows := a.Item(id); a.Seq != c.Before.Seq || knew != knows {
-		return Change{}, order.ErrStale
-	}
-	i, about := c.After.Item(id)
-	c.Before, c.After.Items = a, a.Items
-	if about {
-		c.After = c.After.with(i)
-	}
-	c.After.Due = c.After.DueAt()
-	return c, nil
-}
-
-// changed returns the change of one item to its new status.
-func changed(a Account, i Item, at time.Time) Change {
+// changed returns the account with the new status of one item, and its event.
+func changed(a Account, i Item, at time.Time) Account {
 	i.UpdatedAt = at
-	after := a.with(i).recorded(at)
-	return Change{Before: a, After: after, Event: order.Event{
-		Seq: after.Seq, From: a.Status, To: after.Status, Intent: a.Intent, Failure: i.Failure, At: at,
-		Refund: order.RefundEvent{ID: string(i.ID), Status: string(i.Status), Amount: i.Amount},
-	}}
+	return a.with(i).recorded(a.Status, at, i.Failure, order.RefundEvent{
+		ID: string(i.ID), Status: string(i.Status), Amount: i.Amount,
+	})
 }
 
 // Outcome is the result of a refund. Failure is a provider code, never free text.
@@ -163,20 +140,19 @@ type Outcome struct {
 	Failure string
 }
 
-// Settled returns the change that records an outcome, or a *TransitionError. The claim
-// ends.
-func Settled(a Account, id ID, o Outcome, at time.Time) (Change, error) {
+// Settled returns the account with an outcome, or a *TransitionError. The claim ends.
+func Settled(a Account, id ID, o Outcome, at time.Time) (Account, error) {
 	i, found := a.Item(id)
 	if !found {
-		return Change{}, fmt.Errorf("refund %q of order %s: %w", id, a.OrderID, order.ErrNotFound)
+		return Account{}, fmt.Errorf("refund %q of order %s: %w", id, a.OrderID, order.ErrNotFound)
 	}
 	if err := i.Status.Transition(o.Status); err != nil {
-		return Change{}, err
+		return Account{}, err
 	}
 	return settled(a, i, o, at), nil
 }
 
-func settled(a Account, i Item, o Outcome, at time.Time) Change {
+func settled(a Account, i Item, o Outcome, at time.Time) Account {
 	i.Status, i.Failure, i.Refund = o.Status, o.Failure, cmp.Or(o.Refund, i.Refund)
 	i.Owner, i.Until = "", time.Time{}
 	return changed(a, i, at)

@@ -310,7 +310,7 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			p := refund.Processor{
-				Claims: w.store, Provider: wrongRefunds{w.bank, change}, Scope: scope, CreateTime: createTime,
+				Store: w.store, Provider: wrongRefunds{w.bank, change}, Scope: scope, CreateTime: createTime,
 				Now: func() time.Time { return w.now },
 			}
 			l := order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)}

@@ -9,19 +9,20 @@ import (
 	"orderonce/domain/refund"
 )
 
-// staleOnce is a store in which another write is faster than the first Apply.
+// staleOnce is a store in which another event is faster than the first write.
 type staleOnce struct {
-	refund.Records
+	refund.Store
 
 	stale bool
 }
 
-func (s *staleOnce) Apply(ctx context.Context, c refund.Change) error {
+func (s *staleOnce) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
 	if !s.stale {
 		s.stale = true
-		return order.ErrStale
+		before.Seq++
+		return before, order.ErrStale
 	}
-	return s.Records.Apply(ctx, c)
+	return s.Store.Save(ctx, before, after)
 }
 
 func TestFollow(t *testing.T) {
@@ -55,10 +56,10 @@ func TestFollow(t *testing.T) {
 			t.Parallel()
 			w := newWorldWith(t, tt.card)
 			tt.before(w)
-			orders := order.Follower{Records: w.orders, Payments: w.bank.Intents, Scope: scope, Now: noon}
+			orders := order.Follower{Store: w.orders, Payments: w.bank.Intents, Scope: scope, Now: noon}
 			f := refund.Follower{
 				Orders: orders.Follow, Refresher: refund.Refresher{
-					Records: &staleOnce{Records: w.store}, Provider: w.bank, Scope: scope, Now: noon,
+					Store: &staleOnce{Store: w.store}, Provider: w.bank, Scope: scope, Now: noon,
 				},
 			}
 			got, _, err := f.Follow(t.Context(), tt.hint)

@@ -40,7 +40,7 @@ func TestAnAttemptFindsTheRefundThatCounts(t *testing.T) {
 	twoRefunds(func(first, second refund.Refund) {
 		w := newWorld(t)
 		p := refund.Processor{
-			Claims: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
+			Store: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
 			Provider: listed(w.bank, func([]refund.Refund) []refund.Refund { return []refund.Refund{first, second} }),
 		}
 		p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
@@ -61,13 +61,13 @@ func TestRefreshShowsWhatWentBackOfTwoRefunds(t *testing.T) {
 	for _, was := range refund.Statuses() {
 		twoRefunds(func(first, second refund.Refund) {
 			w := newWorld(t)
-			c, err := w.store.Begin(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now})
+			c, err := refund.Begin(t.Context(), w.store, request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now})
 			if err == nil && was != refund.Open {
 				o := refund.Outcome{Status: was}
 				if was.Counts() || was == refund.Failed {
 					o.Refund = "re_1"
 				}
-				err = w.store.Finish(t.Context(), c, o, w.now)
+				err = c.Finish(t.Context(), w.store, o, w.now)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -151,11 +151,15 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// lostClaims is a store in which another attempt takes the refund over before Release.
-type lostClaims struct{ refund.Claims }
+// takenOver is a store in which another attempt takes the refund over before Release.
+type takenOver struct{ refund.Store }
 
-func (lostClaims) Release(context.Context, refund.Claim, order.Reason, time.Time) error {
-	return order.ErrClaimLost
+func (s takenOver) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
+	if refundtest.CallOf(before, after) == refundtest.Release {
+		before.Items[0].Owner = "another"
+		return before, order.ErrStale
+	}
+	return s.Store.Save(ctx, before, after)
 }
 
 // Only the attempt that holds the claim may move the message to the dead letters.
@@ -170,7 +174,7 @@ func TestARefundIsNotParkedIfItsClaimWasLost(t *testing.T) {
 	} {
 		w := newWorld(t)
 		p := refund.Processor{
-			Claims: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
+			Store: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
 			Provider: refundtest.Intercepted{Provider: w.bank, Intercept: func(c refundtest.Call, do func() error) error {
 				if c == refundtest.Create {
 					return &order.PaymentError{Kind: order.KindKeyReused, Err: errors.New("used before")}
@@ -179,7 +183,7 @@ func TestARefundIsNotParkedIfItsClaimWasLost(t *testing.T) {
 			}},
 		}
 		if tt.lost {
-			p.Claims = lostClaims{w.store}
+			p.Store = takenOver{w.store}
 		}
 		got := p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
 		if got.Verdict != tt.want || got.Reason != tt.why || got.Transient != tt.lost || errors.Is(got.Err, order.ErrClaimLost) != tt.lost {

@@ -8,47 +8,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// Claims is the store as an attempt uses it. Every write is conditional and happens whole
-// or not at all. An error that a method does not name means that the write may or may not
-// have happened; the next Begin reads what did. refundtest.TestStore tests this contract.
-type Claims interface {
-	// Begin claims the refund for the lease. A new one needs a charged order of which at
-	// least the amount is left, and reserves the amount. An open one whose lease has
-	// expired is taken over, whatever is left: it may have been made.
-	//
-	// It returns the errors of CheckBegin: ErrNotFound and *NotChargedError,
-	// *ExceedsError, ErrTooMany, *order.InvalidError for another currency than the
-	// order's, *ConflictError, *SettledError, *order.InProgressError.
-	Begin(ctx context.Context, r Request, l order.Lease) (Claim, error)
-
-	// Mark records that a request is about to be sent: the time by the provider's clock,
-	// if none is recorded yet, and the sequence number of its key. It returns the claim
-	// with what is recorded, and order.ErrClaimLost if the claim was lost.
-	Mark(ctx context.Context, c Claim, keySeq int, now time.Time) (Claim, error)
-
-	// Finish records the outcome with the order's sums, status and one event, and ends the
-	// claim. It returns nil if the refund already has this outcome, and order.ErrClaimLost
-	// if the claim was lost.
-	Finish(ctx context.Context, c Claim, o Outcome, at time.Time) error
-
-	// Release ends the claim of an attempt that certainly made no refund, and records the
-	// reason. If c's item has no SentAt, it removes the time that Mark recorded. It returns
-	// order.ErrClaimLost if the claim was lost.
-	Release(ctx context.Context, c Claim, why order.Reason, at time.Time) error
-}
-
-// Records is the store as operators and other processes use it.
-type Records interface {
-	// Account returns an order's account, strongly consistent. It returns
-	// order.ErrNotFound without a record, and order.ErrCorrupt for an invalid one.
-	Account(ctx context.Context, id order.ID) (Account, error)
-
-	// Apply writes a change and its event, and leaves every other refund alone. It returns
-	// order.ErrStale if the account has another seq than c.Before, or has the refund that
-	// c.Before lacks: Begin and Mark change no seq.
-	Apply(ctx context.Context, c Change) error
-}
-
 // Provider is the payment provider. Every error is an *order.PaymentError.
 // refundtest.TestProvider tests this contract.
 type Provider interface {

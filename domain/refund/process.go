@@ -14,7 +14,7 @@ import (
 // Processors, in two processes and on two releases, may process the same refund at the
 // same time.
 type Processor struct {
-	Claims   Claims
+	Store    Store
 	Provider Provider
 	Scope    order.Scope
 	Now      func() time.Time
@@ -60,18 +60,18 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) order
 	a := attempt{Processor: p, until: l.Until}
 	l.Until = l.From.Add(order.MaxLease)
 	var err error
-	if a.claim, err = p.Claims.Begin(ctx, r, l); err != nil {
+	if a.claim, err = Begin(ctx, p.Store, r, l); err != nil {
 		return resultOf(err)
 	}
 	outcome, err := a.refund(ctx)
 	if err == nil {
-		err = p.Claims.Finish(ctx, a.claim, outcome, p.Now())
+		err = a.claim.Finish(ctx, p.Store, outcome, p.Now())
 	}
 	result := resultOf(err)
 	if err == nil {
 		result = resultOfOutcome(outcome)
-		if c, err := Settled(a.claim.Account, r.ID(), outcome, p.Now()); err == nil {
-			result.Status = c.After.Status
+		if after, err := Settled(a.claim.Account, r.ID(), outcome, p.Now()); err == nil {
+			result.Status = after.Status
 		}
 	} else if !errors.Is(err, order.ErrClaimLost) {
 		result = a.giveUp(ctx, result)
@@ -115,7 +115,7 @@ func (a *attempt) refund(ctx context.Context) (Outcome, error) {
 
 // mark records that a request is about to be sent.
 func (a *attempt) mark(ctx context.Context, keySeq int, now time.Time) error {
-	marked, err := a.Claims.Mark(ctx, a.claim, keySeq, now)
+	marked, err := a.claim.Mark(ctx, a.Store, keySeq, now)
 	if err == nil {
 		a.claim = marked
 	}
@@ -245,7 +245,7 @@ func (a *attempt) giveUp(ctx context.Context, r order.Result) order.Result {
 	if a.unsent { // neither a wrong key nor a refusal uses up the time for a repetition
 		claim = claim.unsent()
 	}
-	err := a.Claims.Release(ctx, claim, r.Reason, a.Now())
+	err := claim.Release(ctx, a.Store, r.Reason, a.Now())
 	if r.Verdict == order.Park && err != nil {
 		instead := resultOf(err)
 		r.Verdict, r.Reason, r.Transient = instead.Verdict, instead.Reason, instead.Transient

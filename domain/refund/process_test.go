@@ -67,7 +67,7 @@ func newWorldOf(t *testing.T, change func(*order.Draft)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := order.Processor{Claims: w.orders, Payments: intents, Scope: scope, Now: noon, ConfirmTime: time.Second}
+	p := order.Processor{Store: w.orders, Payments: intents, Scope: scope, Now: noon, ConfirmTime: time.Second}
 	p.Process(t.Context(), o, noon(), order.Lease{Owner: "charge", From: noon(), Until: noon().Add(time.Minute)})
 	return w
 }
@@ -89,13 +89,13 @@ func (w *world) deliver(r refund.Request, fault refundtest.Interceptor) order.Re
 	w.calls = nil
 	w.attempts++
 	ports := refundtest.Intercepted{
-		Claims: w.store, Provider: w.bank, Intercept: func(c refundtest.Call, do func() error) error {
+		Store: w.store, Provider: w.bank, Intercept: func(c refundtest.Call, do func() error) error {
 			w.calls = append(w.calls, c)
 			return fault(c, do)
 		},
 	}
 	p := refund.Processor{
-		Claims: ports, Provider: ports, Scope: scope, Now: func() time.Time { return w.now.Add(w.skew) }, CreateTime: createTime,
+		Store: ports, Provider: ports, Scope: scope, Now: func() time.Time { return w.now.Add(w.skew) }, CreateTime: createTime,
 	}
 	l := order.Lease{Owner: fmt.Sprint("worker ", w.attempts), From: p.Now(), Until: p.Now().Add(time.Minute)}
 	return p.Process(w.Context(), r, l)
@@ -103,7 +103,7 @@ func (w *world) deliver(r refund.Request, fault refundtest.Interceptor) order.Re
 
 func (w *world) account() refund.Account {
 	w.Helper()
-	a, err := w.store.Account(w.Context(), orderID)
+	a, err := w.store.Load(w.Context(), orderID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func (w *world) account() refund.Account {
 
 func (w *world) refresh() refund.Account {
 	w.Helper()
-	f := refund.Refresher{Records: w.store, Provider: w.bank, Scope: scope, Now: func() time.Time { return w.now }}
+	f := refund.Refresher{Store: w.store, Provider: w.bank, Scope: scope, Now: func() time.Time { return w.now }}
 	a, err := f.Refresh(w.Context(), orderID)
 	if err != nil {
 		w.Fatal(err)
@@ -177,13 +177,13 @@ func TestARefundIsMadeOnce(t *testing.T) {
 				got.Status != tt.want || w.account().Status != tt.want {
 				t.Errorf("got %+v and %+v, want it %s", got, w.account(), tt.want)
 			}
-			fresh := []refundtest.Call{refundtest.Begin, refundtest.Read, refundtest.Mark, refundtest.Create, refundtest.Finish}
+			fresh := []refundtest.Call{refundtest.Load, refundtest.Begin, refundtest.Read, refundtest.Mark, refundtest.Create, refundtest.Finish}
 			if diff := cmp.Diff(w.calls, fresh); diff != "" {
 				t.Errorf("calls of a new refund (-got +want):\n%s", diff)
 			}
 			w.now = w.now.Add(20 * day)
 			got = w.deliver(r, noFault)
-			if got.Reason != order.ReasonDuplicate || !slices.Equal(w.calls, []refundtest.Call{refundtest.Begin}) {
+			if got.Reason != order.ReasonDuplicate || !slices.Equal(w.calls, []refundtest.Call{refundtest.Load}) {
 				t.Errorf("duplicate: got %+v with calls %v, want one call", got, w.calls)
 			}
 			if w.made("R1") != 1 || len(w.violations()) > 0 {
@@ -231,7 +231,7 @@ func TestARefundSurvivesEveryCrash(t *testing.T) {
 	for _, keyLife := range []time.Duration{day, 0} {
 		for _, later := range []time.Duration{0, time.Hour, 25 * time.Hour, 5 * day, 20 * day} {
 			for _, amount := range []int64{total, half + 1, half} {
-				for call := range 5 {
+				for call := range 6 {
 					for _, before := range []bool{true, false} {
 						name := fmt.Sprintf("keys live %v, back after %v, %d, call %d, before it %t", keyLife, later, amount, call, before)
 						t.Run(name, func(t *testing.T) {

@@ -13,17 +13,17 @@ import (
 // settled or returned later, those that a lost answer left open, and those that others
 // made. It never moves money.
 type Refresher struct {
-	Records  Records
+	Store    Store
 	Provider Provider
 	Scope    order.Scope
 	Now      func() time.Time
 }
 
 // Refresh looks at one order and returns its account as it is afterwards. An order that
-// was not charged is left as it is. Errors: those of Records and Provider, and
+// was not charged is left as it is. Errors: those of Store and Provider, and
 // *order.MismatchError.
 func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
-	account, err := f.Records.Account(ctx, id)
+	account, err := f.Store.Load(ctx, id)
 	if err != nil {
 		return Account{}, fmt.Errorf("load account of order %s: %w", id, err)
 	}
@@ -40,19 +40,18 @@ func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
 		return account, fmt.Errorf("read refunds of order %s: %w", id, err)
 	}
 	for {
-		change, found := news(account, ledger, f.Scope, f.Now())
+		after, found := news(account, ledger, f.Scope, f.Now())
 		if !found {
 			return account, nil
 		}
-		if err := f.Records.Apply(ctx, change); err != nil {
-			return account, fmt.Errorf("record refund of order %s: %w", id, err)
+		if account, err = Apply(ctx, f.Store, account, after); err != nil {
+			return account, err
 		}
-		account = change.After
 	}
 }
 
-// news returns the first change of the account that the ledger shows.
-func news(a Account, l Ledger, s order.Scope, now time.Time) (Change, bool) {
+// news returns the account after the first change that the ledger shows.
+func news(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
 	ours, counted := map[ID][]Refund{}, map[ID]bool{}
 	var others int64
 	for _, r := range l.Refunds {
@@ -78,7 +77,7 @@ func news(a Account, l Ledger, s order.Scope, now time.Time) (Change, bool) {
 	if others != a.Outside {
 		return outside(a, others, now), true
 	}
-	return Change{}, false
+	return a, false
 }
 
 // belongsTo reports whether a refund that names one of the account's items is that
@@ -112,8 +111,8 @@ func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
 	return outcomeOf(best), true
 }
 
-// adopted returns the change that adds a refund of ours which the store lost.
-func adopted(a Account, r Refund, at time.Time) Change {
+// adopted returns the account with a refund of ours which the store lost.
+func adopted(a Account, r Refund, at time.Time) Account {
 	request := Request{orderID: a.OrderID, id: r.For, amount: r.Total.Amount, reason: r.Reason}
 	return changed(a, Item{
 		ID: r.For, Amount: r.Total.Amount, Reason: r.Reason, Fingerprint: request.Fingerprint(), Status: r.Status,
@@ -121,13 +120,11 @@ func adopted(a Account, r Refund, at time.Time) Change {
 	}, at)
 }
 
-// outside returns the change of what others gave back.
-func outside(a Account, total int64, at time.Time) Change {
-	after := a
-	after.Outside = total
-	after = after.counted().recorded(at)
-	return Change{Before: a, After: after, Event: order.Event{
-		Seq: after.Seq, From: a.Status, To: after.Status, Intent: a.Intent, At: at,
-		Refund: order.RefundEvent{Status: order.RefundedOutside, Amount: total - a.Outside},
-	}}
+// outside returns the account with what others gave back.
+func outside(a Account, total int64, at time.Time) Account {
+	was := a
+	a.Outside = total
+	return a.counted().recorded(was.Status, at, "", order.RefundEvent{
+		Status: order.RefundedOutside, Amount: total - was.Outside,
+	})
 }

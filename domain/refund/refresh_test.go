@@ -188,7 +188,7 @@ func (s ledgersSession) Read(ctx context.Context, id order.IntentID) (refund.Led
 func (w *world) refreshListed(change func([]refund.Refund) []refund.Refund) refund.Account {
 	w.Helper()
 	f := refund.Refresher{
-		Records: w.store, Provider: listed(w.bank, change), Scope: scope, Now: func() time.Time { return w.now },
+		Store: w.store, Provider: listed(w.bank, change), Scope: scope, Now: func() time.Time { return w.now },
 	}
 	a, err := f.Refresh(w.Context(), orderID)
 	if err != nil {
@@ -225,9 +225,9 @@ func TestTheLedgerOfAnotherOrderIsNotUsed(t *testing.T) {
 		l.Refunds = []refund.Refund{made("re_1", refund.Succeeded)}
 	}}
 	clock := func() time.Time { return w.now }
-	f := refund.Refresher{Records: w.store, Provider: foreign, Scope: scope, Now: clock}
+	f := refund.Refresher{Store: w.store, Provider: foreign, Scope: scope, Now: clock}
 	_, err := f.Refresh(t.Context(), orderID)
-	p := refund.Processor{Claims: w.store, Provider: foreign, Scope: scope, CreateTime: createTime, Now: clock}
+	p := refund.Processor{Store: w.store, Provider: foreign, Scope: scope, CreateTime: createTime, Now: clock}
 	got := p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
 	for claim, err := range map[string]error{"refresh": err, "process": got.Err} {
 		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {

@@ -31,9 +31,9 @@ func (c environment) Problems() []string {
 	return problems
 }
 
-func newProcessor(c environment, claims order.Claims, payments order.Payments) *order.Processor {
+func newProcessor(c environment, store order.Store, payments order.Payments) *order.Processor {
 	return &order.Processor{
-		Claims: claims, Payments: payments, Scope: c.Scope.Order(), Now: time.Now,
+		Store: store, Payments: payments, TracksStock: c.Stock != "", Scope: c.Scope.Order(), Now: time.Now,
 		ConfirmTime: c.Queue.Budget(c.Budget, c.Stripe.Timeout).ConfirmTime(),
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"io"
 	"runtime/debug"
+	"time"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe/charge"
+	"orderonce/domain/order"
 	"orderonce/functions/internal/consumer"
 	"orderonce/functions/internal/setup"
 )
@@ -32,8 +34,10 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}
 	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	tasks := orders.Tasks{
-		Decoder: orders.NewDecoder(), NoteParked: store.Park,
-		Process: newProcess(c, store, store, charge.New(options)),
+		Decoder: orders.NewDecoder(), Process: newProcess(c, store, charge.New(options)),
+		NoteParked: func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
+			return order.NoteParked(ctx, store, o, why, at)
+		},
 	}
 	return c.Queue.Handler(f, "order", c.Budget, tasks.Task), nil
 }

@@ -18,13 +18,13 @@ type payments interface {
 
 // newProcess returns what settles an order. With a stock table it also cancels an order
 // that was declined, so that its goods are available again.
-func newProcess(c environment, store order.Records, claims order.Claims, p payments) process {
-	processor := newProcessor(c, claims, p)
+func newProcess(c environment, store order.Store, p payments) process {
+	processor := newProcessor(c, store, p)
 	if c.Stock == "" {
 		return processor.Process
 	}
 	return freeing(processor.Process, order.Cancellation{
-		Records: store, Payments: p, Canceler: p, Scope: c.Scope.Order(),
+		Store: store, Payments: p, Canceler: p, Scope: c.Scope.Order(),
 	}, processor.Now)
 }
 
@@ -40,7 +40,7 @@ func freeing(p process, c order.Cancellation, now func() time.Time) process {
 		if r.Verdict != order.Done || r.Status != order.Declined {
 			return r
 		}
-		record, err := c.Records.Load(ctx, o.ID())
+		record, err := c.Store.Load(ctx, o.ID())
 		if err == nil {
 			record, err = c.FreeGoods(ctx, record, 0, now())
 		}

@@ -389,7 +389,7 @@ func TestEveryFieldIsSet(t *testing.T) {
 	t.Parallel()
 	environ := complete(
 		"STRIPE_TIMEOUT=3s", "ORDER_BUDGET=5s", "ANSWER_TIME=2s", "FIRST_DELAY=7s", "QUEUE_RETENTION=48h",
-		"PARALLEL_ORDERS=4",
+		"PARALLEL_ORDERS=4", "STOCK_TABLE=stock",
 	)
 	h, err := wire(t.Context(), environ, io.Discard)
 	must(t, err)

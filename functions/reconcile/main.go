@@ -37,7 +37,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	return &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
+				Store: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
 			},
 			Waiting: store, Parallel: c.parallel(),
 			Refunds:   refunds{newRefunds(store, options), allow, f.Log, f.Meter}.look,

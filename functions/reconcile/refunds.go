@@ -24,7 +24,7 @@ type refunds struct {
 
 func newRefunds(store *dynamodb.Store, o stripe.Options) refund.Refresher {
 	return refund.Refresher{
-		Records: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
+		Store: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 	}
 }
 

@@ -23,7 +23,7 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	intents, orders := &ordertest.Bank{Scope: "test"}, new(ordertest.Memory)
-	p := order.Processor{Claims: orders, Payments: intents, Scope: "test", Now: noon, ConfirmTime: time.Second}
+	p := order.Processor{Store: orders, Payments: intents, Scope: "test", Now: noon, ConfirmTime: time.Second}
 	lease := order.Lease{Owner: "charge", From: noon(), Until: noon().Add(time.Minute)}
 	if got := p.Process(t.Context(), ordertest.Order("ORD-1"), noon(), lease); got.Status != order.Paid {
 		t.Fatalf("got %+v, want a paid order", got)
@@ -37,7 +37,7 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := store.Begin(t.Context(), r, order.Lease{Owner: id, From: now, Until: now.Add(time.Minute)})
+		c, err := refund.Begin(t.Context(), store, r, order.Lease{Owner: id, From: now, Until: now.Add(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,11 +45,11 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	}
 	begin("GONE")
 	unnamed := refund.Outcome{Status: refund.Pending, Refund: "re_9", Failure: refund.UnknownStatus}
-	if err := store.Finish(t.Context(), begin("UNNAMED"), unnamed, now); err != nil {
+	if err := begin("UNNAMED").Finish(t.Context(), store, unnamed, now); err != nil {
 		t.Fatal(err)
 	}
 	looks := refunds{
-		refund.Refresher{Records: store, Provider: bank, Scope: "test", Now: clock},
+		refund.Refresher{Store: store, Provider: bank, Scope: "test", Now: clock},
 		func(context.Context) error { return nil }, slog.New(slog.NewJSONHandler(&out, nil)), lambda.NewMeter(&out, "orderonce", nil, clock),
 	}
 	for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestALookAtRefundsReturnsItsError(t *testing.T) {
 	t.Parallel()
 	orders := new(ordertest.Memory)
 	looks := refunds{
-		refresher: refund.Refresher{Records: refundtest.NewMemory(orders), Scope: "test", Now: noon},
+		refresher: refund.Refresher{Store: refundtest.NewMemory(orders), Scope: "test", Now: noon},
 		allow:     func(context.Context) error { return nil },
 	}
 	if err := looks.look(t.Context(), "MISSING"); !errors.Is(err, order.ErrNotFound) {

@@ -29,7 +29,7 @@ func noon() time.Time { return time.Date(2126, 5, 1, 12, 0, 0, 0, time.UTC) }
 func waiting(t *testing.T, n int) (*ordertest.Memory, *ordertest.Bank) {
 	t.Helper()
 	store, bank := new(ordertest.Memory), &ordertest.Bank{Scope: "test"}
-	p := order.Processor{Claims: store, Payments: bank, Scope: "test", Now: noon, ConfirmTime: time.Second}
+	p := order.Processor{Store: store, Payments: bank, Scope: "test", Now: noon, ConfirmTime: time.Second}
 	for i := range n {
 		d := ordertest.Draft(order.ID(fmt.Sprintf("ORD-%d", i+1)))
 		d.Payment.Method = ordertest.PaymentMethod(ordertest.TakesDays)
@@ -54,7 +54,7 @@ func TestARunReportsWhatItDid(t *testing.T) {
 	now := func() time.Time { return noon().Add(2 * time.Hour) }
 	r := &run{
 		reconciler: order.Reconciler{
-			Follower: order.Follower{Records: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
+			Follower: order.Follower{Store: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
 		},
 		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
 		meter: lambda.NewMeter(&out, "orderonce", map[string]string{"Scope": "test"}, now),
@@ -96,7 +96,7 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	r := &run{
 		reconciler: order.Reconciler{
 			Follower: order.Follower{
-				Records: store, Scope: "test", Now: now,
+				Store: store, Scope: "test", Now: now,
 				Payments: order.Paced{Payments: bank, Allow: func(context.Context) error { looks.Add(1); return nil }},
 			},
 			Waiting: store, Parallel: 1,

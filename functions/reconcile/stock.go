@@ -16,12 +16,12 @@ type payments interface {
 // newFreeGoods returns what cancels an order that holds goods and has waited for its
 // customer for STOCK_HOLD; nil without a stock table.
 func newFreeGoods(
-	c environment, store order.Records, p payments, now func() time.Time,
+	c environment, store order.Store, p payments, now func() time.Time,
 ) func(context.Context, order.Record) (order.Record, error) {
 	if c.Stock == "" {
 		return nil
 	}
-	cancellation := order.Cancellation{Records: store, Payments: p, Canceler: p, Scope: c.Scope.Order()}
+	cancellation := order.Cancellation{Store: store, Payments: p, Canceler: p, Scope: c.Scope.Order()}
 	return func(ctx context.Context, r order.Record) (order.Record, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.freeTime())
 		defer cancel()

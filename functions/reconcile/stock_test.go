@@ -25,7 +25,7 @@ func TestGoodsAreFreedAfterTheHold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := order.Processor{Claims: store, Payments: bank, Scope: "test", Now: noon, ConfirmTime: time.Second}
+	p := order.Processor{Store: store, Payments: bank, Scope: "test", TracksStock: true, Now: noon, ConfirmTime: time.Second}
 	p.Process(t.Context(), o, noon(), order.Lease{Owner: "first", From: noon(), Until: noon().Add(time.Minute)})
 	c := environment{Stock: "stock", Hold: time.Hour, Stripe: provider.Stripe{Timeout: time.Second}}
 	c.Scope = "test"
@@ -49,7 +49,7 @@ func TestGoodsAreFreedAfterTheHold(t *testing.T) {
 
 // deadlines is a store whose Load reports the time that is left.
 type deadlines struct {
-	order.Records
+	order.Store
 	left time.Duration
 }
 

@@ -79,7 +79,7 @@ func (s *shop) order(id order.ID, method, stock string) {
 	o, err := order.New(d)
 	s.must(err)
 	p := order.Processor{
-		Claims: s.store(stock), Payments: charge.New(s.options()), Scope: "test", ConfirmTime: time.Second,
+		Store: s.store(stock), Payments: charge.New(s.options()), Scope: "test", ConfirmTime: time.Second, TracksStock: stock != "",
 		Now: func() time.Time { return s.began },
 	}
 	l := order.Lease{Owner: string(id), From: s.began, Until: s.began.Add(time.Minute)}
@@ -189,7 +189,7 @@ func (s *shop) refund(id order.ID) string {
 	s.must(err)
 	o := s.options()
 	p := refund.Processor{
-		Claims: dynamodb.NewRefunds(s.store("")), Provider: striperefund.New(o), Scope: "test", Now: o.Now,
+		Store: dynamodb.NewRefunds(s.store("")), Provider: striperefund.New(o), Scope: "test", Now: o.Now,
 	}
 	l := order.Lease{Owner: "refunds", From: s.began, Until: s.began.Add(time.Minute)}
 	if got := p.Process(s.Context(), r, l); got.Verdict != order.Done {
@@ -232,7 +232,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 		"paid": order.Paid, "pending": order.Pending, "refunded": order.PartiallyRefunded, "declined": order.Declined,
 		"holds": order.Canceled,
 	})
-	account, err := dynamodb.NewRefunds(s.store("")).Account(t.Context(), "refunded")
+	account, err := dynamodb.NewRefunds(s.store("")).Load(t.Context(), "refunded")
 	s.must(err)
 	if i, _ := account.Item("R-1"); i.Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", i)
@@ -334,9 +334,9 @@ func TestTheWiredFunctionNamesOrdersForAPerson(t *testing.T) {
 	s := newShop(t)
 	s.order("edited", "pm_usBankAccount_processing", "")
 	s.edit("edited", "currency", "eur")
-	_, err := s.store("").Begin(t.Context(), ordertest.Order("lost"), order.Lease{
+	_, err := order.Begin(t.Context(), s.store(""), ordertest.Order("lost"), order.Lease{
 		Owner: "died", From: s.began, Until: s.began.Add(time.Minute),
-	})
+	}, nil)
 	s.must(err)
 	got, err := s.run()
 	if err != nil || got["mismatch"] != 1 || got["no_intent"] != 1 || got["oldest open"] < float64((30*time.Hour).Milliseconds()) {

@@ -38,9 +38,9 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 
 // newProcessor returns the processor of refunds. Create and what follows it need the time
 // of one call.
-func newProcessor(c environment, claims refund.Claims, provider refund.Provider) *refund.Processor {
+func newProcessor(c environment, store refund.Store, provider refund.Provider) *refund.Processor {
 	return &refund.Processor{
-		Claims: claims, Provider: provider, Scope: c.Scope.Order(), Now: time.Now,
+		Store: store, Provider: provider, Scope: c.Scope.Order(), Now: time.Now,
 		CreateTime: c.Queue.Budget(c.Budget, c.Stripe.Timeout).ConfirmTime(),
 	}
 }

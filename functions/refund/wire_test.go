@@ -69,7 +69,7 @@ func TestRefundsAreMadeInTheFunctionsScopeAndTime(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			orders, intents := new(ordertest.Memory), &ordertest.Bank{Scope: "test"}
-			p := order.Processor{Claims: orders, Payments: intents, Scope: "test", Now: time.Now, ConfirmTime: time.Second}
+			p := order.Processor{Store: orders, Payments: intents, Scope: "test", Now: time.Now, ConfirmTime: time.Second}
 			if r := p.Process(t.Context(), ordertest.Order("ORD-1"), time.Now(), lease(time.Minute)); r.Status != order.Paid {
 				t.Fatalf("charge: got %+v, want it paid", r)
 			}

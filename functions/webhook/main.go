@@ -61,12 +61,12 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 // refunds.
 func newFollower(store *dynamodb.Store, o stripe.Options) *refund.Follower {
 	orders := order.DisputeFollower{
-		Follower: order.Follower{Records: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now},
-		Disputes: dispute.New(o), Recorder: store,
+		Follower: order.Follower{Store: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now},
+		Disputes: dispute.New(o),
 	}
 	return &refund.Follower{
 		Orders: orders.Follow, Refresher: refund.Refresher{
-			Records: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
+			Store: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 		},
 	}
 }

@@ -37,7 +37,7 @@ func skipping() string {
 
 // cancel cancels an order as `orders cancel` does.
 func (l *local) cancel(ctx context.Context, id order.ID) error {
-	c := order.Cancellation{Records: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
+	c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
 	_, err := c.Cancel(ctx, id, time.Now())
 	return err
 }

@@ -89,7 +89,7 @@ func (w *town) at(now time.Time, id order.ID, method string) {
 	o, err := order.New(d)
 	must(w.T, err)
 	p := &order.Processor{
-		Claims: w.store, Payments: w.payments, Scope: scope, ConfirmTime: time.Second,
+		Store: w.store, Payments: w.payments, Scope: scope, ConfirmTime: time.Second,
 		Now: func() time.Time { return now },
 	}
 	lease := order.Lease{Owner: fmt.Sprint("owner-", id, now.Unix()), From: now, Until: now.Add(time.Minute)}
@@ -248,8 +248,8 @@ func (w *town) dispute(id order.ID) (opened string) {
 func (w *town) follow(id order.ID) {
 	w.Helper()
 	f := order.DisputeFollower{
-		Follower: order.Follower{Records: w.store, Payments: w.payments, Scope: scope, Now: noon},
-		Disputes: dispute.New(stripe.Options{Key: pretendKey, BaseURL: w.stripe.URL}), Recorder: w.store,
+		Follower: order.Follower{Store: w.store, Payments: w.payments, Scope: scope, Now: noon},
+		Disputes: dispute.New(stripe.Options{Key: pretendKey, BaseURL: w.stripe.URL}),
 	}
 	_, _, err := f.Follow(w.Context(), order.Hint{OrderID: id, Disputed: true})
 	must(w.T, err)
@@ -284,7 +284,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	want["CORRUPT-ALONE"], left["CORRUPT-ALONE"] = audit.RowUnreadable, audit.RowUnreadable
 	w.stripe.Advance(2 * day)
 	lease := order.Lease{Owner: "worker", From: later(), Until: later().Add(time.Minute)}
-	_, err := w.store.Begin(t.Context(), ordertest.Order("HELD"), lease)
+	_, err := order.Begin(t.Context(), w.store, ordertest.Order("HELD"), lease, nil)
 	must(t, err)
 	charges := w.charges()
 	charges["HELD"] = 1 // when its message comes back

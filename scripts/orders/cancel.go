@@ -55,7 +55,7 @@ func (c cancel) cancel(ctx context.Context, sh shell.Shell, env cloud.StripeEnv,
 		return shell.ErrNotConfirmed
 	}
 	canceling := order.Cancellation{
-		Records: store, Payments: payments, Canceler: payments, Scope: order.Scope(env.Scope),
+		Store: store, Payments: payments, Canceler: payments, Scope: order.Scope(env.Scope),
 	}
 	after, err := canceling.Cancel(ctx, id, sh.Now())
 	if lost, ok := errors.AsType[*order.RecordLostError](err); ok {

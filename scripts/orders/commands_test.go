@@ -353,7 +353,7 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	if printed, code := runs(t, sh, due, ""); code != 0 || !strings.Contains(printed, `{"results":{"foreign":1}}`) {
 		t.Errorf("got exit code %d and\n%s\nwant the live order left", code, printed)
 	}
-	account, err := dynamodb.NewRefunds(d.store).Account(t.Context(), "REFUNDED")
+	account, err := dynamodb.NewRefunds(d.store).Load(t.Context(), "REFUNDED")
 	must(t, err)
 	if account.Items[0].Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", account.Items[0])
@@ -366,7 +366,7 @@ func (d *deployment) refund(id order.ID, now func() time.Time) {
 	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Reason: "duplicate"})
 	must(d.T, err)
 	p := refund.Processor{
-		Claims: dynamodb.NewRefunds(d.store), Scope: scope, Now: now,
+		Store: dynamodb.NewRefunds(d.store), Scope: scope, Now: now,
 		Provider: striperefund.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
 	}
 	p.Process(d.Context(), r, order.Lease{Owner: "refund", From: now(), Until: now().Add(time.Minute)})

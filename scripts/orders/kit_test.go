@@ -231,13 +231,17 @@ func (d *deployment) process(method string, ids ...order.ID) {
 	}
 }
 
-func process(t *testing.T, claims order.Claims, payments order.Payments, id order.ID, method string) {
+func process(t *testing.T, claims order.Store, payments order.Payments, id order.ID, method string) {
 	t.Helper()
 	draft := ordertest.Draft(id)
 	draft.Payment.Method = method
 	o, err := order.New(draft)
 	must(t, err)
-	p := &order.Processor{Claims: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second}
+	stock, tracks := claims.(interface{ TracksStock() bool })
+	p := &order.Processor{
+		Store: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second,
+		TracksStock: tracks && stock.TracksStock(),
+	}
 	lease := order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)}
 	p.Process(t.Context(), o, noon(), lease)
 }

@@ -92,7 +92,7 @@ func refreshRefunds(
 // settle settles the row from the order's intent. It returns what changed, as text, and
 // the order.
 func settle(
-	ctx context.Context, records order.Records, payments order.Payments, scope order.Scope, id order.ID,
+	ctx context.Context, records order.Store, payments order.Payments, scope order.Scope, id order.ID,
 	now time.Time,
 ) (string, order.Record, error) {
 	before, err := records.Load(ctx, id)
@@ -131,7 +131,7 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 	}
 	d := order.Reconciler{
 		Follower: order.Follower{
-			Records: store, Payments: order.Paced{Payments: c.Payments(), Allow: allow}, Scope: order.Scope(c.Scope),
+			Store: store, Payments: order.Paced{Payments: c.Payments(), Allow: allow}, Scope: order.Scope(c.Scope),
 			Mode: stripe.ModeOf(c.Key.Reveal()), Now: sh.Now,
 		},
 		Waiting: store, Parallel: 1,

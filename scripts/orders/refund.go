@@ -72,7 +72,7 @@ type cashier struct {
 
 func newCashier(c cloud.TableEnv, cfg aws.Config, q cloud.Queue, sh shell.Shell) cashier {
 	return cashier{
-		account: c.Refunds(cfg).Account, Shell: sh, every: 500 * time.Millisecond,
+		account: c.Refunds(cfg).Load, Shell: sh, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return q.SendAs(ctx, id, strconv.FormatInt(sh.Now().UnixNano(), 10), body)
 		},

@@ -54,7 +54,7 @@ func (w *till) clock() time.Time { return w.now }
 // deliver makes a refund as the function does.
 func (w *till) deliver(ctx context.Context, r refund.Request) {
 	w.worker++
-	p := refund.Processor{Claims: w.claims, Provider: w.bank, Scope: scope, Now: w.clock, CreateTime: time.Second}
+	p := refund.Processor{Store: w.claims, Provider: w.bank, Scope: scope, Now: w.clock, CreateTime: time.Second}
 	p.Process(ctx, r, order.Lease{Owner: fmt.Sprint("worker ", w.worker), From: w.now, Until: w.now.Add(time.Minute)})
 }
 
@@ -76,7 +76,7 @@ func (w *till) run(m makeRefund, typed string) string {
 	}
 	c := cashier{
 		Shell:   shell.Shell{In: strings.NewReader(typed), Out: &out, Now: w.clock},
-		account: w.claims.Account, send: w.send, every: time.Millisecond,
+		account: w.claims.Load, send: w.send, every: time.Millisecond,
 	}
 	err := c.refund(w.Context(), m)
 	return out.String() + fmt.Sprint(err)
@@ -85,7 +85,7 @@ func (w *till) run(m makeRefund, typed string) string {
 // item returns a refund as the table has it.
 func (w *till) item(id refund.ID) refund.Item {
 	w.Helper()
-	a, err := w.claims.Account(w.Context(), "ORD-1")
+	a, err := w.claims.Load(w.Context(), "ORD-1")
 	must(w.T, err)
 	i, _ := a.Item(id)
 	return i
@@ -155,7 +155,7 @@ func TestRefund(t *testing.T) {
 		{
 			claim: "a refund that the bank returned", command: makeRefund{Amount: 1000, Yes: true}, before: func() {
 				w.bank.Return()
-				f := refund.Refresher{Records: w.claims, Provider: w.bank, Scope: scope, Now: w.clock}
+				f := refund.Refresher{Store: w.claims, Provider: w.bank, Scope: scope, Now: w.clock}
 				_, err := f.Refresh(t.Context(), "ORD-1")
 				must(t, err)
 			},
@@ -243,7 +243,7 @@ func (w *till) begin() refund.Claim {
 	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
 	must(w.T, err)
 	lease := order.Lease{Owner: w.now.String(), From: w.now, Until: w.now.Add(time.Minute)}
-	c, err := w.claims.Begin(w.Context(), r, lease)
+	c, err := refund.Begin(w.Context(), w.claims, r, lease)
 	must(w.T, err)
 	return c
 }
@@ -317,7 +317,7 @@ func TestResolve(t *testing.T) {
 		},
 		"an abandoned one, of which a request was lost": {
 			arrange: func(w *till) {
-				_, err := w.claims.Mark(w.Context(), w.begin(), 1, w.now)
+				_, err := w.begin().Mark(w.Context(), w.claims, 1, w.now)
 				must(w.T, err)
 				w.now = w.now.Add(25 * time.Hour)
 			},
@@ -401,7 +401,7 @@ func TestAWorkerLosesARefundThatWasResolved(t *testing.T) {
 	frozen := w.begin()
 	w.now = w.now.Add(25 * time.Hour)
 	must(t, w.resolver(io.Discard, "").resolve(t.Context(), resolveRefund{Order: "ORD-1", Refund: "R-1", NotMade: true, Yes: true}))
-	if _, err := w.claims.Mark(t.Context(), frozen, 1, w.now); !errors.Is(err, order.ErrClaimLost) {
+	if _, err := frozen.Mark(t.Context(), w.claims, 1, w.now); !errors.Is(err, order.ErrClaimLost) {
 		t.Errorf("got %v, want %v", err, order.ErrClaimLost)
 	}
 }
@@ -463,7 +463,7 @@ func TestARefundOfAnEarlierReleaseIsMadeOnce(t *testing.T) {
 		sh.Now = time.Now
 		printed, code := runs(t, sh, "dead-letters redrive --yes --reason invalid_order", "")
 		must(t, drained(t.Context(), s))
-		account, err := dynamodb.NewRefunds(s.Store).Account(t.Context(), "ORD-1")
+		account, err := dynamodb.NewRefunds(s.Store).Load(t.Context(), "ORD-1")
 		i, _ := account.Item("R-1")
 		if err != nil || code != 0 || i.Status != refund.Succeeded || s.Stripe.Count(stripetest.CreateRefund) != 1 {
 			t.Errorf("fifo %t: got %+v, %v, want the refund made once\n%s\n%s", fifo, account, err, printed, log.Text())

@@ -105,7 +105,7 @@ func (r republish) all(
 type republisher struct {
 	order.Publisher
 
-	records    order.Records
+	records    order.Store
 	since      time.Time
 	published  int
 	unreadable int // orders

@@ -58,16 +58,11 @@ func (r resolveRefund) Run(ctx context.Context, sh shell.Shell) error {
 	return nil
 }
 
-type refundStore interface {
-	refund.Claims
-	refund.Records
-}
-
 // resolver ends refunds as a person decides, unless the provider contradicts.
 type resolver struct {
 	shell.Shell
 
-	store    refundStore
+	store    refund.Store
 	provider refund.Provider
 	scope    order.Scope
 }
@@ -82,7 +77,7 @@ var (
 )
 
 func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
-	refresher := refund.Refresher{Records: d.store, Provider: d.provider, Scope: d.scope, Now: d.Now}
+	refresher := refund.Refresher{Store: d.store, Provider: d.provider, Scope: d.scope, Now: d.Now}
 	a, err := refresher.Refresh(ctx, order.ID(r.Order))
 	if err != nil {
 		return err
@@ -119,7 +114,7 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 		err = d.settle(ctx, a, i, outcome)
 	}
 	if err == nil {
-		a, err = d.store.Account(ctx, a.OrderID)
+		a, err = d.store.Load(ctx, a.OrderID)
 	}
 	if err != nil {
 		return err
@@ -134,11 +129,11 @@ func undecided(i refund.Item) bool { return i.Status == refund.Unknown || i.Stat
 
 // settle writes the outcome if nothing has changed since the person saw the account.
 func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
-	change, err := refund.Settled(a, i.ID, o, d.Now())
-	if err != nil {
-		return err
+	after, err := refund.Settled(a, i.ID, o, d.Now())
+	if err == nil {
+		_, err = refund.Apply(ctx, d.store, a, after)
 	}
-	return d.store.Apply(ctx, change)
+	return err
 }
 
 // end claims an abandoned refund, so that no worker sends a request for it, and writes
@@ -153,14 +148,14 @@ func (d resolver) end(ctx context.Context, a refund.Account, i refund.Item, o re
 	}
 	now := d.Now()
 	lease := order.Lease{Owner: rand.Text(), From: now, Until: now.Add(time.Minute)}
-	c, err := d.store.Begin(ctx, r, lease)
+	c, err := refund.Begin(ctx, d.store, r, lease)
 	if err != nil {
 		return err
 	}
 	if claimed, _ := c.Account.Item(i.ID); claimed.Attempt != i.Attempt+1 {
 		return order.ErrStale
 	}
-	return d.store.Finish(ctx, c, o, now)
+	return c.Finish(ctx, d.store, o, now)
 }
 
 // outcome returns the outcome that the person gives the refund, or an error if Stripe

@@ -466,7 +466,7 @@ func (i *incident) begin(body string) {
 	job, err := jobs.NewDecoder().Decode(body)
 	must(i.t, err)
 	now := i.Stripe.Now()
-	_, err = i.Store.Begin(i.t.Context(), job.Order, order.Lease{Owner: "died", From: now, Until: now})
+	_, err = order.Begin(i.t.Context(), i.Store, job.Order, order.Lease{Owner: "died", From: now, Until: now}, nil)
 	must(i.t, err)
 }
 
@@ -746,9 +746,9 @@ func TestTheRunbookOfDeadLettersHasEveryReason(t *testing.T) {
 	}
 }
 
-// TestThePagesQuoteWhatTheProgramsPrint compares the log lines, errors and statuses that the
-// pages for operators quote with the texts of the sources. A phrase that begins with a
-// command is not one of them.
+// TestThePagesQuoteWhatTheProgramsPrint compares the log lines, errors and statuses that
+// the pages for operators quote with the texts of the sources. A phrase that begins with
+// a command is not one of them.
 func TestThePagesQuoteWhatTheProgramsPrint(t *testing.T) {
 	t.Parallel()
 	var sources strings.Builder

@@ -55,14 +55,15 @@ func TestOrdersThatHoldGoods(t *testing.T) {
 	d.process(takes, "NONE")
 	d.trackStock(3)
 	for _, id := range []order.ID{"REFUSED", "UNBOUND"} {
-		c, err := d.store.Begin(t.Context(), ordertest.Order(id), order.Lease{Owner: "w", From: noon(), Until: noon()})
+		c, err := order.Begin(t.Context(), d.store, ordertest.Order(id), order.Lease{Owner: "w", From: noon(), Until: noon()},
+			ordertest.Order(id).Goods())
 		must(t, err)
 		refusal := order.Outcome{Status: order.Refused}
 		if id == "REFUSED" {
 			refusal.Intent = "pi_1"
-			must(t, d.store.Bind(t.Context(), c, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon()))
+			must(t, c.Bind(t.Context(), d.store, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon()))
 		}
-		must(t, d.store.Finish(t.Context(), c, refusal, noon()))
+		must(t, c.Finish(t.Context(), d.store, refusal, noon()))
 	}
 	d.process(takes, "PENDING")
 	d.process(declines, "DECLINED")

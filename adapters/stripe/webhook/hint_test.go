@@ -58,7 +58,7 @@ func disputeOrder(t *testing.T) disputedOrder {
 	s := rigtest.NewStripe(t)
 	options, store := rigtest.Options(t, s.URL, nil), new(ordertest.Memory)
 	payments := charge.New(options)
-	p := order.Processor{Claims: store, Payments: payments, Scope: rigtest.Scope, Now: s.Now, ConfirmTime: time.Second}
+	p := order.Processor{Store: store, Payments: payments, Scope: rigtest.Scope, Now: s.Now, ConfirmTime: time.Second}
 	lease := order.Lease{Owner: "first", From: s.Now(), Until: s.Now().Add(time.Minute)}
 	if got := p.Process(t.Context(), rigtest.NewOrder(t, "pm_card_visa"), s.Now(), lease); got.Status != order.Paid {
 		t.Fatalf("got %+v, want a paid order", got)
@@ -68,8 +68,8 @@ func disputeOrder(t *testing.T) disputedOrder {
 		rigtest.Must(t, err)
 	})
 	follower := &order.DisputeFollower{
-		Follower: order.Follower{Records: store, Payments: payments, Scope: rigtest.Scope, Now: s.Now},
-		Disputes: dispute.New(options), Recorder: store,
+		Follower: order.Follower{Store: store, Payments: payments, Scope: rigtest.Scope, Now: s.Now},
+		Disputes: dispute.New(options),
 	}
 	return disputedOrder{s, t, store, &webhook.Endpoint{
 		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: s.Now,

@@ -19,7 +19,7 @@ var _ intake.Book = (*Memory)(nil)
 
 // Memory is a book in a map, beside the records of a store.
 type Memory struct {
-	Orders order.Records
+	Orders order.Store
 
 	mu            sync.Mutex
 	registrations map[order.ID]intake.Registration
@@ -71,7 +71,7 @@ const racers = 50
 // Books keep times to the millisecond.
 //
 //nolint:tparallel // the caller calls t.Parallel
-func TestBook(t *testing.T, open func(t *testing.T) (ordertest.Store, intake.Book)) {
+func TestBook(t *testing.T, open func(t *testing.T) (order.Store, intake.Book)) {
 	t.Helper()
 	for i, p := range []struct {
 		claim string
@@ -98,7 +98,7 @@ type bookTest struct {
 	*testing.T
 	intake.Book
 
-	store ordertest.Store
+	store order.Store
 	order order.Order
 }
 
@@ -181,10 +181,10 @@ func (x bookTest) races() {
 func (x bookTest) refuse() order.Record {
 	x.Helper()
 	l := order.Lease{Owner: "worker", From: at(time.Second), Until: at(time.Minute)}
-	c, err := x.store.Begin(x.Context(), x.order, l)
+	c, err := order.Begin(x.Context(), x.store, x.order, l, nil)
 	if err == nil {
 		refused := order.Outcome{Status: order.Refused, Failure: "pretend"}
-		err = x.store.Finish(x.Context(), c, refused, at(2*time.Second))
+		err = c.Finish(x.Context(), x.store, refused, at(2*time.Second))
 	}
 	record, loadErr := x.store.Load(x.Context(), x.order.ID())
 	if err := errors.Join(err, loadErr); err != nil || len(record.Events) != 1 {

@@ -5,12 +5,13 @@ import (
 
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
+	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	intaketest.TestBook(t, func(*testing.T) (ordertest.Store, intake.Book) {
+	intaketest.TestBook(t, func(*testing.T) (order.Store, intake.Book) {
 		orders := new(ordertest.Memory)
 		return orders, &intaketest.Memory{Orders: orders}
 	})

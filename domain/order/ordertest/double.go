@@ -3,7 +3,6 @@ package ordertest
 import (
 	"context"
 	"errors"
-	"time"
 
 	"orderonce/domain/order"
 )
@@ -12,37 +11,53 @@ import (
 // skip it, and may replace its error.
 type Interceptor func(c Call, do func() error) error
 
-// Intercepted passes each call to Claims and Payments through Intercept, so that a test
-// can fail calls as a network does.
+// Intercepted passes each call to Store and Payments through Intercept, so that a test
+// can fail calls as a network does. A Save is the call that CallOf names.
 type Intercepted struct {
-	Claims    order.Claims
+	Store     order.Store
 	Payments  order.Payments
 	Intercept Interceptor
 }
 
 var (
-	_ order.Claims   = Intercepted{}
+	_ order.Store    = Intercepted{}
 	_ order.Payments = Intercepted{}
 )
 
-// Begin calls Claims.Begin through Intercept.
-func (w Intercepted) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	return through(w.Intercept, Begin, func() (order.Claim, error) { return w.Claims.Begin(ctx, o, l) })
+// CallOf returns what a write of after in place of before does. Finish and Settle write
+// the same: both are a Finish.
+func CallOf(before, after order.Record) Call {
+	switch {
+	case after.Attempt > before.Attempt && after.Owner != "":
+		return Begin
+	case after.Dispute != before.Dispute:
+		return RecordDispute
+	case after.Status != before.Status && before.Status != "":
+		return Finish
+	case after.Intent != before.Intent && after.Owner != "":
+		return Bind
+	case after.Intent != before.Intent:
+		return Recreate
+	case after.Owner != before.Owner:
+		return Release
+	case !after.ParkedAt.Equal(before.ParkedAt):
+		return NoteParked
+	}
+	return Postpone
 }
 
-// Bind calls Claims.Bind through Intercept.
-func (w Intercepted) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
-	return w.Intercept(Bind, func() error { return w.Claims.Bind(ctx, c, i, at) })
+// Load calls Store.Load through Intercept.
+func (w Intercepted) Load(ctx context.Context, id order.ID) (order.Record, error) {
+	return through(w.Intercept, Load, func() (order.Record, error) { return w.Store.Load(ctx, id) })
 }
 
-// Finish calls Claims.Finish through Intercept.
-func (w Intercepted) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
-	return w.Intercept(Finish, func() error { return w.Claims.Finish(ctx, c, o, at) })
-}
-
-// Release calls Claims.Release through Intercept.
-func (w Intercepted) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
-	return w.Intercept(Release, func() error { return w.Claims.Release(ctx, c, why, at) })
+// Save calls Store.Save through Intercept.
+func (w Intercepted) Save(ctx context.Context, before, after order.Record) (now order.Record, err error) {
+	err = w.Intercept(CallOf(before, after), func() error {
+		now, err = w.Store.Save(ctx, before, after)
+		return err
+	})
+	return now, err
 }
 
 // Prepare calls Payments.Prepare through Intercept.

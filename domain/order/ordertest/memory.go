@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"orderonce/domain/order"
 )
 
-var _ Store = (*Memory)(nil)
+var _ order.Store = (*Memory)(nil)
 
 // Memory is a store in a map, and the specification of a store. The zero Memory is empty
 // and ready, and does not track stock.
@@ -25,8 +26,11 @@ type Memory struct {
 func (m *Memory) Save(_ context.Context, before, after order.Record) (order.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.rows[before.OrderID]
+	now := m.rows[after.OrderID]
 	saved, stale := merge(now, before, after)
+	if stale && now.Status != "" && reflect.DeepEqual(withoutEvents(now), withoutEvents(after)) {
+		return withoutEvents(now), nil
+	}
 	if stale {
 		_, err := order.LoadRecord(now)
 		if err == nil || now.Status == "" {
@@ -57,22 +61,23 @@ func merge(now, before, after order.Record) (saved order.Record, stale bool) {
 		!maps.Equal(now.Stock, before.Stock) || !now.ParkedAt.Equal(before.ParkedAt)
 	now.OrderID, now.Status, now.Seq, now.Owner = after.OrderID, after.Status, after.Seq, after.Owner
 	now.Intent, now.Attempt, now.Until, now.Stock = after.Intent, after.Attempt, after.Until, after.Stock
-	now.UpdatedAt, now.Trace, now.ParkedAt = after.UpdatedAt, after.Trace, after.ParkedAt
+	now.ParkedAt = after.ParkedAt
+	_, _ = Set(&now.UpdatedAt, before.UpdatedAt, after.UpdatedAt), Set(&now.Trace, before.Trace, after.Trace)
 	for _, lost := range [...]bool{
-		set(&now.CustomerID, before.CustomerID, after.CustomerID), set(&now.Total, before.Total, after.Total),
-		set(&now.Fingerprint, before.Fingerprint, after.Fingerprint), set(&now.Mode, before.Mode, after.Mode),
-		set(&now.Suspect, before.Suspect, after.Suspect), set(&now.Failure, before.Failure, after.Failure),
-		set(&now.LastError, before.LastError, after.LastError), set(&now.Dispute, before.Dispute, after.Dispute),
-		set(&now.DueAt, before.DueAt, after.DueAt), set(&now.CreatedAt, before.CreatedAt, after.CreatedAt),
+		Set(&now.CustomerID, before.CustomerID, after.CustomerID), Set(&now.Total, before.Total, after.Total),
+		Set(&now.Fingerprint, before.Fingerprint, after.Fingerprint), Set(&now.Mode, before.Mode, after.Mode),
+		Set(&now.Suspect, before.Suspect, after.Suspect), Set(&now.Failure, before.Failure, after.Failure),
+		Set(&now.LastError, before.LastError, after.LastError), Set(&now.Dispute, before.Dispute, after.Dispute),
+		Set(&now.DueAt, before.DueAt, after.DueAt), Set(&now.CreatedAt, before.CreatedAt, after.CreatedAt),
 	} {
 		stale = stale || lost
 	}
 	return now, stale
 }
 
-// set writes a field that changed, and reports whether that would overwrite the change of
+// Set writes a field that changed, and reports whether that would overwrite the change of
 // another writer.
-func set[T comparable](now *T, before, after T) (lost bool) {
+func Set[T comparable](now *T, before, after T) (lost bool) {
 	if before == after {
 		return false
 	}
@@ -199,55 +204,6 @@ func millis(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMilli()
-}
-
-func (m *Memory) transitions() order.Transitions {
-	return order.Transitions{Store: m, TracksStock: m.stock != nil}
-}
-
-// Begin claims the order.
-func (m *Memory) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	return m.transitions().Begin(ctx, o, l)
-}
-
-// Bind records the intent.
-func (m *Memory) Bind(ctx context.Context, c order.Claim, i order.Intent, at time.Time) error {
-	return m.transitions().Bind(ctx, c, i, at)
-}
-
-// Finish settles or refuses the order.
-func (m *Memory) Finish(ctx context.Context, c order.Claim, o order.Outcome, at time.Time) error {
-	return m.transitions().Finish(ctx, c, o, at)
-}
-
-// Release ends the claim and records the reason.
-func (m *Memory) Release(ctx context.Context, c order.Claim, why order.Reason, at time.Time) error {
-	return m.transitions().Release(ctx, c, why, at)
-}
-
-// Settle records an outcome that the provider reported later.
-func (m *Memory) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
-	return m.transitions().Settle(ctx, seen, o, at)
-}
-
-// RecordDispute records a dispute.
-func (m *Memory) RecordDispute(ctx context.Context, seen order.Record, d order.Dispute, at time.Time) error {
-	return m.transitions().RecordDispute(ctx, seen, d, at)
-}
-
-// Recreate writes a record that was lost.
-func (m *Memory) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
-	return m.transitions().Recreate(ctx, lost, at)
-}
-
-// Park records that the order's message was moved to the dead-letter queue.
-func (m *Memory) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
-	return m.transitions().Park(ctx, o, why, at)
-}
-
-// Postpone moves the recheck of an order.
-func (m *Memory) Postpone(ctx context.Context, r order.Record, due time.Time) error {
-	return m.transitions().Postpone(ctx, r, due)
 }
 
 func withoutEvents(r order.Record) order.Record {

@@ -9,10 +9,11 @@ import (
 	"orderonce/domain/order"
 )
 
-var _ StockStore = (*Memory)(nil)
-
 // NewMemoryWithStock returns an empty store that tracks stock.
 func NewMemoryWithStock() *Memory { return &Memory{stock: map[string]order.Stock{}} }
+
+// TracksStock reports whether the store tracks stock.
+func (m *Memory) TracksStock() bool { return m.stock != nil }
 
 // Stock returns the stock of an article, or order.ErrNotFound.
 func (m *Memory) Stock(_ context.Context, sku string) (order.Stock, error) {

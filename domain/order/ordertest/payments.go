@@ -13,12 +13,18 @@ import (
 // Call names a method of a port.
 type Call string
 
-// The calls that a Processor or a Cancellation makes.
+// The calls to a store, of which all but Load are a Save, and to a provider.
 const (
-	Begin   Call = "begin"
-	Bind    Call = "bind"
-	Finish  Call = "finish"
-	Release Call = "release"
+	Load          Call = "load"
+	Begin         Call = "begin"
+	Bind          Call = "bind"
+	Finish        Call = "finish"
+	Release       Call = "release"
+	Recreate      Call = "recreate"
+	RecordDispute Call = "dispute"
+	NoteParked    Call = "note"
+	Postpone      Call = "postpone"
+
 	Prepare Call = "prepare"
 	Confirm Call = "confirm"
 	Read    Call = "read"
@@ -93,8 +99,7 @@ type paymentPromise struct {
 	test func(paymentsTest)
 }
 
-// paymentsTest is one order and the provider under test. It embeds a testing.TB for the
-// same reason as storeTest.
+// paymentsTest is one order and the provider under test.
 type paymentsTest struct {
 	testing.TB
 	PaymentsUnderTest

@@ -4,133 +4,109 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"orderonce/domain/order"
 )
 
-// Store is the ports of a store. If it is also an Editor, TestStore tests records of a
-// newer release too.
-type Store interface {
-	order.Claims
-	order.Records
-	order.DisputeRecords
-}
-
 // Editor is a store in which a test can edit records, as a newer release or a person
-// would.
+// would. If a store under test is one, TestStore tests such records too.
 type Editor interface {
 	SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error
 	SetStatus(ctx context.Context, id order.ID, s order.Status) error
 }
 
-// TestStore tests the contract of order.Claims, order.Records and order.DisputeRecords.
-// open may return the same store each time, or a new one: no two tests of one run use the
-// same order. Stores keep times to the millisecond.
-//
-// It also defines what the ports' comments leave open. For an outcome of an intent that
-// is not bound, Finish returns ErrClaimLost and Settle returns ErrStale. Settle checks in
-// this order: the record already has the outcome (nil), the transition from the loaded
-// record is invalid (*TransitionError), the record changed or the intent differs
-// (ErrStale). Every write sets UpdatedAt to its time. Begin, Finish and Settle set DueAt
-// to that time plus Status.RecheckAfter.
+// TestStore tests the contract of order.Store. open may return the same store each time,
+// or a new one: no two tests of one run use the same order. Stores keep times to the
+// millisecond.
 //
 //nolint:tparallel // the caller calls t.Parallel
-func TestStore(t *testing.T, open func(t *testing.T) Store) {
+func TestStore(t *testing.T, open func(t *testing.T) order.Store) {
 	t.Helper()
-	for _, p := range storePromises() {
-		t.Run(p.name, func(t *testing.T) {
+	TestSaves(t, func(t *testing.T) Saves[order.Record] {
+		t.Helper()
+		return recordSaves(open(t))
+	})
+	for name, test := range map[string]func(storeTest){
+		"every step of an order is as the transition says": storeTest.life,
+		"an event is added once, with its change":          storeTest.events,
+		"a write rests on the goods that the order holds":  storeTest.goods,
+		"an unreadable record is an error of every call":   storeTest.unreadable,
+		"of fifty concurrent begins one succeeds":          storeTest.oneBegins,
+		"fifty concurrent finishes record one outcome":     storeTest.oneFinishes,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p.test(newStoreTest(t, open(t)))
+			test(storeTest{t, open(t), Order(idOf(t.Name()))})
 		})
 	}
 }
 
-func storePromises() []promise {
-	return slices.Concat(beginPromises(), bindPromises(), finishPromises(), releasePromises(), recordsPromises(),
-		recreatePromises(), parkPromises(), disputePromises(), racePromises())
-}
-
-// promise is one sentence of the contract and its test.
-type promise struct {
-	name string
-	test func(storeTest)
-}
-
-// storeTest is one order in the store under test. It embeds a testing.TB and not a
-// *testing.T, so that a test of the suite itself can observe its failures.
+// storeTest is one order in the store under test.
 type storeTest struct {
-	testing.TB
-	Store
+	*testing.T
+	order.Store
 
 	order order.Order
 }
 
-func newStoreTest(tb testing.TB, s Store) storeTest {
-	tb.Helper()
-	return storeTest{tb, s, Order(idOf(tb.Name()))}
-}
-
-// with returns the test of another order in the same store.
-func (x storeTest) with(o order.Order) storeTest {
-	x.order = o
-	return x
-}
-
-func (x storeTest) mustBegin(l order.Lease) order.Claim {
-	x.Helper()
-	c, err := x.Begin(x.Context(), x.order, l)
-	if err != nil {
-		x.Fatalf("begin for %q: %v", l.Owner, err)
+// recordSaves returns a store for TestSaves. A change of stock needs a table of its own;
+// TestStock has it.
+func recordSaves(s order.Store) Saves[order.Record] {
+	return Saves[order.Record]{
+		Load: func(ctx context.Context, id order.ID) (order.Record, error) {
+			r, err := s.Load(ctx, id)
+			if errors.Is(err, order.ErrNotFound) {
+				return order.Record{}, nil
+			}
+			return r, err
+		},
+		Save:    s.Save,
+		Missing: func(order.ID) order.Record { return order.Record{} },
+		Bare: func(id order.ID) order.Record {
+			return order.Record{
+				OrderID: id, Total: order.Money{Amount: 1, Currency: "usd"}, Fingerprint: "v1:bare", Status: order.Open,
+				Attempt: 1, CreatedAt: at(0), UpdatedAt: at(0),
+			}
+		},
+		Full: func(id order.ID) order.Record {
+			return order.Record{
+				OrderID: id, CustomerID: "CUST", Total: order.Money{Amount: 2, Currency: "eur"}, Fingerprint: "v1:full",
+				Status: order.Refused, Owner: "owner", Attempt: 2, Until: at(time.Minute), Intent: "pi_1", Suspect: "pi_2",
+				Mode: order.TestMode, Failure: "failure", LastError: "last", ParkedAt: at(2 * time.Minute),
+				Dispute: order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: at(3 * time.Minute)}, Seq: 7,
+				CreatedAt: at(4 * time.Minute), UpdatedAt: at(5 * time.Minute), DueAt: at(6 * time.Minute),
+				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			}
+		},
+		Fields: []Field[order.Record]{
+			{"status", func(r *order.Record, from order.Record) { r.Status = from.Status }},
+			{"customer", func(r *order.Record, from order.Record) { r.CustomerID = from.CustomerID }},
+			{"owner", func(r *order.Record, from order.Record) { r.Owner = from.Owner }},
+			{"total", func(r *order.Record, from order.Record) { r.Total = from.Total }},
+			{"attempt", func(r *order.Record, from order.Record) { r.Attempt = from.Attempt }},
+			{"fingerprint", func(r *order.Record, from order.Record) { r.Fingerprint = from.Fingerprint }},
+			{"lease", func(r *order.Record, from order.Record) { r.Until = from.Until }},
+			{"suspect", func(r *order.Record, from order.Record) { r.Suspect = from.Suspect }},
+			{"intent", func(r *order.Record, from order.Record) { r.Intent = from.Intent }},
+			{"mode", func(r *order.Record, from order.Record) { r.Mode = from.Mode }},
+			{"seq", func(r *order.Record, from order.Record) { r.Seq = from.Seq }},
+			{"failure", func(r *order.Record, from order.Record) { r.Failure = from.Failure }},
+			{"parked", func(r *order.Record, from order.Record) { r.ParkedAt = from.ParkedAt }},
+			{"last error", func(r *order.Record, from order.Record) { r.LastError = from.LastError }},
+			{"dispute", func(r *order.Record, from order.Record) { r.Dispute = from.Dispute }},
+			{"created", func(r *order.Record, from order.Record) { r.CreatedAt = from.CreatedAt }},
+			{"updated", func(r *order.Record, from order.Record) { r.UpdatedAt = from.UpdatedAt }},
+			{"due", func(r *order.Record, from order.Record) { r.DueAt = from.DueAt }},
+			{"trace", func(r *order.Record, from order.Record) { r.Trace = from.Trace }},
+		},
+		Stale: AnyOf(
+			[]string{"status", "owner", "attempt", "lease", "intent", "seq", "parked"}, []string{"updated", "trace"},
+		),
 	}
-	return c
-}
-
-// intent returns an intent for Bind.
-func intent(id order.IntentID) order.Intent {
-	return order.Intent{ID: id, State: order.NeedsConfirmation, Mode: order.TestMode}
-}
-
-func outcome(s order.Status, i order.IntentID) order.Outcome {
-	return order.Outcome{Status: s, Intent: i}
-}
-
-// mustBind claims the order at time 0 and binds the intent a second later.
-func (x storeTest) mustBind(id order.IntentID) order.Claim {
-	x.Helper()
-	c := x.mustBegin(lease("first", at(0)))
-	x.must(x.Bind(x.Context(), c, intent(id), at(time.Second)))
-	c.Intent = id
-	return c
-}
-
-// mustTakeOver returns two claims: the first one, with pi_1 bound, and the one that took
-// the order over after the first lease expired.
-func (x storeTest) mustTakeOver() (lost, current order.Claim) {
-	x.Helper()
-	lost = x.mustBind("pi_1")
-	return lost, x.mustBegin(lease("second", lost.Lease.Until.Add(time.Millisecond)))
-}
-
-// mustFinish claims the order, binds pi_1 and finishes with status s at two seconds.
-func (x storeTest) mustFinish(s order.Status) order.Claim {
-	x.Helper()
-	c := x.mustBind("pi_1")
-	x.must(x.Finish(x.Context(), c, outcome(s, "pi_1"), at(2*time.Second)))
-	return c
-}
-
-func (x storeTest) mustLoad() order.Record {
-	x.Helper()
-	r, err := x.Load(x.Context(), x.order.ID())
-	if err != nil {
-		x.Fatalf("load: %v", err)
-	}
-	return inMillis(r)
 }
 
 func (x storeTest) must(err error) {
@@ -140,76 +116,519 @@ func (x storeTest) must(err error) {
 	}
 }
 
-func (x storeTest) wantError(got, want error) {
+func (x storeTest) load() order.Record {
 	x.Helper()
-	if !errors.Is(got, want) {
-		x.Errorf("got error %v, want %v", got, want)
-	}
-}
-
-// wantNoRecord checks that the order has no record.
-func (x storeTest) wantNoRecord() {
-	x.Helper()
-	_, err := x.Load(x.Context(), x.order.ID())
-	x.wantError(err, order.ErrNotFound)
-}
-
-// wantRecord compares the whole record, so that a write that changes another field fails.
-// The store may track stock.
-func (x storeTest) wantRecord(want order.Record) {
-	x.Helper()
-	got := x.mustLoad()
-	want.Stock = got.Stock // TestStock compares it, and the due time that follows from it
-	if got.Status == order.Refused && len(got.Stock) > 0 {
-		want.DueAt = got.DueAt
-	}
-	if d := diff(got, inMillis(want)); d != "" {
-		x.Errorf("wrong record:%s", d)
-	}
-}
-
-// wantUnchanged checks that do does not change the record.
-func (x storeTest) wantUnchanged(do func()) {
-	x.Helper()
-	before := x.mustLoad()
-	do()
-	x.wantRecord(before)
-}
-
-// dueAfter returns Record.DueAt of an order that entered s at this time.
-func dueAfter(s order.Status, at time.Time) time.Time {
-	if after, waits := s.RecheckAfter(); waits {
-		return at.Add(after)
-	}
-	return time.Time{}
-}
-
-// inMillis returns r with its times in UTC and rounded down to the millisecond.
-func inMillis(r order.Record) order.Record {
-	times := []*time.Time{&r.Until, &r.CreatedAt, &r.UpdatedAt, &r.DueAt, &r.ParkedAt, &r.Dispute.CreatedAt}
-	r.Events = slices.Clone(r.Events)
-	for i := range r.Events {
-		times = append(times, &r.Events[i].At, &r.Events[i].Dispute.CreatedAt)
-	}
-	for _, t := range times {
-		if !t.IsZero() {
-			*t = time.UnixMilli(t.UnixMilli()).UTC()
-		}
-	}
-	if len(r.Events) == 0 {
-		r.Events = nil
-	}
+	r, err := x.Load(x.Context(), x.order.ID())
+	x.must(err)
 	return r
 }
 
-// diff lists the fields in which two values of one struct type differ, or returns "".
-func diff[T any](got, want T) string {
-	var b strings.Builder
-	g, w := reflect.ValueOf(got), reflect.ValueOf(want)
-	for i := range g.NumField() {
-		if a, b2 := g.Field(i).Interface(), w.Field(i).Interface(); !reflect.DeepEqual(a, b2) {
-			fmt.Fprintf(&b, "\n  %s: got %v, want %v", g.Type().Field(i).Name, a, b2)
+// begin claims the order without goods.
+func (x storeTest) begin(owner string, from time.Time) order.Claim {
+	x.Helper()
+	c, err := order.Begin(x.Context(), x, x.order, lease(owner, from), nil)
+	x.must(err)
+	return c
+}
+
+// bind claims the order and binds pi_1.
+func (x storeTest) bind() order.Claim {
+	x.Helper()
+	c := x.begin("first", at(0))
+	x.must(c.Bind(x.Context(), x, order.Intent{ID: "pi_1", Mode: order.TestMode}, at(time.Second)))
+	c.Intent = "pi_1"
+	return c
+}
+
+// life leads an order through every transition, and compares the store's record with that
+// of a map at each step.
+func (x storeTest) life() {
+	ctx, o := x.Context(), x.order
+	twin := storeTest{x.T, new(Memory), o}
+	var claims [2]order.Claim
+	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	for step, do := range []func(n int, x storeTest) error{
+		func(n int, x storeTest) error { claims[n] = x.begin("first", at(0)); return nil },
+		func(n int, x storeTest) error {
+			claims[n].Suspect = "pi_9"
+			return claims[n].Release(ctx, x, order.ReasonRecordLost, at(time.Second))
+		},
+		func(n int, x storeTest) error {
+			return order.NoteParked(ctx, x, o, order.ReasonRecordLost, at(time.Minute))
+		},
+		func(n int, x storeTest) error { claims[n] = x.begin("second", at(time.Hour)); return nil },
+		func(n int, x storeTest) error {
+			return claims[n].Finish(ctx, x, order.Outcome{Status: order.Refused, Failure: "why"}, at(time.Hour))
+		},
+		func(n int, x storeTest) error { claims[n] = x.begin("third", at(2*time.Hour)); return nil },
+		func(n int, x storeTest) error {
+			return claims[n].Bind(ctx, x, order.Intent{ID: "pi_1", Mode: order.LiveMode}, at(2*time.Hour))
+		},
+		func(n int, x storeTest) error { claims[n] = x.begin("fourth", at(3*time.Hour)); return nil },
+		func(n int, x storeTest) error {
+			o := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "lost_card"}
+			return claims[n].Finish(ctx, x, o, at(3*time.Hour))
+		},
+		func(n int, x storeTest) error { return order.Postpone(ctx, x, x.load(), at(time.Hour)) },
+		func(n int, x storeTest) error { return order.Settle(ctx, x, x.load(), paid, at(4*time.Hour)) },
+		func(n int, x storeTest) error {
+			d := order.Dispute{ID: "du_1", Status: order.DisputeLost, CreatedAt: at(0)}
+			return order.RecordDispute(ctx, x, x.load(), d, at(5*time.Hour))
+		},
+	} {
+		for n, x := range []storeTest{x, twin} {
+			if err := do(n, x); err != nil {
+				x.Fatalf("step %d: %v", step, err)
+			}
+		}
+		if d := diff(x.load(), twin.load()); d != "" {
+			x.Fatalf("step %d:%s", step, d)
 		}
 	}
-	return b.String()
+}
+
+func (x storeTest) events() {
+	bound := x.bind()
+	before := x.load()
+	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
+	for range 2 {
+		x.must(bound.Finish(x.Context(), x, paid, at(time.Minute)))
+		x.must(order.Settle(x.Context(), x, before, paid, at(time.Hour)))
+	}
+	want := []order.Event{{Seq: 1, From: order.Open, To: order.Paid, Intent: "pi_1", At: at(time.Minute)}}
+	if r := x.load(); !reflect.DeepEqual(r.Events, want) || r.Seq != 1 {
+		x.Errorf("got seq %d and events %+v, want %+v", r.Seq, r.Events, want)
+	}
+	declined := order.Outcome{Status: order.Declined, Intent: "pi_1"}
+	if err := bound.Finish(x.Context(), x, declined, at(time.Hour)); !errors.Is(err, order.ErrClaimLost) {
+		x.Errorf("finish after another outcome: got %v, want ErrClaimLost", err)
+	}
+	if r := x.load(); !reflect.DeepEqual(r.Events, want) {
+		x.Errorf("after a refused write: got events %+v, want %+v", r.Events, want)
+	}
+}
+
+func (x storeTest) goods() {
+	x.begin("first", at(0))
+	seen := x.load()
+	seen.Events = nil
+	after := seen
+	seen.Stock, after.Stock = order.Goods{"MUG": 1}, order.Goods{"MUG": 1}
+	after.LastError = "why"
+	if _, err := x.Save(x.Context(), seen, after); !errors.Is(err, order.ErrStale) {
+		x.Errorf("a write for a record that holds goods: got %v, want ErrStale", err)
+	}
+}
+
+func (x storeTest) unreadable() {
+	w, ok := x.Store.(Editor)
+	if !ok {
+		x.Skip("the store is not an ordertest.Editor: return one from open to test records of a newer release")
+	}
+	id := x.order.ID()
+	x.begin("first", at(0))
+	for _, tt := range []struct {
+		edit func() error
+		want error
+	}{
+		{func() error { return w.SetStatus(x.Context(), id, "shipped") }, order.ErrUnknownVersion},
+		{func() error { return w.SetFingerprint(x.Context(), id, "") }, order.ErrUnknownVersion},
+		{func() error { return w.SetStatus(x.Context(), id, order.Open) }, order.ErrCorrupt},
+	} {
+		x.must(tt.edit())
+		_, err := x.Load(x.Context(), id)
+		_, begin := order.Begin(x.Context(), x, x.order, lease("second", at(time.Hour)), nil)
+		if !errors.Is(err, tt.want) || !errors.Is(begin, tt.want) {
+			x.Errorf("load: got %v, begin: %v, want %v", err, begin, tt.want)
+		}
+	}
+}
+
+func (x storeTest) oneBegins() {
+	errs := race(func(i int) error {
+		_, err := order.Begin(x.Context(), x, x.order, lease(fmt.Sprintf("racer %d", i), at(0)), nil)
+		return err
+	})
+	r, won := x.load(), 0
+	for i, err := range errs {
+		switch held := new(order.InProgressError); {
+		case err == nil && r.Owner == fmt.Sprintf("racer %d", i):
+			won++
+		case !errors.As(err, &held) || !held.Until.Equal(r.Until):
+			x.Errorf("racer %d: got %v, want an InProgressError until %v", i, err, r.Until)
+		}
+	}
+	if won != 1 || r.Attempt != 1 {
+		x.Errorf("got %d winners and attempt %d of %q, want one winner's first attempt", won, r.Attempt, r.Owner)
+	}
+}
+
+func (x storeTest) oneFinishes() {
+	c, statuses := x.bind(), order.Open.Next()
+	errs := race(func(i int) error {
+		o := order.Outcome{Status: statuses[i%len(statuses)], Intent: "pi_1"}
+		return c.Finish(x.Context(), x, o, at(time.Second))
+	})
+	r := x.load()
+	for i, err := range errs {
+		if agrees := statuses[i%len(statuses)] == r.Status; agrees != (err == nil) ||
+			err != nil && !errors.Is(err, order.ErrClaimLost) {
+			x.Errorf("racer %d finished as %s, the record is %s: got %v", i, statuses[i%len(statuses)], r.Status, err)
+		}
+	}
+	if len(r.Events) != 1 || r.Seq != 1 {
+		x.Errorf("got events %v, want one", r.Events)
+	}
+}
+
+// TestDue tests the contract of order.Waiting. open returns a store and its index, which
+// must not lag. For open see TestStore.
+func TestDue(t *testing.T, open func(t *testing.T) (order.Store, order.Waiting)) {
+	t.Helper()
+	s, waiting := open(t)
+	x := storeTest{t, s, Order(idOf(t.Name()))}
+	due := func(when time.Time) (found bool) {
+		for id, err := range waiting.Due(t.Context(), when) {
+			x.must(err)
+			found = found || id == x.order.ID()
+		}
+		return found
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+		at   time.Time // zero: never
+	}{
+		{"an open order waits for a quarter of an hour", func() { x.begin("first", at(0)) }, at(15 * time.Minute)},
+		{"a postponed one until then", func() {
+			x.must(order.Postpone(t.Context(), x, x.load(), at(5*time.Hour)))
+		}, at(5 * time.Hour)},
+		{"one whose recheck ended for nothing", func() {
+			x.must(order.Postpone(t.Context(), x, x.load(), time.Time{}))
+		}, time.Time{}},
+		{"a claimed one for a quarter of an hour again", func() {
+			x.begin("second", at(6*time.Hour))
+		}, at(6*time.Hour + 15*time.Minute)},
+		{"a canceled one for nothing", func() {
+			o := order.Outcome{Status: order.Canceled}
+			x.must(order.Settle(t.Context(), x, x.load(), o, at(7*time.Hour)))
+		}, time.Time{}},
+	} {
+		step.do()
+		if step.at.IsZero() {
+			if due(at(1000 * time.Hour)) {
+				t.Errorf("%s: got it due", step.name)
+			}
+			continue
+		}
+		if due(step.at.Add(-time.Millisecond)) || !due(step.at) || !due(step.at.Add(1000*time.Hour)) {
+			t.Errorf("%s: got it due before %v, or not at it", step.name, step.at)
+		}
+	}
+	x.order = Order(idOf(t.Name() + "left early"))
+	x.begin("first", at(0))
+	for range waiting.Due(t.Context(), at(time.Hour)) {
+		break
+	}
+}
+
+// StockStore is a store that tracks stock.
+type StockStore interface {
+	order.Store
+	// Stock returns the stock of an article, or order.ErrNotFound.
+	Stock(ctx context.Context, sku string) (order.Stock, error)
+	// AddStock adds n pieces, or takes some away if n is negative. It returns
+	// order.ErrTooFewAvailable, changing nothing, if fewer are available.
+	AddStock(ctx context.Context, sku string, n int64) (order.Stock, error)
+}
+
+// TestStock tests what order.Store promises of a store that tracks stock. For open see
+// TestStore.
+//
+//nolint:tparallel // the caller calls t.Parallel
+func TestStock(t *testing.T, open func(t *testing.T) StockStore) {
+	t.Helper()
+	for name, test := range map[string]func(stockTest){
+		"a new order reserves its goods, once":                     stockTest.reserves,
+		"begin reserves all goods or none and names what is short": stockTest.allOrNone,
+		"an order of too many articles holds none":                 stockTest.tooMany,
+		"an order that holds none reserves with its next claim":    stockTest.later,
+		"every transition has its effect, once":                    stockTest.effects,
+		"a refused write changes no stock":                         stockTest.refused,
+		"of fifty orders for the last ten pieces ten hold them":    stockTest.lastPieces,
+		"stock is added and taken away":                            stockTest.added,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			x := stockTest{storeTest{t, s, Order(idOf(t.Name()))}, s}
+			x = x.of("", order.Goods{x.sku("a"): 2, x.sku("b"): 3})
+			for sku := range x.order.Goods() {
+				x.add(sku, pieces)
+			}
+			test(x)
+		})
+	}
+}
+
+// stockTest is one order of two articles, which no other test uses, in a store with ten
+// pieces of each.
+type stockTest struct {
+	storeTest
+
+	stock StockStore
+}
+
+const pieces = 10
+
+// sku returns an article that is unique to the test.
+func (x stockTest) sku(name string) string { return string(idOf(x.Name())) + "-" + name }
+
+// of returns the test of another order in the same store.
+func (x stockTest) of(name string, goods order.Goods) stockTest {
+	d := Draft(idOf(x.Name() + name))
+	d.Lines = nil
+	for _, sku := range goods.SKUs() {
+		for range 2 { // lines of one article are added up
+			d.Lines = append(d.Lines, order.Line{SKU: sku, Quantity: goods[sku], UnitAmount: 100})
+			if goods[sku]%2 != 0 || len(goods) > 2 {
+				break
+			}
+			d.Lines[len(d.Lines)-1].Quantity /= 2
+		}
+	}
+	x.order = must(order.New(d))
+	return x
+}
+
+func (x stockTest) add(sku string, n int64) {
+	x.Helper()
+	_, err := x.stock.AddStock(x.Context(), sku, n)
+	x.must(err)
+}
+
+// claim claims the order with its goods.
+func (x stockTest) claim(owner string, from time.Time) order.Claim {
+	x.Helper()
+	c, err := order.Begin(x.Context(), x, x.order, lease(owner, from), x.order.Goods())
+	x.must(err)
+	return c
+}
+
+// finish claims the order, binds pi_1 and finishes with status s.
+func (x stockTest) finish(s order.Status) order.Claim {
+	x.Helper()
+	c := x.claim("first", at(0))
+	x.must(c.Bind(x.Context(), x, order.Intent{ID: "pi_1"}, at(1)))
+	x.must(c.Finish(x.Context(), x, order.Outcome{Status: s, Intent: "pi_1"}, at(2*time.Second)))
+	return c
+}
+
+// wantHeld checks that claim and record hold the order's goods, or none.
+func (x stockTest) wantHeld(c order.Claim, held bool) {
+	x.Helper()
+	var want order.Goods
+	if held {
+		want = x.order.Goods()
+	}
+	if r := x.load(); !maps.Equal(c.Stock, want) || !maps.Equal(r.Stock, want) {
+		x.Errorf("got %v in the claim and %v in the record, want %v", c.Stock, r.Stock, want)
+	}
+}
+
+// wantStock checks the stock of each article of the order, for a store that began with
+// ten pieces: e is the effect on its goods, or "" if it holds none.
+func (x stockTest) wantStock(e order.StockEffect) {
+	x.Helper()
+	for sku, n := range x.order.Goods() {
+		want := order.Stock{SKU: sku, Available: pieces}
+		if e != "" {
+			want = order.Stock{SKU: sku, Available: pieces - n, Reserved: n}.After(e, n)
+		}
+		x.wantArticle(want)
+	}
+}
+
+func (x stockTest) wantArticle(want order.Stock) {
+	x.Helper()
+	got, err := x.stock.Stock(x.Context(), want.SKU)
+	if err != nil || got != want {
+		x.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func (x stockTest) reserves() {
+	for range 2 {
+		c := x.claim("first", at(0))
+		x.wantHeld(c, true)
+		if c.Short != "" || c.Attempt != 1 {
+			x.Errorf("got claim %+v, want attempt 1 that is short of nothing", c)
+		}
+	}
+	x.wantHeld(x.claim("second", at(time.Hour)), true)
+	x.wantStock(order.StockKept)
+}
+
+func (x stockTest) allOrNone() {
+	for _, tt := range []struct {
+		goods    order.Goods
+		short    string
+		unlisted bool
+	}{
+		{order.Goods{x.sku("a"): 1, x.sku("b"): pieces + 1}, x.sku("b"), false},
+		{order.Goods{x.sku("a"): 1, x.sku("unknown"): 1}, x.sku("unknown"), true},
+	} {
+		many := x.of(tt.short, tt.goods)
+		for n, owner := range []string{"first", "second"} {
+			c := many.claim(owner, at(time.Duration(n)*time.Hour))
+			many.wantHeld(c, false)
+			if c.Short != tt.short || c.Unlisted != tt.unlisted || c.Attempt != n+1 {
+				x.Errorf("got claim %d of %q as short, unlisted: %t, want %q", c.Attempt, c.Short, c.Unlisted, tt.short)
+			}
+		}
+	}
+	x.wantStock("")
+	if s, err := x.stock.Stock(x.Context(), x.sku("unknown")); !errors.Is(err, order.ErrNotFound) {
+		x.Errorf("got %+v, %v, want %v", s, err, order.ErrNotFound)
+	}
+	exact := x.of("exact", order.Goods{x.sku("a"): pieces})
+	exact.wantHeld(exact.claim("first", at(0)), true)
+}
+
+func (x stockTest) tooMany() {
+	goods := order.Goods{}
+	for i := range order.MaxArticles + 1 {
+		sku := x.sku(fmt.Sprintf("n%03d", i))
+		goods[sku] = 1
+		x.add(sku, pieces)
+	}
+	many := x.of("many", goods)
+	c := many.claim("first", at(0))
+	many.wantHeld(c, false)
+	if c.Short != order.TooManyArticles {
+		x.Errorf("got %q as short, want %q", c.Short, order.TooManyArticles)
+	}
+	many.wantStock("")
+	delete(goods, x.sku("n000"))
+	most := x.of("most", goods)
+	most.finish(order.Paid) // the largest transaction
+	most.wantStock(order.StockSold)
+}
+
+func (x stockTest) later() {
+	x = x.of("later", order.Goods{x.sku("a"): pieces + 1})
+	lost := order.Record{OrderID: x.order.ID(), Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1"}
+	x.must(order.Recreate(x.Context(), x, lost, at(0)))
+	seen := x.load()
+	x.wantHeld(x.claim("first", at(time.Minute)), false)
+	x.add(x.sku("a"), 1)
+	c := x.claim("second", at(time.Hour))
+	x.wantHeld(c, true)
+	if c.Short != "" || c.Attempt != 3 || c.Intent != "pi_1" {
+		x.Errorf("got claim %+v, want attempt 3 with pi_1 that is short of nothing", c)
+	}
+	canceled := order.Outcome{Status: order.Canceled, Intent: "pi_1"}
+	if err := order.Settle(x.Context(), x, seen, canceled, at(time.Hour)); !errors.Is(err, order.ErrStale) {
+		x.Errorf("settle of a record that got its goods since: got %v, want ErrStale", err)
+	}
+	x.wantArticle(order.Stock{SKU: x.sku("a"), Reserved: pieces + 1})
+}
+
+func (x stockTest) effects() {
+	add := func(name string) stockTest {
+		y := x.of(name, order.Goods{x.sku(name): 4})
+		y.add(x.sku(name), pieces)
+		return y
+	}
+	for _, s := range order.Open.Next() {
+		y, e := add(string(s)), order.StockEffectOf(s, "pi_1")
+		c := y.finish(s)
+		if c.Stock = nil; e == order.StockKept {
+			c.Stock = y.order.Goods()
+		}
+		y.wantHeld(c, e == order.StockKept)
+		y.wantStock(e)
+	}
+	for _, from := range []order.Status{order.ActionRequired, order.Pending, order.Refused, order.Declined} {
+		for _, to := range from.Next() {
+			if to == order.Open {
+				continue
+			}
+			y := add(string(from + "-" + to))
+			y.finish(from)
+			r := y.load()
+			for range 2 {
+				y.must(order.Settle(x.Context(), x, r, order.Outcome{Status: to, Intent: "pi_1"}, at(time.Hour)))
+			}
+			y.wantStock(order.StockEffectOf(to, "pi_1"))
+		}
+	}
+	unbound := add("unbound")
+	refused := order.Outcome{Status: order.Refused}
+	x.must(unbound.claim("first", at(0)).Finish(x.Context(), x, refused, at(1)))
+	unbound.wantStock(order.StockReleased)
+	unbound.wantHeld(unbound.claim("second", at(time.Hour)), true)
+	unbound.wantStock(order.StockKept)
+}
+
+func (x stockTest) refused() {
+	lost := x.claim("first", at(0))
+	current := x.claim("second", at(time.Hour))
+	canceled := order.Outcome{Status: order.Canceled}
+	if err := lost.Finish(x.Context(), x, canceled, at(time.Hour)); !errors.Is(err, order.ErrClaimLost) {
+		x.Errorf("finish without the claim: got %v, want ErrClaimLost", err)
+	}
+	x.wantStock(order.StockKept)
+	x.must(current.Finish(x.Context(), x, canceled, at(time.Hour)))
+	x.wantStock(order.StockReleased)
+	if _, err := order.Begin(x.Context(), x, x.order, lease("third", at(2*time.Hour)), x.order.Goods()); err == nil {
+		x.Errorf("begin of a canceled order: got no error, want a SettledError")
+	}
+	x.wantStock(order.StockReleased)
+}
+
+func (x stockTest) lastPieces() {
+	claims := make([]order.Claim, racers)
+	for i, err := range race(func(i int) (err error) {
+		o := x.of(fmt.Sprint(i), order.Goods{x.sku("a"): 1}).order
+		claims[i], err = order.Begin(x.Context(), x, o, lease("first", at(0)), o.Goods())
+		return err
+	}) {
+		if err != nil {
+			x.Errorf("racer %d: got an unexpected error: %v", i, err)
+		}
+	}
+	held, short := 0, 0
+	for _, c := range claims {
+		switch {
+		case c.Stock != nil:
+			held++
+		case c.Short == x.sku("a"):
+			short++
+		}
+	}
+	if held != pieces || short != racers-pieces {
+		x.Errorf("got %d orders with goods and %d without, want %d and %d", held, short, pieces, racers-pieces)
+	}
+	x.wantArticle(order.Stock{SKU: x.sku("a"), Reserved: pieces})
+}
+
+func (x stockTest) added() {
+	for _, tt := range []struct {
+		add, available int64
+		want           error
+	}{
+		{5, pieces + 5, nil},
+		{-5, pieces, nil},
+		{-pieces - 1, pieces, order.ErrTooFewAvailable},
+		{-pieces, 0, nil},
+	} {
+		if _, err := x.stock.AddStock(x.Context(), x.sku("a"), tt.add); !errors.Is(err, tt.want) {
+			x.Errorf("add %d: got %v, want %v", tt.add, err, tt.want)
+		}
+		x.wantArticle(order.Stock{SKU: x.sku("a"), Available: tt.available})
+	}
+	if _, err := x.stock.AddStock(x.Context(), x.sku("unknown"), -1); !errors.Is(err, order.ErrTooFewAvailable) {
+		x.Errorf("take away from nothing: got %v, want ErrTooFewAvailable", err)
+	}
 }

@@ -17,8 +17,9 @@ var _ refund.Provider = (*Bank)(nil)
 // Call names a method of a port.
 type Call string
 
-// The calls that a Processor makes.
+// The calls that a Processor makes. To the store, all but Load are a Save.
 const (
+	Load       Call = "load"
 	Begin      Call = "begin"
 	Mark       Call = "mark"
 	Finish     Call = "finish"

@@ -2,7 +2,6 @@ package refundtest
 
 import (
 	"context"
-	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -12,38 +11,48 @@ import (
 // skip it, and may replace its error.
 type Interceptor func(c Call, do func() error) error
 
-// Intercepted passes each call to Claims and Provider through Intercept.
+// Intercepted passes each call to Store and Provider through Intercept. A Save is the
+// call that CallOf names.
 type Intercepted struct {
-	Claims    refund.Claims
+	Store     refund.Store
 	Provider  refund.Provider
 	Intercept Interceptor
 }
 
 var (
-	_ refund.Claims   = Intercepted{}
+	_ refund.Store    = Intercepted{}
 	_ refund.Provider = Intercepted{}
 )
 
-// Begin calls Claims.Begin through Intercept.
-func (w Intercepted) Begin(ctx context.Context, r refund.Request, l order.Lease) (refund.Claim, error) {
-	return through(w.Intercept, Begin, func() (refund.Claim, error) { return w.Claims.Begin(ctx, r, l) })
+// CallOf returns what a write of after in place of before does. Finish and Apply write
+// the same: both are a Finish.
+func CallOf(before, after refund.Account) Call {
+	if after.Seq > before.Seq {
+		return Finish
+	}
+	for _, is := range after.Items {
+		switch was, _ := before.Item(is.ID); {
+		case is.Attempt > was.Attempt:
+			return Begin
+		case is.Owner != was.Owner:
+			return Release
+		}
+	}
+	return Mark
 }
 
-// Mark calls Claims.Mark through Intercept.
-func (w Intercepted) Mark(
-	ctx context.Context, c refund.Claim, keySeq int, now time.Time,
-) (refund.Claim, error) {
-	return through(w.Intercept, Mark, func() (refund.Claim, error) { return w.Claims.Mark(ctx, c, keySeq, now) })
+// Load calls Store.Load through Intercept.
+func (w Intercepted) Load(ctx context.Context, id order.ID) (refund.Account, error) {
+	return through(w.Intercept, Load, func() (refund.Account, error) { return w.Store.Load(ctx, id) })
 }
 
-// Finish calls Claims.Finish through Intercept.
-func (w Intercepted) Finish(ctx context.Context, c refund.Claim, o refund.Outcome, at time.Time) error {
-	return w.Intercept(Finish, func() error { return w.Claims.Finish(ctx, c, o, at) })
-}
-
-// Release calls Claims.Release through Intercept.
-func (w Intercepted) Release(ctx context.Context, c refund.Claim, why order.Reason, at time.Time) error {
-	return w.Intercept(Release, func() error { return w.Claims.Release(ctx, c, why, at) })
+// Save calls Store.Save through Intercept.
+func (w Intercepted) Save(ctx context.Context, before, after refund.Account) (now refund.Account, err error) {
+	err = w.Intercept(CallOf(before, after), func() error {
+		now, err = w.Store.Save(ctx, before, after)
+		return err
+	})
+	return now, err
 }
 
 // Open opens a session whose calls go through Intercept.

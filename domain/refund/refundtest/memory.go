@@ -6,19 +6,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
-	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 )
 
-var (
-	_ refund.Claims  = (*Memory)(nil)
-	_ refund.Records = (*Memory)(nil)
-)
+var _ refund.Store = (*Memory)(nil)
 
 // Memory keeps the refunds of the orders in an ordertest.Memory, and is the specification
 // of a store of refunds.
@@ -40,72 +37,86 @@ func NewMemory(orders *ordertest.Memory) *Memory {
 	return &Memory{Orders: orders, kept: map[order.ID]kept{}}
 }
 
-// Account returns the order's account.
-func (m *Memory) Account(_ context.Context, id order.ID) (refund.Account, error) {
+// Load returns the order's account.
+func (m *Memory) Load(_ context.Context, id order.ID) (refund.Account, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, _, err := m.account(id)
 	return a, err
 }
 
-// Save writes a change and its event.
-func (m *Memory) Save(_ context.Context, c refund.Change) (refund.Account, error) {
+// Save writes after in place of before.
+func (m *Memory) Save(_ context.Context, before, after refund.Account) (refund.Account, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, seen, err := m.account(c.Before.OrderID)
+	now, seen, err := m.account(after.OrderID)
 	if errors.Is(err, order.ErrNotFound) {
 		return refund.Account{}, order.ErrStale
 	}
 	if err != nil {
 		return refund.Account{}, err
 	}
-	items, stale := merge(now.Items, c)
-	if stale || now.Status != c.Before.Status || now.Seq != c.Before.Seq || now.Left() != c.Before.Left() ||
-		now.Outside != c.Before.Outside {
-		return now, order.ErrStale
-	}
-	r := seen
-	r.Status, r.Seq, r.UpdatedAt = c.After.Status, c.After.Seq, c.After.UpdatedAt
-	if !c.After.Due.Equal(c.Before.Due) {
-		r.DueAt = c.After.Due
-	}
-	if c.Event.Seq > 0 {
-		r.Events = append(slices.Clip(r.Events), c.Event)
-	}
-	if !m.Orders.Replace(seen, r) {
-		return now, order.ErrStale
-	}
-	m.kept[c.After.OrderID] = kept{items, c.After.Outside}
-	now, _, err = m.account(c.After.OrderID)
-	return now, err
-}
-
-// merge returns the items with those that the change changes. stale reports whether one of
-// these is not as it was before.
-func merge(now []refund.Item, c refund.Change) (items []refund.Item, stale bool) {
-	items = slices.DeleteFunc(slices.Clone(now), func(i refund.Item) bool {
-		_, knew := c.Before.Item(i.ID)
-		_, stays := c.After.Item(i.ID)
-		return knew && !stays
-	})
-	for _, after := range c.After.Items {
-		before, knew := c.Before.Item(after.ID)
-		if knew && before == after {
-			continue
-		}
-		n, known := slices.BinarySearchFunc(items, after.ID, func(i refund.Item, id refund.ID) int {
+	there, r, stale, events := now, seen, false, after.Events
+	now.Items = slices.Clone(now.Items)
+	for _, is := range after.Items {
+		was, knew := before.Item(is.ID)
+		n, known := slices.BinarySearchFunc(now.Items, is.ID, func(i refund.Item, id refund.ID) int {
 			return cmp.Compare(i.ID, id)
 		})
 		switch {
-		case known != knew || known && items[n] != before:
-			return nil, true
+		case known != knew:
+			stale = true
 		case known:
-			items[n] = after
+			stale = mergeItem(&now.Items[n], was, is) || stale
 		default:
-			items = slices.Insert(items, n, after)
+			now.Items = slices.Insert(now.Items, n, is)
 		}
 	}
-	return items, false
+	stale = stale || now.Status != before.Status || now.Seq != before.Seq || there.Left() != before.Left() ||
+		ordertest.Set(&now.Outside, before.Outside, after.Outside) ||
+		ordertest.Set(&r.DueAt, before.Due, after.Due)
+	if after.Events = nil; stale && reflect.DeepEqual(there, after) {
+		return there, nil
+	}
+	if stale {
+		return there, order.ErrStale
+	}
+	_ = ordertest.Set(&r.UpdatedAt, before.UpdatedAt, after.UpdatedAt)
+	r.Status, r.Seq = after.Status, after.Seq
+	for _, e := range events {
+		if e.Seq > before.Seq {
+			r.Events = append(slices.Clip(r.Events), e)
+		}
+	}
+	if !m.Orders.Replace(seen, r) {
+		return there, order.ErrStale
+	}
+	m.kept[after.OrderID] = kept{now.Items, now.Outside}
+	now, _, err = m.account(after.OrderID)
+	return now, err
+}
+
+// mergeItem writes into now what is changes of was. stale reports whether now differs
+// from was in one of these fields, or in what every write of the refund rests on.
+func mergeItem(now *refund.Item, was, is refund.Item) (stale bool) {
+	if was == is {
+		return false
+	}
+	stale = now.Status != was.Status || now.Owner != was.Owner || now.Attempt != was.Attempt ||
+		!now.Until.Equal(was.Until) || now.KeySeq != was.KeySeq || !now.SentAt.Equal(was.SentAt)
+	now.Status, now.Owner, now.Attempt, now.Until = is.Status, is.Owner, is.Attempt, is.Until
+	now.KeySeq, now.SentAt = is.KeySeq, is.SentAt
+	for _, lost := range [...]bool{
+		ordertest.Set(&now.Amount, was.Amount, is.Amount), ordertest.Set(&now.Reason, was.Reason, is.Reason),
+		ordertest.Set(&now.Fingerprint, was.Fingerprint, is.Fingerprint),
+		ordertest.Set(&now.Refund, was.Refund, is.Refund), ordertest.Set(&now.Failure, was.Failure, is.Failure),
+		ordertest.Set(&now.LastError, was.LastError, is.LastError),
+		ordertest.Set(&now.CreatedAt, was.CreatedAt, is.CreatedAt),
+		ordertest.Set(&now.UpdatedAt, was.UpdatedAt, is.UpdatedAt),
+	} {
+		stale = stale || lost
+	}
+	return stale
 }
 
 // account returns an order's account with its record.
@@ -118,31 +129,4 @@ func (m *Memory) account(id order.ID) (refund.Account, order.Record, error) {
 		OrderID: id, Status: r.Status, Charged: r.Total, Intent: r.Intent, Seq: r.Seq, Trace: r.Trace,
 		Items: slices.Clone(m.kept[id].items), Outside: m.kept[id].outside, UpdatedAt: r.UpdatedAt, Due: r.DueAt,
 	}, r, nil
-}
-
-func (m *Memory) transitions() refund.Transitions { return refund.Transitions{Store: m} }
-
-// Begin claims the refund.
-func (m *Memory) Begin(ctx context.Context, r refund.Request, l order.Lease) (refund.Claim, error) {
-	return m.transitions().Begin(ctx, r, l)
-}
-
-// Mark records when and under which key a request is sent.
-func (m *Memory) Mark(ctx context.Context, c refund.Claim, keySeq int, now time.Time) (refund.Claim, error) {
-	return m.transitions().Mark(ctx, c, keySeq, now)
-}
-
-// Finish records the outcome.
-func (m *Memory) Finish(ctx context.Context, c refund.Claim, o refund.Outcome, at time.Time) error {
-	return m.transitions().Finish(ctx, c, o, at)
-}
-
-// Release ends the claim and records the reason.
-func (m *Memory) Release(ctx context.Context, c refund.Claim, why order.Reason, at time.Time) error {
-	return m.transitions().Release(ctx, c, why, at)
-}
-
-// Apply writes a change and its event.
-func (m *Memory) Apply(ctx context.Context, c refund.Change) error {
-	return m.transitions().Apply(ctx, c)
 }

@@ -70,7 +70,7 @@ func TestCannedBackEnds(t *testing.T) {
 			t.Parallel()
 			b, claims, payments := start(t)
 			processor := order.Processor{
-				Claims: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
+				Store: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
 			}
 			got := processor.Process(t.Context(), newOrder(t, tt.id), noon, lease())
 			if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {

@@ -129,7 +129,7 @@ func (w *intakeWorld) message(o order.Order) *task {
 		again: visible,
 		run: func(a *stage.Actor) (time.Time, bool) {
 			p := order.Processor{
-				Claims: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime,
+				Store: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime,
 				Now: func() time.Time { return a.Now },
 			}
 			r := p.Process(a.Context, o, sent, lease(a))

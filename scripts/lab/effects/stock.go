@@ -65,8 +65,8 @@ func (w *stockWorld) message(o order.Order, after time.Duration) *task {
 		run: func(a *stage.Actor) (time.Time, bool) {
 			ports := w.ports(a)
 			p := order.Processor{
-				Claims: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.Now },
-				ConfirmTime: callTime,
+				Store: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.Now },
+				ConfirmTime: callTime, TracksStock: true,
 			}
 			r := p.Process(a.Context, o, sent, lease(a))
 			var err error
@@ -165,14 +165,14 @@ type stockPorts struct {
 
 func (w *stockWorld) ports(a *stage.Actor) stockPorts {
 	p := stockPorts{actor: a, world: w}
-	p.Intercepted = ordertest.Intercepted{Claims: w.store, Payments: w.bank, Intercept: p.call}
+	p.Intercepted = ordertest.Intercepted{Store: w.store, Payments: w.bank, Intercept: p.call}
 	return p
 }
 
 // call makes a call, and checks the stock after it.
 func (p stockPorts) call(c ordertest.Call, do func() error) error {
 	name := write(string(c))
-	if c == ordertest.Read || c == "load" {
+	if c == ordertest.Read || c == ordertest.Load {
 		name = read(string(c))
 	}
 	err := answered(p.actor, name, func() error {
@@ -199,28 +199,7 @@ func (p stockPorts) free(id order.ID) error {
 }
 
 func (p stockPorts) cancellation() *order.Cancellation {
-	return &order.Cancellation{Records: p, Payments: p, Canceler: p, Scope: scope}
-}
-
-// Load implements order.Records.
-func (p stockPorts) Load(ctx context.Context, id order.ID) (r order.Record, err error) {
-	err = p.call("load", func() (err error) { r, err = p.world.store.Load(ctx, id); return err })
-	return r, err
-}
-
-// Settle implements order.Records.
-func (p stockPorts) Settle(ctx context.Context, r order.Record, o order.Outcome, at time.Time) error {
-	return p.call("settle", func() error { return p.world.store.Settle(ctx, r, o, at) })
-}
-
-// Recreate implements order.Records. No actor calls it.
-func (p stockPorts) Recreate(ctx context.Context, r order.Record, at time.Time) error {
-	return p.world.store.Recreate(ctx, r, at)
-}
-
-// Park implements order.Records. No actor calls it.
-func (p stockPorts) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
-	return p.world.store.Park(ctx, o, why, at)
+	return &order.Cancellation{Store: p, Payments: p, Canceler: p, Scope: scope}
 }
 
 // CancelIntent implements order.Canceler.

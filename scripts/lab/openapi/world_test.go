@@ -144,12 +144,12 @@ func (w *world) do(ctx context.Context, in request) answer {
 func (w *world) settle(ctx context.Context, s order.Status, failure string) error {
 	for _, o := range w.sent {
 		from := w.now
-		c, err := w.orders.Begin(ctx, o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)})
+		c, err := order.Begin(ctx, w.orders, o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)}, nil)
 		if err == nil {
-			err = w.orders.Bind(ctx, c, order.Intent{ID: "pi_1", Mode: order.TestMode}, from)
+			err = c.Bind(ctx, w.orders, order.Intent{ID: "pi_1", Mode: order.TestMode}, from)
 		}
 		if err == nil {
-			err = w.orders.Finish(ctx, c, order.Outcome{Status: s, Intent: "pi_1", Failure: failure}, from)
+			err = c.Finish(ctx, w.orders, order.Outcome{Status: s, Intent: "pi_1", Failure: failure}, from)
 		}
 		if err != nil {
 			return err

@@ -51,7 +51,7 @@ func (w *World) check() {
 	}
 	for _, o := range w.Orders {
 		w.checkMoney(o, all)
-		a, err := w.store.Account(w.Context, o.ID)
+		a, err := w.store.Load(w.Context, o.ID)
 		if err != nil || w.consume != nil {
 			continue
 		}
@@ -161,7 +161,7 @@ func left(a refund.Account, but refund.ID) int64 {
 // checkExceeds checks a message that was parked because its refund is more than is left.
 func (w *World) checkExceeds(t *task) {
 	r := t.request
-	a, _ := w.store.Account(w.Context, r.OrderID())
+	a, _ := w.store.Load(w.Context, r.OrderID())
 	if n := left(a, r.ID()); r.Amount() <= n {
 		w.violated(AsAtStripe, a.OrderID, "refund %s of %d is parked, and %d is left", r.ID(), r.Amount(), n)
 	}
@@ -242,7 +242,7 @@ func (w *World) isOpen(r *refund.Request) bool {
 }
 
 func (w *World) item(r refund.Request) (refund.Item, bool) {
-	a, _ := w.store.Account(w.Context, r.OrderID())
+	a, _ := w.store.Load(w.Context, r.OrderID())
 	return a.Item(r.ID())
 }
 
@@ -256,7 +256,7 @@ func (w *World) isCharged(id order.ID) bool {
 func (w *World) atRest() {
 	all := w.bank.Refunds()
 	for _, o := range w.Orders {
-		a, err := w.store.Account(w.Context, o.ID)
+		a, err := w.store.Load(w.Context, o.ID)
 		if err != nil || !a.Status.Charged() {
 			continue
 		}

@@ -53,9 +53,9 @@ func (s *scene) make(id string) {
 func (s *scene) record(id string, o refund.Outcome) {
 	s.Helper()
 	l := order.Lease{Owner: "test", From: s.Now, Until: s.Now.Add(time.Minute)}
-	c, err := s.store.Begin(s.T.Context(), newRequest(s.Orders[0], id, half), l)
+	c, err := refund.Begin(s.T.Context(), s.store, newRequest(s.Orders[0], id, half), l)
 	if err == nil && o.Status != refund.Open {
-		err = s.store.Finish(s.T.Context(), c, o, s.Now)
+		err = c.Finish(s.T.Context(), s.store, o, s.Now)
 	}
 	if err != nil {
 		s.Fatal(err)
@@ -74,13 +74,13 @@ func (s *scene) finishAs(name, id string, o refund.Outcome) {
 	s.Helper()
 	r := newRequest(s.Orders[0], id, half)
 	l := order.Lease{Owner: "test 1", From: s.Now, Until: s.Now.Add(time.Minute)}
-	c, err := s.store.Begin(s.T.Context(), r, l)
+	c, err := refund.Begin(s.T.Context(), s.store, r, l)
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.start(name, "a message", func(a *actor) {
 		a.request = &r
-		_ = a.refunds().Finish(s.T.Context(), c, o, s.Now)
+		_ = c.Finish(s.T.Context(), a.refunds(), o, s.Now)
 	})
 	s.Calm = true
 	s.finish()
@@ -134,7 +134,7 @@ func TestTheOracleSeesEveryViolation(t *testing.T) {
 		},
 		"a refund begins that is more than is left": {
 			func(s *scene) {
-				a, _ := s.store.Account(s.T.Context(), "ORD-1")
+				a, _ := s.store.Load(s.T.Context(), "ORD-1")
 				began := a
 				began.Items = []refund.Item{
 					{ID: "R1", Amount: whole, Status: refund.Unknown}, {ID: "R2", Amount: 1, Status: refund.Open},

@@ -3,11 +3,9 @@ package refunds
 import (
 	"context"
 	"errors"
-	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
 	"orderonce/scripts/lab/stage"
 )
@@ -109,6 +107,8 @@ func (a *actor) create(name string, do func() error) error {
 func (a *actor) refunds() refundtest.Intercepted {
 	intercept := func(c refundtest.Call, do func() error) error {
 		switch c { //nolint:exhaustive // the others write
+		case refundtest.Load:
+			return a.do("load account", load, do)
 		case refundtest.Read:
 			return a.do(string(c), read, func() error { a.unknown = a.isUnknown(a.request); return do() })
 		case refundtest.ReadRefund:
@@ -116,6 +116,9 @@ func (a *actor) refunds() refundtest.Intercepted {
 		case refundtest.Create:
 			return a.create(string(c), do)
 		case refundtest.Mark, refundtest.Finish, refundtest.Release:
+			if a.request == nil { // a Refresher
+				return a.do("apply", write, do)
+			}
 			return a.do(string(c), write, func() error {
 				before, _ := a.item(*a.request)
 				err := do()
@@ -125,7 +128,7 @@ func (a *actor) refunds() refundtest.Intercepted {
 		}
 		return a.do(string(c), write, do)
 	}
-	return refundtest.Intercepted{Claims: a.store, Provider: a.bank, Intercept: intercept}
+	return refundtest.Intercepted{Store: a.store, Provider: a.bank, Intercept: intercept}
 }
 
 // charges returns the ports of an order's Processor or Cancellation of this actor.
@@ -133,6 +136,8 @@ func (a *actor) charges() ordertest.Intercepted {
 	intercept := func(c ordertest.Call, do func() error) error {
 		kind := write
 		switch c { //nolint:exhaustive // the others write
+		case ordertest.Load:
+			kind = load
 		case ordertest.Read, ordertest.Find:
 			kind = read
 		case ordertest.Prepare, ordertest.Confirm:
@@ -140,46 +145,15 @@ func (a *actor) charges() ordertest.Intercepted {
 		}
 		return a.do(string(c), kind, do)
 	}
-	return ordertest.Intercepted{Claims: a.orders, Payments: a.intents, Intercept: intercept}
-}
-
-// records makes each call of a Refresher to the store a call of its actor.
-type records struct {
-	refund.Records
-
-	actor *actor
-}
-
-func (r records) Account(ctx context.Context, id order.ID) (a refund.Account, err error) {
-	err = r.actor.do("load account", load, func() error {
-		a, err = r.Records.Account(ctx, id)
-		return err
-	})
-	return a, err
-}
-
-func (r records) Apply(ctx context.Context, c refund.Change) error {
-	return r.actor.do("apply", write, func() error { return r.Records.Apply(ctx, c) })
+	return ordertest.Intercepted{Store: a.orders, Payments: a.intents, Intercept: intercept}
 }
 
 // operator makes each call of a Cancellation to store and Stripe a call of its actor.
 type operator struct {
-	order.Records
+	ordertest.Intercepted
 	order.Canceler
 
 	actor *actor
-}
-
-func (o operator) Load(ctx context.Context, id order.ID) (r order.Record, err error) {
-	err = o.actor.do("load order", load, func() error {
-		r, err = o.Records.Load(ctx, id)
-		return err
-	})
-	return r, err
-}
-
-func (o operator) Settle(ctx context.Context, r order.Record, outcome order.Outcome, at time.Time) error {
-	return o.actor.do("settle", write, func() error { return o.Records.Settle(ctx, r, outcome, at) })
 }
 
 func (o operator) CancelIntent(

@@ -95,7 +95,7 @@ func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
 				return w.consume(s.Context, a, n+1, m)
 			}
 			ports := a.refunds()
-			p := refund.Processor{Claims: ports, Provider: ports, Scope: scope, Now: a.as.Clock, CreateTime: lostTime}
+			p := refund.Processor{Store: ports, Provider: ports, Scope: scope, Now: a.as.Clock, CreateTime: lostTime}
 			return p.Process(s.Context, m, a.lease())
 		}})
 	}
@@ -106,7 +106,7 @@ func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
 func (w *World) sell(o Order) {
 	sold, sent := must(o.order()), w.Now
 	p := order.Processor{
-		Claims: w.orders, Payments: w.intents, Scope: scope, Now: w.clock, ConfirmTime: lostTime,
+		Store: w.orders, Payments: w.intents, Scope: scope, Now: w.clock, ConfirmTime: lostTime,
 	}
 	if !o.Late {
 		p.Process(w.Context, sold, sent, order.Lease{Owner: "charge", From: sent, Until: sent.Add(function)})
@@ -114,7 +114,7 @@ func (w *World) sell(o Order) {
 	}
 	w.send(&task{name: "charge " + string(o.ID), deliver: func(a *actor) order.Result {
 		ports, slow := a.charges(), p
-		slow.Claims, slow.Payments, slow.Now = ports, ports, a.as.Clock
+		slow.Store, slow.Payments, slow.Now = ports, ports, a.as.Clock
 		return slow.Process(w.Context, sold, sent, a.lease())
 	}})
 }
@@ -228,7 +228,8 @@ func (w *World) ended(t *task, r order.Result) {
 // refresh starts a Refresher, as a webhook, the reconciler or an operator does.
 func (w *World) refresh(id order.ID) {
 	w.start("refresher", "a refresh of "+string(id), func(a *actor) {
-		f := refund.Refresher{Records: records{w.store, a}, Provider: a.refunds(), Scope: scope, Now: a.as.Clock}
+		ports := a.refunds()
+		f := refund.Refresher{Store: ports, Provider: ports, Scope: scope, Now: a.as.Clock}
 		_, err := f.Refresh(w.Context, id)
 		w.Add(a.as.Name, fmt.Sprintf("ends: %v", err), "")
 		if err != nil && w.Calm && w.isCharged(id) {
@@ -240,8 +241,8 @@ func (w *World) refresh(id order.ID) {
 // cancel starts an operator who cancels an order.
 func (w *World) cancel(id order.ID) {
 	w.start("operator", "a cancel of "+string(id), func(a *actor) {
-		o := operator{w.orders, w.intents, a}
-		c := order.Cancellation{Records: o, Canceler: o, Payments: a.charges(), Scope: scope}
+		o := operator{a.charges(), w.intents, a}
+		c := order.Cancellation{Store: o, Canceler: o, Payments: o, Scope: scope}
 		_, err := c.Cancel(w.Context, id, a.as.Clock())
 		w.Add(a.as.Name, fmt.Sprintf("ends: %v", err), "")
 	})

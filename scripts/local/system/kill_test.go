@@ -286,7 +286,7 @@ func (k *killer) executeLost(cells []cell) {
 	k.t.Helper()
 	k.Stripe.Machine(func(m *stripetest.Machine) { m.RollForward(k.Stripe.Now()) })
 	f := refund.Refresher{
-		Records: dynamodb.NewRefunds(k.Store), Scope: system.Scope, Now: k.Stripe.Now,
+		Store: dynamodb.NewRefunds(k.Store), Scope: system.Scope, Now: k.Stripe.Now,
 		Provider: striperefund.New(stripe.Options{
 			Key: system.PretendKey, BaseURL: k.Stripe.URL, Scope: system.Scope, Timeout: 10 * time.Second, Now: k.Stripe.Now,
 		}),

@@ -173,11 +173,11 @@ func (o *running) pending(id string, from time.Time) {
 	ctx := o.t.Context()
 	draft, err := orders.NewDecoder().Decode(bodyWith(id, takesDays))
 	must(o.t, err)
-	claim, err := o.Store.Begin(ctx, draft, order.Lease{Owner: id, From: from, Until: from.Add(time.Minute)})
+	claim, err := order.Begin(ctx, o.Store, draft, order.Lease{Owner: id, From: from, Until: from.Add(time.Minute)}, nil)
 	must(o.t, err)
 	bound := order.Intent{ID: order.IntentID(o.processing(id, from)), Mode: order.TestMode}
 	pending := order.Outcome{Status: order.Pending, Intent: bound.ID}
-	must(o.t, errors.Join(o.Store.Bind(ctx, claim, bound, from), o.Store.Finish(ctx, claim, pending, from)))
+	must(o.t, errors.Join(claim.Bind(ctx, o.Store, bound, from), claim.Finish(ctx, o.Store, pending, from)))
 }
 
 // processing creates an intent that its bank has not cleared, for the amount of body.

@@ -105,9 +105,9 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	}
 	follow, err := r.Follower, error(nil)
 	if p.has(func(f Finding) bool { return f.Bind }) {
-		_, err = order.Restore(ctx, follow.Records, follow.Payments, follow.Scope, p.OrderID, p.Intent, r.Now())
+		_, err = order.Restore(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, p.Intent, r.Now())
 	} else {
-		_, err = order.Refresh(ctx, follow.Records, follow.Payments, follow.Scope, p.OrderID, r.Now())
+		_, err = order.Refresh(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, r.Now())
 	}
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type Books struct {
 	account       *stripeaudit.Account
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
+	orders        order.Store
 	table         *dynamodb.Refunds
 	Stripe, scans *Pace
 	reads         *Pace // of single rows
@@ -45,7 +46,7 @@ func NewBooks(env StripeEnv, cfg aws.Config, stripeRate, tableRate float64) *Boo
 	return &Books{
 		scope: order.Scope(env.Scope), mode: env.Job(audit.Window{}).Mode,
 		account: stripeaudit.New(env.options()), disputes: dispute.New(env.options()),
-		refunds: env.Refunds(), table: env.Orders.Refunds(cfg),
+		refunds: env.Refunds(), table: env.Orders.Refunds(cfg), orders: env.Orders.Store(cfg),
 		Stripe: NewPace(max(stripeRate, slowest)), scans: NewPace(max(tableRate, slowest)),
 		reads: NewPace(readsOfAPage * max(tableRate, slowest)),
 	}
@@ -155,8 +156,8 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 		return audit.Row{}, err
 	}
 	r := dynamodb.Row{}
-	if r.Record, r.Err = b.table.Load(ctx, id); r.Err == nil {
-		r.Account, r.Err = b.table.Account(ctx, id)
+	if r.Record, r.Err = b.orders.Load(ctx, id); r.Err == nil {
+		r.Account, r.Err = b.table.Load(ctx, id)
 	}
 	switch {
 	case errors.Is(r.Err, order.ErrCorrupt), errors.Is(r.Err, order.ErrUnknownVersion):
@@ -242,10 +243,10 @@ func (c StripeEnv) Repairer(cfg aws.Config, now func() time.Time) *audit.Repaire
 	store, payments, scope := c.Orders.Store(cfg), c.Payments(), order.Scope(c.Scope)
 	return &audit.Repairer{
 		Follower: order.DisputeFollower{
-			Follower: order.Follower{Records: store, Payments: payments, Scope: scope, Now: now},
-			Disputes: dispute.New(c.options()), Recorder: store,
+			Follower: order.Follower{Store: store, Payments: payments, Scope: scope, Now: now},
+			Disputes: dispute.New(c.options()),
 		},
-		Refunds: refund.Refresher{Records: c.Orders.Refunds(cfg), Provider: c.Refunds(), Scope: scope, Now: now},
+		Refunds: refund.Refresher{Store: c.Orders.Refunds(cfg), Provider: c.Refunds(), Scope: scope, Now: now},
 		Seq:     store, Now: now,
 	}
 }

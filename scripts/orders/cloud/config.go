@@ -186,7 +186,7 @@ It may be:
 // Refresher records what happened to refunds at Stripe.
 func (c StripeEnv) Refresher(cfg aws.Config, now func() time.Time) *refund.Refresher {
 	return &refund.Refresher{
-		Records: c.Orders.Refunds(cfg), Provider: c.Refunds(), Scope: order.Scope(c.Scope), Now: now,
+		Store: c.Orders.Refunds(cfg), Provider: c.Refunds(), Scope: order.Scope(c.Scope), Now: now,
 	}
 }
 

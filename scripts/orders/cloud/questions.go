@@ -51,7 +51,7 @@ func (f *question) readTable(ctx context.Context) error {
 	if !r.Status.Charged() {
 		return nil
 	}
-	a, err := f.env.Orders.Refunds(f.cfg).Account(ctx, f.ID)
+	a, err := f.env.Orders.Refunds(f.cfg).Load(ctx, f.ID)
 	f.Account = &a
 	return err
 }

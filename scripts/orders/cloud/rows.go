@@ -11,8 +11,8 @@ import (
 )
 
 // Rows scans the table, at most so many pages of 1 MB in a second, or as many as there
-// are if rate is 0. It yields each order, and of one that cannot be decoded the id and the
-// error. An error without an id ends it.
+// are if rate is 0. It yields each order, and of one that cannot be decoded the id and
+// the error. An error without an id ends it.
 func (c TableEnv) Rows(
 	ctx context.Context, sh shell.Shell, cfg aws.Config, rate float64,
 ) iter.Seq2[order.Record, error] {

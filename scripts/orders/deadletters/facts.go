@@ -10,8 +10,8 @@ import (
 
 // Sources are where the facts about a message come from. They only read.
 type Sources struct {
-	Orders   order.Records
-	Accounts refund.Records
+	Orders   order.Store
+	Accounts refund.Store
 	Payments order.Payments
 	Refunds  refund.Provider
 	Scope    order.Scope
@@ -69,7 +69,7 @@ func (s Sources) read(ctx context.Context, r order.Record) ([]order.Intent, erro
 }
 
 func (s Sources) ofRefund(ctx context.Context, r refund.Request) (f Facts) {
-	f.Account, f.RowErr = s.Accounts.Account(ctx, r.OrderID())
+	f.Account, f.RowErr = s.Accounts.Load(ctx, r.OrderID())
 	i, _ := f.Account.Item(r.ID())
 	if f.RowErr != nil || i.Status != refund.Open && i.Status != refund.Unknown {
 		return f

@@ -76,7 +76,7 @@ func orderStates() map[string]func(*world) ordertest.Card {
 			lose(w)
 			w.bank.Scope = scope
 			r := order.Record{OrderID: id, Total: ordertest.Order(id).Total(), Fingerprint: ordertest.Order(id).Fingerprint(), Intent: "pi_1"}
-			must(w.T, w.store.Recreate(w.Context(), r, w.now))
+			must(w.T, order.Recreate(w.Context(), w.store, r, w.now))
 			return ordertest.Pays
 		},
 		"paid":                           with(ordertest.Pays, asIs),
@@ -148,7 +148,7 @@ func refundStates() map[string]func(*world) {
 			w.refunds.Takes = true
 			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
 			w.refunds.Settle(refund.Failed)
-			f := refund.Refresher{Records: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock}
+			f := refund.Refresher{Store: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock}
 			_, err := f.Refresh(w.Context(), id)
 			must(w.T, err)
 		}),

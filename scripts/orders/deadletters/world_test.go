@@ -54,10 +54,10 @@ func (w *world) deliver(job jobs.Job) order.Result {
 	w.workers++
 	lease := order.Lease{Owner: fmt.Sprint("worker ", w.workers), From: w.now, Until: w.now.Add(time.Minute)}
 	if job.IsRefund() {
-		p := refund.Processor{Claims: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock, CreateTime: time.Second}
+		p := refund.Processor{Store: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock, CreateTime: time.Second}
 		return p.Process(w.Context(), job.Refund, lease)
 	}
-	p := order.Processor{Claims: w.store, Payments: w.bank, Scope: scope, Now: w.clock, ConfirmTime: time.Second}
+	p := order.Processor{Store: w.store, Payments: w.bank, Scope: scope, Now: w.clock, ConfirmTime: time.Second}
 	return p.Process(w.Context(), job.Order, start(), lease)
 }
 
@@ -85,7 +85,7 @@ func (w *world) record() order.Record {
 
 // cancel closes the order as an operator does.
 func (w *world) cancel() {
-	c := order.Cancellation{Records: w.store, Payments: w.bank, Canceler: w.bank, Scope: scope}
+	c := order.Cancellation{Store: w.store, Payments: w.bank, Canceler: w.bank, Scope: scope}
 	_, err := c.Cancel(w.Context(), id, w.now)
 	must(w.T, err)
 }
@@ -151,7 +151,7 @@ func must(tb testing.TB, err error) {
 }
 
 // silent is a store of orders that does not answer.
-type silent struct{ order.Records }
+type silent struct{ order.Store }
 
 func (silent) Load(context.Context, order.ID) (order.Record, error) {
 	return order.Record{}, context.DeadlineExceeded

@@ -54,15 +54,13 @@ type Delivery struct {
 
 // The calls that ordertest does not name.
 const (
-	Reply    ordertest.Call = "reply"  // the decision about a message
-	Park     ordertest.Call = "park"   // SendMessage of the handler, to the dead-letter queue
-	Return   ordertest.Call = "return" // ChangeMessageVisibility of the handler
-	Load     ordertest.Call = "load"
-	Settle   ordertest.Call = "settle"
-	Due      ordertest.Call = "due"      // the reconciler's look into the index
-	Postpone ordertest.Call = "postpone" // of the reconciler's next look at an order
-	Answer   ordertest.Call = "answer"   // the webhook endpoint's response to Stripe
-	Put      ordertest.Call = "put"      // of events, to the bus
+	Reply  ordertest.Call = "reply"  // the decision about a message
+	Park   ordertest.Call = "park"   // SendMessage of the handler, to the dead-letter queue
+	Return ordertest.Call = "return" // ChangeMessageVisibility of the handler
+	Settle ordertest.Call = "settle"
+	Due    ordertest.Call = "due"    // the reconciler's look into the index
+	Answer ordertest.Call = "answer" // the webhook endpoint's response to Stripe
+	Put    ordertest.Call = "put"    // of events, to the bus
 	// Checkpoint is a publisher's response to the table's stream.
 	Checkpoint ordertest.Call = "checkpoint"
 	Table      ordertest.Call = "table"  // a baseline's call to its table

@@ -85,7 +85,7 @@ func rowExamples() []example {
 			c.payOrder()
 			for _, s := range []order.DisputeStatus{order.DisputeOpen, order.DisputeLost} {
 				r, _ := c.Row("ORD-1")
-				c.must(c.store.RecordDispute(c.t.Context(), r, order.Dispute{ID: "du_1", Status: s}, c.now))
+				c.must(order.RecordDispute(c.t.Context(), c.store, r, order.Dispute{ID: "du_1", Status: s}, c.now))
 				if right {
 					c.step()
 				}

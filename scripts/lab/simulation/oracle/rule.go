@@ -197,7 +197,9 @@ func (c *change) parks() bool {
 
 // postpones reports whether the reconciler made the change after a look without an
 // outcome.
-func (c *change) postpones() bool { return c.cause.by != nil && c.cause.call.Name == Postpone }
+func (c *change) postpones() bool {
+	return c.cause.by != nil && c.cause.call.Name == ordertest.Postpone
+}
 
 func (c *change) isPostponed() bool {
 	least, waits := recheckAfter(c.after.Status)
@@ -254,6 +256,8 @@ func (c *change) isDated() bool {
 	switch {
 	case c.cause.by == nil || c.parks() || c.postpones():
 		return true
+	case c.cause.known.stale && !c.after.UpdatedAt.Before(c.cause.known.tried): // again, on a changed row
+		return !c.after.UpdatedAt.After(c.cause.at)
 	case c.cause.call.Name == Settle:
 		return !c.after.UpdatedAt.Before(c.cause.by.Begun) && !c.after.UpdatedAt.After(c.cause.at)
 	}

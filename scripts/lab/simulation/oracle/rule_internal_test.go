@@ -65,7 +65,7 @@ func changes() map[string]*change {
 			Seq: 1, From: order.Open, To: order.ActionRequired, Intent: r.Intent, Failure: "no_money", At: r.UpdatedAt,
 		})
 	})
-	add(postponed, second, Call{Name: Postpone}, knowledge{}, func(r *order.Record) { r.DueAt = at(77 * time.Hour) })
+	add(postponed, second, Call{Name: ordertest.Postpone}, knowledge{}, func(r *order.Record) { r.DueAt = at(77 * time.Hour) })
 	all[postponed].cause.at = at(53 * time.Hour)
 	add(settled, second, Call{Name: Settle}, knowledge{}, func(r *order.Record) {
 		r.Status, r.Failure, r.Seq, r.UpdatedAt, r.DueAt = order.Paid, "", 2, at(52*time.Minute), time.Time{}
@@ -339,7 +339,7 @@ func TestOnlyAnOperatorClosesAnOrderAndOnlyWithoutAnIntent(t *testing.T) {
 		c := newScene(t, one(visa))
 		c.prepare(c.order(0))
 		c.worker.Cancels = tt.cancels
-		c.oracle.Returned(c.worker, Call{Name: Load, Subject: "ORD-1"}, tt.intent, nil)
+		c.oracle.Returned(c.worker, Call{Name: ordertest.Load, Subject: "ORD-1"}, tt.intent, nil)
 		c.oracle.Calls(c.worker, Call{Name: Settle, Subject: "ORD-1", Detail: "canceled"}, c.now)
 		got, _ := c.oracle.Conclude()
 		if (got == nil) != tt.allowed || !tt.allowed && !wants(got, BooksAgree, "is to say canceled") {

@@ -150,7 +150,7 @@ func (c *scene) claim(i int) order.Claim {
 	c.t.Helper()
 	c.message = i
 	lease := order.Lease{Owner: "hand", From: c.now, Until: c.now.Add(FunctionTime)}
-	claim, err := c.store.Begin(c.t.Context(), c.order(i), lease)
+	claim, err := order.Begin(c.t.Context(), c.store, c.order(i), lease, nil)
 	c.must(err)
 	return claim
 }
@@ -191,9 +191,9 @@ func (c *scene) charge(i int) order.IntentID {
 func (c *scene) write(claim order.Claim, id order.IntentID, s order.Status) {
 	c.t.Helper()
 	ctx := c.t.Context()
-	c.must(c.store.Bind(ctx, claim, order.Intent{ID: id}, c.now))
+	c.must(claim.Bind(ctx, c.store, order.Intent{ID: id}, c.now))
 	if s != order.Open {
-		c.must(c.store.Finish(ctx, claim, order.Outcome{Status: s, Intent: id}, c.now))
+		c.must(claim.Finish(ctx, c.store, order.Outcome{Status: s, Intent: id}, c.now))
 	}
 }
 
@@ -201,7 +201,7 @@ func (c *scene) write(claim order.Claim, id order.IntentID, s order.Status) {
 func (c *scene) settlePaid() {
 	c.t.Helper()
 	r, _ := c.store.Peek("ORD-1")
-	c.must(c.store.Settle(c.t.Context(), r, order.Outcome{Status: order.Paid, Intent: r.Intent}, c.now))
+	c.must(order.Settle(c.t.Context(), c.store, r, order.Outcome{Status: order.Paid, Intent: r.Intent}, c.now))
 }
 
 // cancelOrder closes an order without an intent, as an operator does.
@@ -209,7 +209,7 @@ func (c *scene) cancelOrder() {
 	c.t.Helper()
 	r, _ := c.store.Peek("ORD-1")
 	canceled := order.Outcome{Status: order.Canceled, Failure: canceledByOperator}
-	c.must(c.store.Settle(c.t.Context(), r, canceled, c.now))
+	c.must(order.Settle(c.t.Context(), c.store, r, canceled, c.now))
 	c.step()
 }
 

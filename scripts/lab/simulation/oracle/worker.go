@@ -15,6 +15,8 @@ type knowledge struct {
 	order   order.ID       // of its last claim
 	until   time.Time      // the end of its lease
 	last    ordertest.Call // its last call
+	stale   bool           // its last call found another row than it knew
+	tried   time.Time      // of the first of its last calls that did so
 	asked   ordertest.Call // its last call to Stripe, and what that returned:
 	failed  order.ErrorKind
 	intent  string
@@ -42,9 +44,12 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 		return
 	}
 	known := &k.known
+	if !known.stale {
+		known.tried = at
+	}
 	switch c.Name {
 	case ordertest.Begin:
-		*known = knowledge{order: order.ID(c.Subject)}
+		*known = knowledge{order: order.ID(c.Subject), stale: known.stale, tried: known.tried}
 	case ordertest.ListDisputes: // no worker makes it
 	case ordertest.Confirm:
 		if at.Add(ConfirmTime).After(known.until) {
@@ -57,7 +62,7 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 		o.checkOutcome(known, c.Detail)
 	case ordertest.Release:
 		o.checkRelease(known, c.Detail)
-	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, Load, Due, Postpone,
+	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, ordertest.Load, Due, ordertest.Postpone,
 		Answer, Put, Checkpoint, Table, Charge:
 	}
 	known.last = c.Name
@@ -130,6 +135,7 @@ func (o *Oracle) Returned(k *Worker, c Call, intent string, err error) {
 		return
 	}
 	known := &k.known
+	known.stale = errors.Is(err, order.ErrStale)
 	switch {
 	case c.ToStripe():
 		*known = knowledge{
@@ -142,12 +148,12 @@ func (o *Oracle) Returned(k *Worker, c Call, intent string, err error) {
 	case c.Name == ordertest.Begin && err == nil:
 		r, _ := o.view.Row(order.ID(c.Subject))
 		known.until = r.Until
-	case c.Name == Load:
+	case c.Name == ordertest.Load:
 		*known = knowledge{order: order.ID(c.Subject), last: c.Name}
 		if k.Cancels && intent == "" && err == nil { // there is nothing to ask Stripe about
 			known.status, known.failure = order.Canceled, canceledByOperator
 		}
-	case c.Name == Settle, c.Name == Postpone:
+	case c.Name == Settle, c.Name == ordertest.Postpone:
 		known.unsaved = err != nil
 	case c.Name == ordertest.Release && err == nil,
 		c.Name == ordertest.Finish && err == nil && c.Detail == "refused":

@@ -45,7 +45,7 @@ func (w *World) cancel(x *incident) {
 // cancel cancels an order, as the operator's tool does. It reports whether the
 // operator must try again.
 func (k *Worker) cancel(id order.ID) (again bool) {
-	c := order.Cancellation{Records: records{k}, Payments: payments{k}, Canceler: payments{k}, Scope: scope}
+	c := order.Cancellation{Store: store{k}, Payments: payments{k}, Canceler: payments{k}, Scope: scope}
 	r, err := c.Cancel(context.Background(), id, k.Now())
 	if err != nil {
 		_, mismatch := errors.AsType[*order.MismatchError](err)

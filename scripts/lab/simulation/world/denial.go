@@ -66,8 +66,8 @@ func needs(c oracle.Call) []permission {
 	}
 	return map[ordertest.Call][]permission{
 		ordertest.Begin: {updateItem}, ordertest.Bind: {updateItem}, ordertest.Release: {updateItem},
-		ordertest.Finish: {updateItem, putItem}, oracle.Settle: {updateItem, putItem}, oracle.Load: {query},
-		oracle.Due: {query}, oracle.Postpone: {updateItem}, oracle.Put: {putEvents},
+		ordertest.Finish: {updateItem, putItem}, oracle.Settle: {updateItem, putItem}, ordertest.Load: {query},
+		oracle.Due: {query}, ordertest.Postpone: {updateItem}, oracle.Put: {putEvents},
 		ordertest.Prepare: {writeIntents}, ordertest.Confirm: {writeIntents}, ordertest.Cancel: {writeIntents},
 		ordertest.Read: {readIntents}, ordertest.Find: {readIntents},
 		oracle.Park: {sendMessage}, oracle.Return: {changeVisibility},

@@ -62,12 +62,12 @@ func faultsOf(c ordertest.Call) []Fault {
 		}
 	case ordertest.Read, ordertest.Find:
 		return []Fault{Dies, NeverArrives, RateLimited, Freezes, Suspends, Unauthorized}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Postpone,
+	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, ordertest.Postpone,
 		oracle.Table:
 		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
 	case oracle.Put:
 		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, ArrivesLate, RefusesEntry}
-	case oracle.Load, oracle.Due:
+	case ordertest.Load, oracle.Due:
 		return []Fault{Dies, NeverArrives, Freezes}
 	case oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint:
 		return []Fault{NeverArrives, Freezes}
@@ -86,12 +86,12 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
 	case ordertest.Find:
 		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, oracle.Postpone,
+	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, ordertest.Postpone,
 		oracle.Table:
 		return []Fault{Slow, Overruns, Throttled, Conflicts}
 	case oracle.Put:
 		return []Fault{Slow, Overruns, Throttled}
-	case oracle.Load, oracle.Due, oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint,
+	case ordertest.Load, oracle.Due, oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint,
 		ordertest.ListDisputes:
 	}
 	return nil

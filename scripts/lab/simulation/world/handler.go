@@ -102,7 +102,7 @@ func (v *invocation) handler() *sqs.Handler {
 	}
 	owners := 0
 	tasks := orders.Tasks{
-		Decoder: w.lab.decoder, Process: k.processor().Process, NoteParked: records{k}.Park,
+		Decoder: w.lab.decoder, Process: k.processor().Process, NoteParked: k.noteParked,
 	}
 	return &sqs.Handler{
 		Decode: tasks.Task,

@@ -79,7 +79,7 @@ func (w *World) restore(x *incident) {
 			OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint,
 			Intent: order.IntentID(i.ID), Mode: order.TestMode,
 		}
-		if err := w.services.store.Recreate(context.Background(), lost, w.Now); err == nil {
+		if err := order.Recreate(context.Background(), &w.services.store, lost, w.Now); err == nil {
 			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))
 			x.changed = true
 		}
@@ -105,7 +105,7 @@ func (w *World) refresh(x *incident) {
 // refresh asks Stripe about an order, as the operator's tool does. It reports whether the
 // operator must try again.
 func (k *Worker) refresh(id order.ID) (again bool) {
-	_, err := order.Refresh(context.Background(), records{k}, payments{k}, scope, id, k.Now())
+	_, err := order.Refresh(context.Background(), store{k}, payments{k}, scope, id, k.Now())
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	return err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent)
 }
@@ -152,8 +152,9 @@ func (w *World) edit(x *incident, wrong flaw) {
 	r := must1(w.services.store.Load(ctx, x.id))
 	claimed := w.oracle.Claimed(x.id)
 	intent := w.wrongIntent(claimed, wrong)
-	claim := order.Claim{Order: w.lab.order(claimed.Body), Lease: order.Lease{Owner: r.Owner}}
-	must(w.services.store.Bind(ctx, claim, order.Intent{ID: order.IntentID(intent.ID)}, w.Now))
+	edited := r
+	edited.Intent, edited.UpdatedAt = order.IntentID(intent.ID), w.Now
+	must1(w.services.store.Save(ctx, r, edited))
 	w.oracle.Edited(x.id)
 	x.changed = true // the same person asks Stripe what became of it
 	w.happens("operator", fmt.Sprintf("writes %s (%s) into the row of %s by mistake", intent.ID, wrong, x.id))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
@@ -13,8 +12,7 @@ import (
 )
 
 var (
-	_ order.Claims   = claims{}
-	_ order.Records  = records{}
+	_ order.Store    = store{}
 	_ order.Payments = payments{}
 	_ order.Canceler = payments{}
 )
@@ -33,7 +31,7 @@ func describe(c oracle.Call) string {
 			return c.Subject + " with " + c.Detail
 		}
 		return c.Subject + " message " + strconv.Itoa(c.Message) + " (" + c.Detail + ")"
-	case oracle.Postpone:
+	case ordertest.Postpone:
 		return "postpone " + c.Subject + " " + c.Detail
 	case oracle.Due:
 		return "which orders are due?"
@@ -45,7 +43,7 @@ func describe(c oracle.Call) string {
 		return "put " + c.Detail
 	case oracle.Table, oracle.Charge:
 		return c.Detail
-	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, oracle.Load,
+	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, ordertest.Load,
 		oracle.Park, oracle.Return, ordertest.Cancel, ordertest.ListDisputes:
 	}
 	return strings.TrimSpace(string(c.Name) + " " + c.Subject)
@@ -88,41 +86,76 @@ func (r response) String() string {
 
 func ok() response { return response{text: "ok"} }
 
-// claims is the store as one worker reaches it.
-type claims struct{ worker *Worker }
+// store is the table as one worker reaches it.
+type store struct{ worker *Worker }
 
-func (c claims) Begin(ctx context.Context, o order.Order, l order.Lease) (order.Claim, error) {
-	var got order.Claim
-	k := c.worker
-	if k.handler != nil {
-		k.handler.batch.Started(o.ID(), k.messagesAbout(o))
-	}
-	name := oracle.Call{Name: ordertest.Begin, Subject: string(o.ID())}
-	err := k.call(name, func() (_ response, err error) {
-		if about := k.messagesAbout(o); len(about) > 0 {
-			k.world.message = about[len(about)-1]
-		}
-		ours := k.world.setup.Releases && !k.seen.Old
-		if ours { // the store has fingerprints of a version that the older release does not know
-			k.replaceVersion(ctx, o.ID(), "v2:", "v1:")
-		}
-		got, err = k.world.services.store.Begin(ctx, o, l)
-		if ours {
-			k.replaceVersion(ctx, o.ID(), "v1:", "v2:")
-		}
-		return response{attempt: got.Attempt, intent: string(got.Intent)}, err
+func (s store) Load(ctx context.Context, id order.ID) (got order.Record, err error) {
+	err = s.worker.call(oracle.Call{Name: ordertest.Load, Subject: string(id)}, func() (response, error) {
+		got, err = s.worker.world.services.store.Load(ctx, id)
+		return response{
+			intent: string(got.Intent), state: string(got.Status), text: string(got.Status) + ", no intent bound",
+		}, err
 	})
-	if err != nil {
-		return order.Claim{}, err
-	}
-	return got, nil
+	return got, err
 }
 
-// messagesAbout returns the places of the worker's messages with an order's content.
-func (k *Worker) messagesAbout(o order.Order) (all []int) {
+func (s store) Save(ctx context.Context, before, after order.Record) (now order.Record, err error) {
+	k, c := s.worker, s.callOf(before, after)
+	if before.Status == "" && k.handler != nil { // the first write of a delivery
+		k.handler.batch.Started(after.OrderID, k.messagesAbout(after.Fingerprint))
+	}
+	err = k.call(c, func() (response, error) {
+		if now, err = s.save(ctx, c, before, after); c.Name == ordertest.Begin && err == nil {
+			return response{attempt: now.Attempt, intent: string(now.Intent)}, nil
+		}
+		return ok(), err
+	})
+	if c.Name == ordertest.Finish && k.handler != nil && err == nil && after.Status != order.Refused {
+		k.handler.batch.Finished(after.OrderID)
+	}
+	return now, err
+}
+
+// callOf names a write. Who has no claim settles an order instead of finishing it.
+func (s store) callOf(before, after order.Record) oracle.Call {
+	c := oracle.Call{Name: ordertest.CallOf(before, after), Subject: string(after.OrderID)}
+	switch c.Name { //nolint:exhaustive // the others need no more words
+	case ordertest.Bind:
+		c.Subject = string(after.Intent)
+	case ordertest.Finish:
+		if c.Detail = string(after.Status); len(s.worker.messages) == 0 {
+			c.Name = oracle.Settle
+		}
+	case ordertest.Release:
+		c.Detail = after.LastError
+	case ordertest.Postpone:
+		c.Detail = waiting{s.worker}.until(after.DueAt)
+	}
+	return c
+}
+
+// save makes a write of a worker. The store has fingerprints of a version that the older
+// release does not know.
+func (s store) save(ctx context.Context, c oracle.Call, before, after order.Record) (order.Record, error) {
+	k := s.worker
+	if c.Name != ordertest.Begin {
+		return k.world.services.store.Save(ctx, before, after)
+	}
+	if about := k.messagesAbout(after.Fingerprint); len(about) > 0 {
+		k.world.message = about[len(about)-1]
+	}
+	if k.world.setup.Releases && !k.seen.Old {
+		k.replaceVersion(ctx, after.OrderID, "v2:", "v1:")
+		defer k.replaceVersion(ctx, after.OrderID, "v1:", "v2:")
+	}
+	return k.world.services.store.Save(ctx, before, after)
+}
+
+// messagesAbout returns the places of the worker's messages with this content.
+func (k *Worker) messagesAbout(f order.Fingerprint) (all []int) {
 	for _, m := range k.messages {
 		i := numberOf(m)
-		if k.world.setup.Messages[i].Poison == "" && k.world.lab.order(m.Body).Fingerprint() == o.Fingerprint() {
+		if k.world.setup.Messages[i].Poison == "" && k.world.lab.order(m.Body).Fingerprint() == f {
 			all = append(all, i)
 		}
 	}
@@ -135,64 +168,6 @@ func (k *Worker) replaceVersion(ctx context.Context, id order.ID, from, to strin
 	if hash, has := strings.CutPrefix(string(r.Fingerprint), from); err == nil && has {
 		must(store.SetFingerprint(ctx, id, order.Fingerprint(to+hash)))
 	}
-}
-
-func (c claims) Bind(ctx context.Context, claim order.Claim, i order.Intent, at time.Time) error {
-	name := oracle.Call{Name: ordertest.Bind, Subject: string(i.ID)}
-	return c.worker.call(name, func() (response, error) {
-		return ok(), c.worker.world.services.store.Bind(ctx, claim, i, at)
-	})
-}
-
-func (c claims) Finish(ctx context.Context, claim order.Claim, o order.Outcome, at time.Time) error {
-	k, id := c.worker, claim.Order.ID()
-	name := oracle.Call{Name: ordertest.Finish, Subject: string(id), Detail: string(o.Status)}
-	err := k.call(name, func() (response, error) {
-		return ok(), k.world.services.store.Finish(ctx, claim, o, at)
-	})
-	if k.handler != nil && err == nil && o.Status != order.Refused {
-		k.handler.batch.Finished(id)
-	}
-	return err
-}
-
-func (c claims) Release(ctx context.Context, claim order.Claim, why order.Reason, at time.Time) error {
-	id := claim.Order.ID()
-	name := oracle.Call{Name: ordertest.Release, Subject: string(id), Detail: string(why)}
-	return c.worker.call(name, func() (response, error) {
-		return ok(), c.worker.world.services.store.Release(ctx, claim, why, at)
-	})
-}
-
-// records is the store as all reach it who have no claim.
-type records struct{ worker *Worker }
-
-func (r records) Load(ctx context.Context, id order.ID) (got order.Record, err error) {
-	err = r.worker.call(oracle.Call{Name: oracle.Load, Subject: string(id)}, func() (response, error) {
-		got, err = r.worker.world.services.store.Load(ctx, id)
-		return response{
-			intent: string(got.Intent), state: string(got.Status), text: string(got.Status) + ", no intent bound",
-		}, err
-	})
-	return got, err
-}
-
-func (r records) Settle(ctx context.Context, seen order.Record, o order.Outcome, at time.Time) error {
-	name := oracle.Call{Name: oracle.Settle, Subject: string(seen.OrderID), Detail: string(o.Status)}
-	return r.worker.call(name, func() (response, error) {
-		return ok(), r.worker.world.services.store.Settle(ctx, seen, o, at)
-	})
-}
-
-// Park is not a step: the handler calls it together with its
-// call to the queue, and ignores its error.
-func (r records) Park(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
-	return r.worker.world.services.store.Park(ctx, o, why, at)
-}
-
-// Recreate is not a step either: no worker calls it.
-func (r records) Recreate(ctx context.Context, lost order.Record, at time.Time) error {
-	return r.worker.world.services.store.Recreate(ctx, lost, at)
 }
 
 // payments is Stripe as one worker reaches it.

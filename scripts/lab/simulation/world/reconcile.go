@@ -126,13 +126,3 @@ func (s waiting) until(due time.Time) string {
 	}
 	return "by " + due.Sub(s.worker.Now()).String()
 }
-
-// Postpone implements order.Waiting.
-func (s waiting) Postpone(ctx context.Context, r order.Record, due time.Time) error {
-	name := oracle.Call{
-		Name: oracle.Postpone, Subject: string(r.OrderID), Detail: s.until(due),
-	}
-	return s.worker.call(name, func() (response, error) {
-		return ok(), s.worker.world.services.store.Postpone(ctx, r, due)
-	})
-}

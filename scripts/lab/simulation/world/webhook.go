@@ -191,7 +191,7 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 
 // follower is what the webhook endpoint and the reconciler share.
 func (k *Worker) follower() order.Follower {
-	return order.Follower{Records: records{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
+	return order.Follower{Store: store{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
 }
 
 // statusWriter is the status of a response without a body.

@@ -140,7 +140,7 @@ func (k *Worker) process(m sqstest.Message) order.Result {
 
 func (k *Worker) processor() *order.Processor {
 	return &order.Processor{
-		Claims: claims{k}, Payments: payments{k}, Scope: scope, Now: k.Now, ConfirmTime: oracle.ConfirmTime,
+		Store: store{k}, Payments: payments{k}, Scope: scope, Now: k.Now, ConfirmTime: oracle.ConfirmTime,
 	}
 }
 
@@ -186,7 +186,7 @@ func (k *Worker) park(m sqstest.Message, why order.Reason) error {
 	w := k.world
 	k.parked(m, why)
 	if w.services.baseline == nil && w.setup.Messages[numberOf(m)].Poison == "" {
-		must(records{k}.Park(context.Background(), w.lab.order(m.Body), why, k.Now()))
+		must(k.noteParked(context.Background(), w.lab.order(m.Body), why, k.Now()))
 	}
 	draft := sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
 		sqs.AttrReason: sqstest.Text(string(why)), number: m.Attributes[number],
@@ -356,4 +356,10 @@ func brief(err error) string {
 		return string(p.Kind)
 	}
 	return err.Error()
+}
+
+// noteParked is not a step: the handler calls it together with its call to the queue, and
+// ignores its error.
+func (k *Worker) noteParked(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
+	return order.NoteParked(ctx, &k.world.services.store, o, why, at)
 }

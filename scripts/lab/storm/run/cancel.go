@@ -42,7 +42,7 @@ func (st *storm) cancelAt(ctx context.Context, c stripetest.Call, before bool) {
 	}
 	s := st.system.Load()
 	canceling := order.Cancellation{
-		Records: s.Store, Payments: s.Payments, Canceler: s.Payments, Scope: system.Scope,
+		Store: s.Store, Payments: s.Payments, Canceler: s.Payments, Scope: system.Scope,
 	}
 	st.canceling.Add(1)
 	go func() {

@@ -66,11 +66,11 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
 	ctx := t.Context()
 	for want, write := range map[watch.Step]func(r *requests){
-		watch.Claim:        func(r *requests) { _, _ = r.plain.Begin(ctx, o, lease) },
-		watch.Claim + " 2": func(r *requests) { _, _ = r.stock.Begin(ctx, o, lease) },
-		watch.Bind:         func(r *requests) { _ = r.plain.Bind(ctx, unbound, order.Intent{ID: "pi_1"}, at) },
-		watch.Finish:       func(r *requests) { _ = r.stock.Finish(ctx, claim, paid, at) },
-		watch.Release:      func(r *requests) { _ = r.plain.Release(ctx, claim, order.ReasonOutOfTime, at) },
+		watch.Claim:        func(r *requests) { _, _ = order.Begin(ctx, r.plain, o, lease, nil) },
+		watch.Claim + " 2": func(r *requests) { _, _ = order.Begin(ctx, r.stock, o, lease, nil) },
+		watch.Bind:         func(r *requests) { _ = unbound.Bind(ctx, r.plain, order.Intent{ID: "pi_1"}, at) },
+		watch.Finish:       func(r *requests) { _ = claim.Finish(ctx, r.stock, paid, at) },
+		watch.Release:      func(r *requests) { _ = claim.Release(ctx, r.plain, order.ReasonOutOfTime, at) },
 		watch.Park: func(r *requests) {
 			parked := record
 			parked.ParkedAt, parked.LastError = at, string(order.ReasonConflict)
@@ -107,7 +107,7 @@ func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
 	claim := order.NewClaim(order.Record{
 		OrderID: "ORD-1", Status: order.Open, Owner: "ABCDEFGHIJKL", Until: at, Attempt: 1,
 	}, o, order.Lease{Owner: "ABCDEFGHIJKL", From: at})
-	_ = r.plain.Bind(t.Context(), claim, order.Intent{ID: "pi_1", Mode: order.TestMode}, at) // the answer has no row
+	_ = claim.Bind(t.Context(), r.plain, order.Intent{ID: "pi_1", Mode: order.TestMode}, at) // the answer has no row
 	want := []string{
 		"UpdateItem ORD-1 order",
 		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000",

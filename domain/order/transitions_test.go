@@ -1,0 +1,289 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// step is one order in a store in memory.
+type step struct {
+	*testing.T
+	*ordertest.Memory
+
+	order order.Order
+}
+
+func newStep(t *testing.T) step {
+	t.Helper()
+	return step{t, new(ordertest.Memory), ordertest.Order("ORD-1")}
+}
+
+func after(d time.Duration) time.Time { return noon().Add(d) }
+
+func (x step) must(err error) {
+	x.Helper()
+	if err != nil {
+		x.Fatal(err)
+	}
+}
+
+func (x step) record() order.Record {
+	x.Helper()
+	r, err := x.Load(x.Context(), x.order.ID())
+	x.must(err)
+	return r
+}
+
+func (x step) begin(owner string, from time.Time) (order.Claim, error) {
+	x.Helper()
+	l := order.Lease{Owner: owner, From: from, Until: from.Add(time.Minute)}
+	return order.Begin(x.Context(), x, x.order, l, nil)
+}
+
+func (x step) mustBegin(owner string, from time.Time) order.Claim {
+	x.Helper()
+	c, err := x.begin(owner, from)
+	x.must(err)
+	return c
+}
+
+// bound claims the order as "first" and binds pi_1.
+func (x step) bound() order.Claim {
+	x.Helper()
+	c := x.mustBegin("first", noon())
+	x.must(c.Bind(x.Context(), x, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon()))
+	c.Intent = "pi_1"
+	return c
+}
+
+// wantUnchanged checks the error of a step that must not change the record.
+func (x step) wantUnchanged(name string, want error, do func() error) {
+	x.Helper()
+	before := x.record()
+	if err := do(); !errors.Is(err, want) {
+		x.Errorf("%s: got %v, want %v", name, err, want)
+	}
+	if diff := cmp.Diff(before, x.record()); diff != "" {
+		x.Errorf("%s changed the record (-before +after):\n%s", name, diff)
+	}
+}
+
+func paidWith(i order.IntentID) order.Outcome { return order.Outcome{Status: order.Paid, Intent: i} }
+
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+	for claim, test := range map[string]func(step){
+		"begin again by the same owner is no new attempt":                          step.beginsAgain,
+		"begin reopens a refused order, parked or not":                             step.reopens,
+		"no write follows a claim that was lost":                                   step.lostClaim,
+		"a claim binds one intent, and its outcome":                                step.oneIntent,
+		"release keeps the intent that an attempt found":                           step.suspect,
+		"settle and dispute need the record that was seen, and postpone the whole": step.stale,
+		"a note of a dead letter changes nothing else":                             step.noted,
+		"a lost record is recreated with its intent":                               step.recreated,
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			test(newStep(t))
+		})
+	}
+}
+
+func (x step) beginsAgain() {
+	first := x.bound()
+	x.wantUnchanged("begin", nil, func() error {
+		again := x.mustBegin("first", noon())
+		if again.Attempt != 1 || again.Intent != "pi_1" || !reflect.DeepEqual(again.Order, x.order) {
+			x.Errorf("got claim %+v, want the first one", again)
+		}
+		return nil
+	})
+	x.must(first.Finish(x.Context(), x, paidWith("pi_1"), noon()))
+}
+
+func (x step) reopens() {
+	refused := order.Outcome{Status: order.Refused, Failure: "why"}
+	x.must(x.mustBegin("first", noon()).Finish(x.Context(), x, refused, noon()))
+	x.must(order.NoteParked(x.Context(), x, x.order, order.ReasonRefused, noon()))
+	x.mustBegin("second", noon())
+	r := x.record()
+	want := order.Event{Seq: 2, From: order.Refused, To: order.Open, At: noon()}
+	if r.Status != order.Open || r.Failure != "" || !r.ParkedAt.IsZero() || r.Attempt != 2 || r.Events[1] != want {
+		x.Errorf("got %+v, want it open with event %+v", r, want)
+	}
+}
+
+func (x step) lostClaim() {
+	lost := x.mustBegin("first", noon())
+	current := x.mustBegin("second", after(time.Hour))
+	ctx := x.Context()
+	for name, do := range map[string]func() error{
+		"bind":    func() error { return lost.Bind(ctx, x, order.Intent{ID: "pi_2"}, noon()) },
+		"finish":  func() error { return lost.Finish(ctx, x, order.Outcome{Status: order.Canceled}, noon()) },
+		"release": func() error { return lost.Release(ctx, x, order.ReasonStore, noon()) },
+	} {
+		x.wantUnchanged(name, order.ErrClaimLost, do)
+	}
+	x.must(current.Release(ctx, x, order.ReasonStore, noon()))
+	x.wantUnchanged("release again", order.ErrClaimLost, func() error {
+		return current.Release(ctx, x, order.ReasonStore, after(time.Second))
+	})
+	unknown := order.NewClaim(order.Record{Status: order.Open, Owner: "w"}, ordertest.Order("NONE"), order.Lease{Owner: "w"})
+	if err := unknown.Bind(ctx, x, order.Intent{ID: "pi_1"}, noon()); !errors.Is(err, order.ErrClaimLost) {
+		x.Errorf("bind of an unknown order: got %v, want %v", err, order.ErrClaimLost)
+	}
+}
+
+func (x step) oneIntent() {
+	c := x.bound()
+	ctx := x.Context()
+	x.wantUnchanged("the same intent", nil, func() error {
+		return c.Bind(ctx, x, order.Intent{ID: "pi_1"}, after(time.Hour))
+	})
+	x.wantUnchanged("another intent", order.ErrClaimLost, func() error {
+		return c.Bind(ctx, x, order.Intent{ID: "pi_2"}, noon())
+	})
+	x.wantUnchanged("the outcome of another intent", order.ErrClaimLost, func() error {
+		return c.Finish(ctx, x, paidWith("pi_2"), noon())
+	})
+	x.wantUnchanged("the outcome of no intent", order.ErrClaimLost, func() error {
+		return c.Finish(ctx, x, paidWith(""), noon())
+	})
+	if _, ok := errors.AsType[*order.TransitionError](c.Finish(ctx, x, order.Outcome{Status: order.Refunded}, noon())); !ok {
+		x.Error("finish as refunded: want a TransitionError")
+	}
+	x.must(c.Finish(ctx, x, paidWith("pi_1"), noon()))
+	x.wantUnchanged("the same outcome", nil, func() error { return c.Finish(ctx, x, paidWith("pi_1"), after(time.Hour)) })
+}
+
+func (x step) suspect() {
+	c := x.mustBegin("first", noon())
+	c.Suspect = "pi_1"
+	x.must(c.Release(x.Context(), x, order.ReasonRecordLost, noon()))
+	x.must(x.mustBegin("second", noon()).Release(x.Context(), x, order.ReasonStore, noon()))
+	next := x.mustBegin("third", noon())
+	if r := x.record(); r.Suspect != "pi_1" || next.Suspect != "pi_1" || r.LastError != string(order.ReasonStore) {
+		x.Errorf("got %+v, want the intent that the first attempt found", r)
+	}
+	x.must(next.Bind(x.Context(), x, order.Intent{ID: "pi_1"}, noon()))
+	if r := x.record(); r.Suspect != "" || r.Intent != "pi_1" {
+		x.Errorf("bound: got %+v, want no suspect", r)
+	}
+}
+
+func (x step) stale() {
+	c := x.bound()
+	x.must(c.Finish(x.Context(), x, order.Outcome{Status: order.Pending, Intent: "pi_1"}, noon()))
+	ctx, open := x.Context(), order.Dispute{ID: "du_1", Status: order.DisputeOpen}
+	for name, age := range map[string]func(*order.Record){
+		"status": func(r *order.Record) { r.Status = order.ActionRequired },
+		"seq":    func(r *order.Record) { r.Seq++ },
+		"intent": func(r *order.Record) { r.Intent = "pi_2" },
+		"goods":  func(r *order.Record) { r.Stock = order.Goods{"MUG": 1} },
+	} {
+		seen := x.record()
+		age(&seen)
+		x.wantUnchanged("settle, another "+name, order.ErrStale, func() error {
+			return order.Settle(ctx, x, seen, paidWith("pi_1"), noon())
+		})
+		x.wantUnchanged("dispute, another "+name, order.ErrStale, func() error {
+			return order.RecordDispute(ctx, x, seen, open, noon())
+		})
+		x.wantUnchanged("postpone, another "+name, order.ErrStale, func() error {
+			return order.Postpone(ctx, x, seen, after(time.Hour))
+		})
+	}
+	seen := x.record()
+	x.must(order.RecordDispute(ctx, x, seen, open, noon()))
+	for _, seen := range []order.Record{seen, x.record()} {
+		x.wantUnchanged("a dispute that is recorded", nil, func() error {
+			return order.RecordDispute(ctx, x, seen, open, after(time.Hour))
+		})
+	}
+	if _, ok := errors.AsType[*order.TransitionError](order.Settle(ctx, x, x.record(), order.Outcome{Status: order.Open}, noon())); !ok {
+		x.Error("settle as open: want a TransitionError")
+	}
+	x.must(order.Settle(ctx, x, x.record(), paidWith("pi_1"), noon()))
+}
+
+func (x step) noted() {
+	c := x.bound()
+	want := x.record()
+	x.must(order.NoteParked(x.Context(), x, x.order, order.ReasonUnknown, after(time.Minute)))
+	want.LastError, want.ParkedAt, want.UpdatedAt = string(order.ReasonUnknown), after(time.Minute), after(time.Minute)
+	if diff := cmp.Diff(want, x.record()); diff != "" {
+		x.Errorf("noted (-want +got):\n%s", diff)
+	}
+	different := newOrder(x.T, with(func(d *order.Draft) { d.ID, d.Lines[0].Quantity = "ORD-1", 7 }))
+	note := func(o order.Order) func() error {
+		return func() error { return order.NoteParked(x.Context(), x, o, order.ReasonConflict, noon()) }
+	}
+	x.wantUnchanged("other content", nil, note(different))
+	x.wantUnchanged("an unknown order", nil, note(ordertest.Order("NONE")))
+	x.must(c.Finish(x.Context(), x, paidWith("pi_1"), noon()))
+	if r := x.record(); !r.ParkedAt.IsZero() {
+		x.Errorf("finished: got it parked at %v, want no note", r.ParkedAt)
+	}
+	x.wantUnchanged("a settled order", nil, note(x.order))
+}
+
+func (x step) recreated() {
+	lost := order.Record{
+		OrderID: "ORD-1", Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1", Mode: order.TestMode,
+	}
+	recreate := func() error { return order.Recreate(x.Context(), x, lost, after(time.Hour)) }
+	x.must(recreate())
+	want := lost
+	want.Status, want.Attempt, want.CreatedAt, want.UpdatedAt = order.Open, 1, after(time.Hour), after(time.Hour)
+	want.DueAt = after(time.Hour + 15*time.Minute)
+	if diff := cmp.Diff(want, x.record()); diff != "" {
+		x.Errorf("recreated (-want +got):\n%s", diff)
+	}
+	x.wantUnchanged("again", nil, recreate)
+	if c := x.mustBegin("first", after(2*time.Hour)); c.Attempt != 2 || c.Intent != "pi_1" || x.record().CustomerID == "" {
+		x.Errorf("got claim %+v, want attempt 2 with pi_1 and its customer", c)
+	}
+	x.Delete("ORD-1")
+	c := x.mustBegin("first", noon())
+	x.must(recreate())
+	if err := c.Release(x.Context(), x, order.ReasonStore, noon()); !errors.Is(err, order.ErrClaimLost) {
+		x.Errorf("release of the claim that expired: got %v, want %v", err, order.ErrClaimLost)
+	}
+	x.Delete("ORD-1")
+	x.mustBegin("first", after(time.Hour))
+	x.wantUnchanged("under a running lease", nil, func() error {
+		if _, held := errors.AsType[*order.InProgressError](recreate()); !held {
+			return fmt.Errorf("recreate under a running lease: %w", order.ErrStale)
+		}
+		return nil
+	})
+}
+
+// A store in which others write for ever must not hold up its caller for ever.
+func TestAChangeEndsIfOthersWriteForEver(t *testing.T) {
+	t.Parallel()
+	saves := 0
+	save := func(_ context.Context, _, _ int) (int, error) { saves++; return saves, order.ErrStale }
+	_, err := order.Change(t.Context(), save, 0, func(seen int) (int, error) {
+		if seen != saves {
+			t.Errorf("decided on %d, want the %d that the last save returned", seen, saves)
+		}
+		return -1, nil
+	})
+	if !errors.Is(err, order.ErrStale) || saves < 5 || saves > 100 {
+		t.Errorf("got %v after %d saves, want ErrStale after some", err, saves)
+	}
+	saves = 0
+	if _, err := order.Change(t.Context(), save, 0, func(int) (int, error) { return 0, order.ErrUnchanged }); err != nil || saves > 0 {
+		t.Errorf("nothing to write: got %v and %d saves, want none", err, saves)
+	}
+}
