@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -30,26 +29,10 @@ const (
 
 // startIntake starts the function of the entrance by HTTP. It knows neither Stripe nor
 // the dead-letter queue.
-func (s *System) startIntake(context.Context) error {
-	if s.Options.Intake == "" {
-		return nil
-	}
-	env := awsEnv(map[string]string{
-		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
-		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
-		"ORDERS_TABLE":              s.Options.Table,
-		"QUEUE_URL":                 s.SQS.QueueURL(s.OrderQueue()),
-		"SCOPE":                     Scope,
-	})
-	maps.Copy(env, s.Options.Env)
-	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Intake, Env: env, Timeout: intakeTime,
-		Instances: s.Options.Instances, Output: s.Options.Output,
-	})
-	if err == nil {
-		s.Intake = host
-		s.closers = append(s.closers, host.Close)
-	}
+func (s *System) startIntake(context.Context) (err error) {
+	s.Intake, err = s.startHost(lambdatest.Options{
+		Binary: s.Options.Intake, Timeout: intakeTime, Instances: s.Options.Instances,
+	}, s.tables(), s.sends(s.orderPair()))
 	return err
 }
 

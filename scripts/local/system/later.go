@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -40,17 +38,10 @@ const (
 const webhooksAtOnce = 4
 
 // startReconcile starts the function of the schedule. Only Look invokes it.
-func (s *System) startReconcile(context.Context) error {
-	if s.Options.Reconcile == "" {
-		return nil
-	}
-	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Reconcile, Env: s.laterEnv(), Timeout: lookTime, Instances: 1, Output: s.Options.Output,
-	})
-	if err == nil {
-		s.Reconcile = host
-		s.closers = append(s.closers, host.Close)
-	}
+func (s *System) startReconcile(context.Context) (err error) {
+	s.Reconcile, err = s.startHost(lambdatest.Options{
+		Binary: s.Options.Reconcile, Timeout: lookTime, Instances: 1,
+	}, s.tables(), s.stripe(laterStripe), variables{"STRIPE_RATE": strconv.Itoa(LookRate)})
 	return err
 }
 
@@ -192,24 +183,16 @@ func (s *System) waiting(ctx context.Context) iter.Seq2[Item, error] {
 }
 
 // startWebhook starts the webhook function.
-func (s *System) startWebhook(context.Context) error {
-	if s.Options.Webhook == "" {
-		return nil
-	}
-	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Webhook, Env: s.laterEnv(), Timeout: webhookTime,
-		Instances: min(s.Options.Instances, webhooksAtOnce), Output: s.Options.Output,
-	})
-	if err == nil {
-		s.Webhook = host
-		s.closers = append(s.closers, host.Close)
-	}
+func (s *System) startWebhook(context.Context) (err error) {
+	s.Webhook, err = s.startHost(lambdatest.Options{
+		Binary: s.Options.Webhook, Timeout: webhookTime, Instances: min(s.Options.Instances, webhooksAtOnce),
+	}, s.tables(), s.stripe(laterStripe), variables{"WEBHOOK_SECRETS": WebhookSecret})
 	return err
 }
 
 // startEvents sends Stripe's events to the webhook function.
 func (s *System) startEvents(ctx context.Context) error {
-	if s.Options.Webhook == "" {
+	if s.Webhook == nil {
 		return nil
 	}
 	s.Events = &stripetest.Webhooks{
@@ -218,32 +201,11 @@ func (s *System) startEvents(ctx context.Context) error {
 			{URL: s.API.URL + "/stripe/webhook", Secrets: []string{WebhookSecret}},
 		},
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var run sync.WaitGroup
-	run.Go(func() { s.Events.Run(ctx) })
-	s.closers = append(s.closers, func() error {
-		stop()
-		run.Wait()
+	s.background(ctx, func(ctx context.Context) error {
+		s.Events.Run(ctx)
 		return nil
 	})
 	return nil
-}
-
-// laterEnv is the environment of the functions that work after the charge.
-func (s *System) laterEnv() map[string]string {
-	env := awsEnv(map[string]string{
-		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
-		"ORDERS_TABLE":              s.Options.Table,
-		"STOCK_TABLE":               s.Stock,
-		"SCOPE":                     Scope,
-		"STRIPE_SECRET_KEY":         PretendKey,
-		"STRIPE_API_BASE":           s.Stripe.URL,
-		"STRIPE_TIMEOUT":            laterStripe.String(),
-		"STRIPE_RATE":               strconv.Itoa(LookRate),
-		"WEBHOOK_SECRETS":           WebhookSecret,
-	})
-	maps.Copy(env, s.Options.Env)
-	return env
 }
 
 // Heard waits until the webhook function has answered every event that is due.

@@ -1,13 +1,12 @@
 package system
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"orderonce/adapters/lambda/lambdatest"
@@ -22,99 +21,76 @@ func (s *System) DeadLetterQueue() string { return s.named(DeadLetters) }
 
 func (s *System) named(queue string) string {
 	if s.Options.FIFO {
-		return queue + ".fifo"
+		return queue + fifo
 	}
 	return queue
 }
 
-// pairs are the queues of orders and of refunds, each with its dead-letter queue.
-func (s *System) pairs() [2][2]string {
-	return [2][2]string{
-		{s.named(OrderQueue), s.named(DeadLetters)}, {s.named(RefundQueue), s.named(DeadRefunds)},
-	}
-}
+const fifo = ".fifo"
 
-// createQueues creates the queues with the retention, the redrive policy and the receive
-// count of infra/terraform.
-func (s *System) createQueues(m *sqstest.Machine, now time.Time) (err error) {
-	for _, pair := range s.pairs() {
-		dead := sqstest.DefaultSettings()
-		dead.Retention, dead.FIFO = 14*24*time.Hour, s.Options.FIFO
-		live := sqstest.DefaultSettings()
-		live.Visibility, live.Retention, live.FIFO = s.Options.Visibility, 7*24*time.Hour, s.Options.FIFO
-		live.DeadLetters, live.MaxReceives = pair[1], s.Options.MaxReceives
-		err = errors.Join(err, m.Create(now, pair[1], dead), m.Create(now, pair[0], live))
-	}
+// pair is a queue with its dead-letter queue.
+type pair struct{ live, dead string }
+
+// pairs are the queues of orders and of refunds.
+func (s *System) pairs() []pair { return []pair{s.orderPair(), s.refundPair()} }
+
+func (s *System) orderPair() pair { return pair{s.named(OrderQueue), s.named(DeadLetters)} }
+
+// createQueues creates a queue and its dead-letter queue with the retention, the redrive
+// policy and the receive count of infra/terraform.
+func (s *System) createQueues(p pair) (err error) {
+	dead := sqstest.DefaultSettings()
+	dead.Retention, dead.FIFO = 14*24*time.Hour, strings.HasSuffix(p.dead, fifo)
+	live := sqstest.DefaultSettings()
+	live.Visibility, live.Retention, live.FIFO = s.Options.Visibility, 7*24*time.Hour, dead.FIFO
+	live.DeadLetters, live.MaxReceives = p.dead, s.Options.MaxReceives
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		err = errors.Join(m.Create(now, p.dead, dead), m.Create(now, p.live, live))
+	})
 	return err
 }
 
-// firstRefundInstance is the number of the refund function's first instance, less one.
-const firstRefundInstance = 100
-
-// startRefund starts the function of the refund queue.
-func (s *System) startRefund(context.Context) (err error) {
-	if s.Options.Refund == "" {
-		return nil
-	}
-	env := s.functionEnv()
-	delete(env, "STOCK_TABLE")
-	env["QUEUE_URL"] = s.SQS.QueueURL(s.named(RefundQueue))
-	env["DEAD_LETTER_QUEUE_URL"] = s.SQS.QueueURL(s.named(DeadRefunds))
-	observe := s.Options.ObserveInstance
-	if observe != nil {
-		observe = func(e lambdatest.Event) {
-			e.Instance += firstRefundInstance
-			s.Options.ObserveInstance(e)
-		}
-	}
-	s.Refund, err = s.startHost(s.Options.Refund, env, observe)
+// startOrders starts the order function.
+func (s *System) startOrders(context.Context) (err error) {
+	s.Function, err = s.startConsumer(s.Options.Binary, s.Options.ObserveInstance,
+		s.tables(), s.stripe(StripeWaits), s.consumes(s.orderPair(), OrderBudget))
 	return err
 }
 
-// startMapping starts the event source mappings of both queues.
+// startMapping starts the event source mappings of orders and of refunds.
 func (s *System) startMapping(ctx context.Context) (err error) {
-	if s.Mapping, err = s.startMappingOf(s.OrderQueue(), s.Function); err != nil {
-		return err
+	more := sqstest.Mapping{Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete}
+	s.Mapping, s.stops[0], err = s.receive(ctx, s.orderPair(), s.Function, more)
+	if err == nil && s.Refund != nil {
+		s.refunds, s.stops[1], err = s.receive(ctx, s.refundPair(), s.Refund, more)
 	}
-	mappings := []*sqstest.Mapping{s.Mapping}
-	if s.Refund != nil {
-		if s.refunds, err = s.startMappingOf(s.named(RefundQueue), s.Refund); err != nil {
-			return err
-		}
-		mappings = append(mappings, s.refunds)
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // until Close, not until Start's context ends
-	failed := make([]error, len(mappings))
-	var run sync.WaitGroup
-	for i, mapping := range mappings {
-		run.Go(func() { failed[i] = mapping.Run(ctx) })
-	}
-	s.stop = func() error {
-		stop()
-		run.Wait()
-		return errors.Join(failed...)
-	}
-	s.closers = append(s.closers, s.stop)
-	return nil
+	return err
 }
 
-func (s *System) startMappingOf(queue string, host *lambdatest.Host) (*sqstest.Mapping, error) {
-	m := &sqstest.Mapping{
-		Server: s.SQS, Queue: queue, BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
-		FunctionTimeout: s.Options.FunctionTimeout,
-		Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {
-			s.working.Add(1)
-			defer s.working.Add(-1)
-			return host.Invoke(ctx, payload)
-		},
-		Observe: s.Options.Observe, Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete,
+// receive starts an event source mapping, and returns what ends it.
+func (s *System) receive(
+	ctx context.Context, p pair, host *lambdatest.Host, m sqstest.Mapping,
+) (started *sqstest.Mapping, stop func() error, err error) {
+	m.Server, m.Queue, m.Observe = s.SQS, p.live, s.Options.Observe
+	m.BatchSize, m.Concurrency = s.Options.BatchSize, s.Options.Instances
+	m.FunctionTimeout = s.Options.FunctionTimeout
+	m.Invoke = func(ctx context.Context, payload []byte) ([]byte, error) {
+		s.working.Add(1)
+		defer s.working.Add(-1)
+		return host.Invoke(ctx, payload)
 	}
-	return m, m.Check()
+	if err := m.Check(); err != nil {
+		return nil, nil, err
+	}
+	return &m, s.background(ctx, m.Run), nil
 }
 
 // hosts are the functions of both queues.
 func (s *System) hosts() []*lambdatest.Host {
-	return slices.DeleteFunc([]*lambdatest.Host{s.Function, s.Refund}, func(h *lambdatest.Host) bool { return h == nil })
+	if s.Refund == nil {
+		return []*lambdatest.Host{s.Function}
+	}
+	return []*lambdatest.Host{s.Function, s.Refund}
 }
 
 // Kill kills the busy instances of both functions whose payload matches, see
@@ -137,11 +113,11 @@ func (s *System) Freeze(d time.Duration, match func(payload []byte) bool) (froze
 
 // Invoke invokes the function of a message.
 func (s *System) Invoke(ctx context.Context, m sqstest.Message) ([]byte, error) {
-	queue := s.queueOf(m.Body)
-	if s.Refund != nil && queue != s.OrderQueue() {
-		return s.Refund.Invoke(ctx, sqstest.Event(queue, []sqstest.Message{m}))
+	host, queue := s.Function, s.queueOf(m.Body)
+	if queue == s.refundPair().live {
+		host = s.Refund
 	}
-	return s.Function.Invoke(ctx, sqstest.Event(queue, []sqstest.Message{m}))
+	return host.Invoke(ctx, sqstest.Event(queue, []sqstest.Message{m}))
 }
 
 // UntilExit returns a context that ends when one of the two functions exits by itself,
@@ -163,10 +139,10 @@ func (s *System) UntilExit(ctx context.Context) (context.Context, context.Cancel
 // queueOf returns the queue to which producers send a body: that of refunds for one of
 // the type, if there is such a function.
 func (s *System) queueOf(body string) string {
-	if s.Options.Refund != "" && bytes.Contains([]byte(body), []byte(`"type":"refund"`)) {
-		return s.named(RefundQueue)
+	if s.Options.Refund != "" && strings.Contains(body, `"type":"refund"`) {
+		return s.refundPair().live
 	}
-	return s.OrderQueue()
+	return s.orderPair().live
 }
 
 // Post sends messages, each to the queue of its type and all before the first is
@@ -189,8 +165,8 @@ func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 // their number.
 func (s *System) Redrive() (moved int, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, pair := range s.pairs() {
-			n, failed := m.Redrive(now, pair[1], pair[0])
+		for _, p := range s.pairs() {
+			n, failed := m.Redrive(now, p.dead, p.live)
 			moved, err = moved+n, errors.Join(err, failed)
 		}
 	})
@@ -200,8 +176,8 @@ func (s *System) Redrive() (moved int, err error) {
 // Messages returns the messages of both queues.
 func (s *System) Messages() (all []sqstest.Message) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, pair := range s.pairs() {
-			messages, _ := m.Messages(now, pair[0]) // it was created by Start
+		for _, p := range s.pairs() {
+			messages, _ := m.Messages(now, p.live) // it was created by Start
 			all = append(all, messages...)
 		}
 	})
@@ -211,8 +187,8 @@ func (s *System) Messages() (all []sqstest.Message) {
 // Dead returns the dead letters of both queues.
 func (s *System) Dead() (all []sqstest.Message, err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, pair := range s.pairs() {
-			dead, failed := m.Messages(now, pair[1])
+		for _, p := range s.pairs() {
+			dead, failed := m.Messages(now, p.dead)
 			all, err = append(all, dead...), errors.Join(err, failed)
 		}
 	})
@@ -223,10 +199,10 @@ func (s *System) Dead() (all []sqstest.Message, err error) {
 // they had expired. It returns their number.
 func (s *System) Purge(match func(sqstest.Message) bool) (purged int) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, pair := range s.pairs() {
-			messages, _ := m.Messages(now, pair[0]) // it was created by Start
+		for _, p := range s.pairs() {
+			messages, _ := m.Messages(now, p.live) // it was created by Start
 			for _, message := range messages {
-				if match(message) && m.Delete(now, pair[0], message.Receipt) == nil {
+				if match(message) && m.Delete(now, p.live, message.Receipt) == nil {
 					purged++
 				}
 			}
@@ -238,8 +214,8 @@ func (s *System) Purge(match func(sqstest.Message) bool) (purged int) {
 // Counts returns the numbers of messages in both queues, by state.
 func (s *System) Counts() (all sqstest.Counts) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, pair := range s.pairs() {
-			c, _ := m.Counts(now, pair[0]) // it was created by Start
+		for _, p := range s.pairs() {
+			c, _ := m.Counts(now, p.live) // it was created by Start
 			all = all.Plus(c)
 		}
 	})

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,7 +12,6 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
@@ -32,18 +29,7 @@ const (
 
 var errNoPublish = errors.New("the receipt function needs the publish function")
 
-// createReceiptQueues creates the queue that the rules fill, and its dead-letter queue.
-func (s *System) createReceiptQueues(m *sqstest.Machine, now time.Time) error {
-	if s.Options.Receipt == "" {
-		return nil
-	}
-	dead := sqstest.DefaultSettings()
-	dead.Retention = 14 * 24 * time.Hour
-	live := sqstest.DefaultSettings()
-	live.Visibility, live.Retention = s.Options.Visibility, 7*24*time.Hour
-	live.DeadLetters, live.MaxReceives = ReceiptDeadLetters, s.Options.MaxReceives
-	return errors.Join(m.Create(now, ReceiptDeadLetters, dead), m.Create(now, ReceiptQueue, live))
-}
+func (*System) receiptPair() pair { return pair{ReceiptQueue, ReceiptDeadLetters} }
 
 // startReceipt starts the receipt function between its queue and a pretend SES.
 func (s *System) startReceipt(ctx context.Context) error {
@@ -64,15 +50,16 @@ func (s *System) startReceipt(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, s.Mail.Close)
-	s.Receipt, err = lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Receipt, Env: s.receiptEnv(), Timeout: s.Options.FunctionTimeout,
-		Instances: s.Options.Instances, Output: s.Options.Output,
-	})
-	if err != nil {
-		return err
+	s.Receipt, err = s.startConsumer(s.Options.Receipt, nil, s.stripe(StripeWaits),
+		s.consumes(s.receiptPair(), ReceiptBudget), variables{
+			"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL, "RECEIPTS_TABLE": s.ReceiptsTable,
+			"AWS_ENDPOINT_URL_SESV2": s.Mail.URL, "SES_TIMEOUT": MailWaits.String(), "RECEIPT_FROM": ReceiptFrom,
+			"RECEIPT_CONFIGURATION_SET": ConfigurationSet,
+		})
+	if err == nil {
+		s.mapping, _, err = s.receive(ctx, s.receiptPair(), s.Receipt, sqstest.Mapping{})
 	}
-	s.closers = append(s.closers, s.Receipt.Close)
-	return s.mapReceipts(ctx)
+	return err
 }
 
 // createReceipts creates the table.
@@ -84,50 +71,6 @@ func (s *System) createReceipts(ctx context.Context) error {
 	}
 	s.DropOnClose(ctx, s.ReceiptsTable)
 	s.Receipts = dynamodb.NewReceipts(config, s.ReceiptsTable)
-	return nil
-}
-
-func (s *System) receiptEnv() map[string]string {
-	env := awsEnv(map[string]string{
-		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
-		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
-		"AWS_ENDPOINT_URL_SESV2":    s.Mail.URL,
-		"RECEIPTS_TABLE":            s.ReceiptsTable,
-		"QUEUE_URL":                 s.SQS.QueueURL(ReceiptQueue),
-		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(ReceiptDeadLetters),
-		"SCOPE":                     Scope,
-		"STRIPE_SECRET_KEY":         PretendKey,
-		"STRIPE_API_BASE":           s.Stripe.URL,
-		"STRIPE_TIMEOUT":            StripeWaits.String(),
-		"RECEIPT_FROM":              ReceiptFrom,
-		"RECEIPT_CONFIGURATION_SET": ConfigurationSet,
-		"SES_TIMEOUT":               MailWaits.String(),
-		"ORDER_BUDGET":              ReceiptBudget.String(),
-		"ANSWER_TIME":               AnswerTime.String(),
-		"FIRST_DELAY":               FirstBackOff.String(),
-	})
-	maps.Copy(env, s.Options.Env)
-	return env
-}
-
-// mapReceipts starts the event source mapping of the receipt queue.
-func (s *System) mapReceipts(ctx context.Context) error {
-	s.mapping = &sqstest.Mapping{
-		Server: s.SQS, Queue: ReceiptQueue, BatchSize: s.Options.BatchSize, Concurrency: s.Options.Instances,
-		FunctionTimeout: s.Options.FunctionTimeout, Invoke: s.Receipt.Invoke, Observe: s.Options.Observe,
-	}
-	if err := s.mapping.Check(); err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var run sync.WaitGroup
-	var failed error
-	run.Go(func() { failed = s.mapping.Run(ctx) })
-	s.closers = append(s.closers, func() error {
-		stop()
-		run.Wait()
-		return failed
-	})
 	return nil
 }
 

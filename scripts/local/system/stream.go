@@ -41,29 +41,12 @@ func (s *System) startPublish(ctx context.Context) error {
 	}
 	s.Bus = bus
 	s.closers = append(s.closers, bus.Close)
-	host, err := lambdatest.Start(lambdatest.Options{
-		Binary: s.Options.Publish, Timeout: publishTime, Output: s.Options.Output,
-		Env: awsEnv(map[string]string{
-			"AWS_ENDPOINT_URL_EVENTBRIDGE": bus.URL,
-			"EVENT_BUS":                    EventBus,
-			"SCOPE":                        Scope,
-		}),
-	})
-	if err != nil {
+	if s.Publish, err = s.startHost(lambdatest.Options{Binary: s.Options.Publish, Timeout: publishTime},
+		variables{"AWS_ENDPOINT_URL_EVENTBRIDGE": bus.URL, "EVENT_BUS": EventBus}); err != nil {
 		return err
 	}
-	s.Publish = host
-	s.closers = append(s.closers, host.Close)
 	s.stream = &stream{system: s, known: map[string]bool{}}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var run sync.WaitGroup
-	var failed error
-	run.Go(func() { failed = s.stream.run(ctx) })
-	s.closers = append(s.closers, func() error {
-		stop()
-		run.Wait()
-		return failed
-	})
+	s.background(ctx, s.stream.run)
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -158,7 +157,7 @@ type System struct {
 	stream  *stream          // nil without Options.Publish
 	mapping *sqstest.Mapping // of the receipt queue; nil without Options.Receipt
 	refunds *sqstest.Mapping // of the refund queue; nil without Options.Refund
-	stop    func() error     // ends the event source mapping
+	stops   [2]func() error  // end the event source mappings of orders and refunds
 	closers []func() error
 
 	put      sync.Mutex
@@ -169,8 +168,10 @@ type System struct {
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
-		s.startEngine, s.startStripe, s.startQueue, s.startWebhook, s.startIntake, s.startAPI, s.startEvents,
-		s.startReconcile, s.startReceipt, s.startPublish, s.startFunction, s.startRefund, s.startMapping,
+		s.startEngine, s.startStripe, s.startQueue,
+		// The parts, each with a file of its own. One comes after what it calls.
+		s.startWebhook, s.startIntake, s.startAPI, s.startEvents, s.startReconcile, s.startReceipt, s.startPublish,
+		s.startOrders, s.startRefund, s.startMapping,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -249,64 +250,14 @@ func (s *System) startQueue(context.Context) error {
 	}
 	s.SQS = server
 	s.closers = append(s.closers, server.Close)
-	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		err = errors.Join(s.createQueues(m, now), s.createReceiptQueues(m, now))
-	})
+	for _, p := range append(s.pairs(), s.receiptPair()) {
+		err = errors.Join(err, s.createQueues(p))
+	}
 	return err
 }
 
 // now returns the queue's time.
 func (s *System) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
-
-func (s *System) startFunction(context.Context) (err error) {
-	s.Function, err = s.startHost(s.Options.Binary, s.functionEnv(), s.Options.ObserveInstance)
-	return err
-}
-
-// startHost starts the function of a queue.
-func (s *System) startHost(
-	binary string, env map[string]string, observe func(lambdatest.Event),
-) (*lambdatest.Host, error) {
-	o := lambdatest.Options{
-		Binary: binary, Env: env, Timeout: s.Options.FunctionTimeout,
-		Instances: s.Options.Instances, Output: s.Options.Output, Observe: observe,
-	}
-	if s.Options.Travels {
-		o.Now = s.now
-	}
-	host, err := lambdatest.Start(o)
-	if err == nil {
-		s.closers = append(s.closers, host.Close)
-	}
-	return host, err
-}
-
-// awsEnv adds to a function's environment what Lambda sets.
-func awsEnv(env map[string]string) map[string]string {
-	env["AWS_REGION"] = sqstest.Region
-	env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"] = "pretend", "pretend"
-	return env
-}
-
-func (s *System) functionEnv() map[string]string {
-	env := awsEnv(map[string]string{
-		"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL,
-		"AWS_ENDPOINT_URL_SQS":      s.SQS.URL,
-		"ORDERS_TABLE":              s.Options.Table,
-		"STOCK_TABLE":               s.Stock,
-		"QUEUE_URL":                 s.SQS.QueueURL(s.OrderQueue()),
-		"DEAD_LETTER_QUEUE_URL":     s.SQS.QueueURL(s.DeadLetterQueue()),
-		"SCOPE":                     Scope,
-		"STRIPE_SECRET_KEY":         PretendKey,
-		"STRIPE_API_BASE":           s.Stripe.URL,
-		"STRIPE_TIMEOUT":            StripeWaits.String(),
-		"ORDER_BUDGET":              OrderBudget.String(),
-		"ANSWER_TIME":               AnswerTime.String(),
-		"FIRST_DELAY":               FirstBackOff.String(),
-	})
-	maps.Copy(env, s.Options.Env)
-	return env
-}
 
 // OperatorEnv returns the environment of scripts/orders and of the AWS CLI, as
 // NAME=value, and API, the URL of the HTTP API.
@@ -340,7 +291,14 @@ func (s *System) OperatorEnv() []string {
 
 // StopProcessing ends the event source mappings after the running invocations, as
 // disabling them does. The messages wait in their queues.
-func (s *System) StopProcessing() error { return s.stop() }
+func (s *System) StopProcessing() (err error) {
+	for _, stop := range s.stops {
+		if stop != nil {
+			err = errors.Join(err, stop())
+		}
+	}
+	return err
+}
 
 // ResumeProcessing starts the event source mappings again.
 func (s *System) ResumeProcessing(ctx context.Context) error { return s.startMapping(ctx) }

@@ -3,10 +3,13 @@
 package systemtest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -31,11 +34,20 @@ func New(tb testing.TB) Kit {
 	return k
 }
 
-// Build compiles the function of another package and returns its path.
+// compiled holds what has become of each program of this test process, which compiles
+// each once.
+var compiled sync.Map //nolint:gochecknoglobals // tests share nothing else
+
+// Build compiles the function of another package and returns its path. It is in the
+// folder of the test's own program, which go test removes at its end.
 func (k Kit) Build(tb testing.TB, pkg string) string {
 	tb.Helper()
-	path := filepath.Join(tb.TempDir(), filepath.Base(pkg))
-	if err := lambdatest.Build(tb.Context(), pkg, path); err != nil {
+	own, err := os.Executable()
+	path := filepath.Join(filepath.Dir(own), "function-"+filepath.Base(pkg))
+	once, _ := compiled.LoadOrStore(path, sync.OnceValue(func() error {
+		return lambdatest.Build(context.WithoutCancel(tb.Context()), pkg, path)
+	}))
+	if err := errors.Join(err, once.(func() error)()); err != nil {
 		tb.Fatal(err)
 	}
 	return path
