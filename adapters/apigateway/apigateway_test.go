@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/apigateway"
 )
@@ -50,25 +51,19 @@ func TestTheHandlerGetsTheRequestAsItWasSent(t *testing.T) {
 		"no body": {post(`"isBase64Encoded":false`), received{Header: header}},
 		"cookies": {post(`"cookies":["a=1","b=2"]`), received{Header: cookies}},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			var got received
-			handle := apigateway.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				got = received{r.Method, r.URL.String(), r.Host, r.RemoteAddr, string(body), r.Header}
-			}))
-			if _, err := handle(t.Context(), parse(t, tt.event)); err != nil {
-				t.Fatal(err)
-			}
-			tt.want.Method, tt.want.URL = http.MethodPost, "/stripe/webhook?a=1&b=%20"
-			tt.want.Host, tt.want.RemoteAddr = "api.example", "192.0.2.1"
-			if diff := cmp.Diff(got, tt.want); diff != "" {
-				t.Errorf("(-got +want):\n%s", diff)
-			}
-		})
+		var got received
+		handle := apigateway.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			got = received{r.Method, r.URL.String(), r.Host, r.RemoteAddr, string(body), r.Header}
+		}))
+		if _, err := handle(t.Context(), parse(t, tt.event)); err != nil {
+			t.Fatal(err)
+		}
+		tt.want.Method, tt.want.URL = http.MethodPost, "/stripe/webhook?a=1&b=%20"
+		tt.want.Host, tt.want.RemoteAddr = "api.example", "192.0.2.1"
+		if diff := cmp.Diff(got, tt.want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", claim, diff)
+		}
 	}
 }
 
@@ -104,16 +99,10 @@ func TestTheAPIGetsTheHandlersResponse(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			if tt.want.Headers == nil {
-				tt.want.Headers = map[string]string{}
-			}
-			got, err := apigateway.Handle(tt.handler)(t.Context(), parse(t, post(`"body":""`)))
-			if diff := cmp.Diff(got, tt.want); diff != "" || err != nil {
-				t.Errorf("got error %v, (-got +want):\n%s", err, diff)
-			}
-		})
+		got, err := apigateway.Handle(tt.handler)(t.Context(), parse(t, post(`"body":""`)))
+		if diff := cmp.Diff(got, tt.want, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%s: error %v, (-got +want):\n%s", claim, err, diff)
+		}
 	}
 }
 
@@ -125,6 +114,48 @@ func TestAnEventThatIsNotOfAnHTTPAPIIsAnError(t *testing.T) {
 		handle := apigateway.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("%s: served", event) }))
 		if got, err := handle(t.Context(), parse(t, event)); err == nil {
 			t.Errorf("%s: got %+v, want an error", event, got)
+		}
+	}
+}
+
+func TestTheHandlerGetsTheCallerThatTheAuthorizerReports(t *testing.T) {
+	t.Parallel()
+	iam := func(arn, cognito string) string {
+		return `{"iam":{"accessKey":"ASIAPRETEND","accountId":"123456789012","callerId":"AROAPRETEND:session","userArn":"` + arn +
+			`","userId":"AROAPRETEND:session","principalOrgId":"o-pretend","cognitoIdentity":` + cognito + `}}`
+	}
+	principal := func(s string) apigateway.Caller { return apigateway.Caller{Principal: s} }
+	const role = "arn:aws:sts::123456789012:assumed-role/"
+	for claim, tt := range map[string]struct {
+		authorizer string
+		want       apigateway.Caller
+	}{
+		"an IAM user":                {iam("arn:aws:iam::123456789012:user/shop", "null"), principal("arn:aws:iam::123456789012:user/shop")},
+		"a role without its session": {iam(role+"shop/i-0123", "null"), principal(role + "shop")},
+		"a user of an identity pool": {
+			iam(role+"pool/Cognito", `{"amr":[],"identityId":"eu-west-1:1","identityPoolId":"eu-west-1:2"}`),
+			principal("eu-west-1:1"),
+		},
+		"the claims of a token": {
+			`{"jwt":{"claims":{"sub":"user-1"},"scopes":null}}`,
+			apigateway.Caller{Claims: map[string]string{"sub": "user-1"}},
+		},
+		"no authorizer":             {`null`, apigateway.Caller{}},
+		"an authorizer of a Lambda": {`{"lambda":{"sub":"user-1"}}`, apigateway.Caller{}},
+		"a token without claims":    {`{"jwt":{"claims":{},"scopes":null}}`, apigateway.Caller{}},
+		"IAM without a user":        {iam("", "null"), apigateway.Caller{}},
+	} {
+		event := `{"rawPath":"/orders","headers":{"x-amzn-iam-arn":"arn:aws:iam::1:root"},` +
+			`"requestContext":{"http":{"method":"GET"},"authorizer":` + tt.authorizer + `}}`
+		handle := apigateway.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got, known := apigateway.CallerOf(r.Context())
+			want := tt.want.Principal != "" || tt.want.Claims != nil
+			if diff := cmp.Diff(got, tt.want); diff != "" || known != want {
+				t.Errorf("%s: got known %t, want %t; caller (-got +want):\n%s", claim, known, want, diff)
+			}
+		}))
+		if _, err := handle(t.Context(), parse(t, event)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -17,7 +17,6 @@ require (
 	golang.org/x/sync v0.24.0
 	orderonce v0.0.0
 	orderonce/scripts v0.0.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -1,8 +1,8 @@
 package apigatewaytest_test
 
 import (
-	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -110,12 +110,9 @@ func TestTheAPIAnswersWhatAFunctionCannot(t *testing.T) {
 		"an invalid base64 body":    {returns(`{"statusCode":200,"isBase64Encoded":true,"body":"?"}`, nil), post(t, "/a", "", ""), 500, internal},
 		"no status":                 {returns(`{"a":1}`, nil), post(t, "/a", "", ""), 200, `{"a":1}`},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			if w := serve(tt.function, tt.request); w.Code != tt.status || w.Body.String() != tt.body {
-				t.Errorf("got %d %s, want %d %s", w.Code, w.Body, tt.status, tt.body)
-			}
-		})
+		if w := serve(tt.function, tt.request); w.Code != tt.status || w.Body.String() != tt.body {
+			t.Errorf("%s: got %d %s, want %d %s", claim, w.Code, w.Body, tt.status, tt.body)
+		}
 	}
 }
 
@@ -133,17 +130,63 @@ func TestAFunctionHasThirtySeconds(t *testing.T) {
 	})
 }
 
-func TestServe(t *testing.T) {
+// routed is what a function gets of a request's route.
+type routed struct {
+	Key, Caller string
+	Parameters  map[string]string
+}
+
+func TestARouteHasParametersAndAnAuthorizer(t *testing.T) {
 	t.Parallel()
-	server, err := apigatewaytest.Serve(&apigatewaytest.API{}, 0)
-	if err != nil {
-		t.Fatal(err)
+	var got routed
+	function := func(_ context.Context, event []byte) ([]byte, error) {
+		var e events.APIGatewayV2HTTPRequest
+		err := json.Unmarshal(event, &e)
+		got = routed{Key: e.RouteKey, Parameters: e.PathParameters}
+		if a := e.RequestContext.Authorizer; a != nil && a.IAM != nil {
+			got.Caller = a.IAM.UserARN
+		} else if a != nil {
+			got.Caller = a.JWT.Claims["sub"]
+		}
+		return []byte(`{"statusCode":204}`), err
 	}
-	response, err := http.Post(server.URL+"/a", "", bytes.NewReader(nil)) //nolint:noctx // the server answers at once
-	if err != nil {
-		t.Fatal(err)
+	const byIAM, byToken, open = "PUT /orders/{orderId}", "GET /orders/{orderId}", "GET /orders/open"
+	api := apigatewaytest.API{
+		Routes:      map[string]func(context.Context, []byte) ([]byte, error){byIAM: function, byToken: function, open: function},
+		Authorizers: map[string]apigatewaytest.Authorizer{byIAM: apigatewaytest.IAM, byToken: apigatewaytest.JWT},
+		Now:         func() time.Time { return time.UnixMilli(1_790_000_000_000) },
 	}
-	if err := errors.Join(response.Body.Close(), server.Close()); err != nil || response.StatusCode != http.StatusNotFound {
-		t.Errorf("got %d, %v, want 404", response.StatusCode, err)
+	const signed = "AWS4-HMAC-SHA256 Credential=shop/20260102/eu-west-1/execute-api/aws4_request, SignedHeaders=host, Signature=0"
+	token := func(claims string) string {
+		return "Bearer e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".signature"
+	}
+	id := map[string]string{"orderId": "O-1"}
+	for _, tt := range []struct {
+		claim, method, path, authorization string
+		status                             int
+		want                               routed
+	}{
+		{"signed", "PUT", "/orders/O-1", signed, 204, routed{byIAM, "arn:aws:iam::123456789012:user/shop", id}},
+		{"not signed", "PUT", "/orders/O-1", "", 403, routed{}},
+		{"a token in place of a signature", "PUT", "/orders/O-1", token(`{}`), 403, routed{}},
+		{"a credential without a name", "PUT", "/orders/O-1", "AWS4-HMAC-SHA256 Credential=/", 403, routed{}},
+		{"a token", "GET", "/orders/O-1", token(`{"sub":"user-1"}`), 204, routed{byToken, "user-1", id}},
+		{"no token", "GET", "/orders/O-1", "", 401, routed{}},
+		{"a token that is not JSON", "GET", "/orders/O-1", token("?"), 401, routed{}},
+		{"a token of two parts", "GET", "/orders/O-1", "Bearer e30.e30", 401, routed{}},
+		{"an open route", "GET", "/orders/open", "", 204, routed{Key: open}},
+		{"another method", "DELETE", "/orders/O-1", signed, 404, routed{}},
+		{"a longer path", "PUT", "/orders/O-1/lines", signed, 404, routed{}},
+		{"an empty parameter", "PUT", "/orders/", signed, 404, routed{}},
+		{"another path", "PUT", "/carts/O-1", signed, 404, routed{}},
+	} {
+		got = routed{}
+		r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, http.NoBody)
+		r.Header.Set("Authorization", tt.authorization)
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		if diff := cmp.Diff(got, tt.want); diff != "" || w.Code != tt.status {
+			t.Errorf("%s: got %d, want %d; route (-got +want):\n%s", tt.claim, w.Code, tt.status, diff)
+		}
 	}
 }

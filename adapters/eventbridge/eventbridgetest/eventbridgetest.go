@@ -8,14 +8,16 @@ package eventbridgetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"orderonce/adapters/internal/awstest"
 )
 
 // The limits of one request.
@@ -33,7 +35,6 @@ const (
 	CodeInvalidArgument     = "InvalidArgument"
 	CodeMalformedDetail     = "MalformedDetail"
 	CodeNotAuthorizedSource = "NotAuthorizedForSourceException"
-	codeUnknownOperation    = "UnknownOperationException"
 )
 
 // Event is an accepted entry.
@@ -71,34 +72,23 @@ type Options struct {
 type Server struct {
 	URL string // the endpoint for an SDK
 
+	*awstest.Server
+
 	options Options
-	http    *http.Server
-	served  sync.WaitGroup
 
 	mu       sync.Mutex
 	accepted []Event
-	dropped  []Event
-	calls    int
-	failures []string // codes of the next requests; "" loses the response
+	puts     int // events so far, also those of other buses
 }
 
 // Serve starts a server on a free port of 127.0.0.1. Close ends it.
-func Serve(o Options) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
+func Serve(o Options) (s *Server, err error) {
+	s = &Server{options: o}
+	if s.Server, err = awstest.Serve(s.serve); err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + listener.Addr().String(), options: o}
-	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute}
-	s.served.Go(func() { _ = s.http.Serve(listener) }) // always ErrServerClosed
+	s.URL = s.Server.URL
 	return s, nil
-}
-
-// Close ends the server and its connections.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	s.served.Wait()
-	return err
 }
 
 // Archive returns the events that the bus accepted, in the order of their acceptance.
@@ -108,37 +98,20 @@ func (s *Server) Archive() []Event {
 	return slices.Clone(s.accepted)
 }
 
-// Dropped returns the events that were accepted for a bus that does not exist.
-// EventBridge responds as for one that exists
-// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html).
-func (s *Server) Dropped() []Event {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.dropped)
-}
-
-// Calls returns the number of requests.
-func (s *Server) Calls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls
-}
-
 // Fail makes the next times requests fail with a code, without an effect.
 func (s *Server) Fail(code string, times int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures = append(s.failures, slices.Repeat([]string{code}, times)...)
+	s.Server.Fail(slices.Repeat([]awstest.Fault{{Kind: awstest.Refuse, Code: code}}, times)...)
 }
 
 // Lose makes the next times requests have their effect, and then closes the connection.
-func (s *Server) Lose(times int) { s.Fail("", times) }
+func (s *Server) Lose(times int) {
+	s.Server.Fail(slices.Repeat([]awstest.Fault{{Kind: awstest.LoseAfter}}, times)...)
+}
 
 type entry struct {
 	Detail, DetailType, EventBusName, Source string
 
-	Resources []string
-	Time      *float64 // seconds since 1970
+	Time *float64 // seconds since 1970
 }
 
 type result struct {
@@ -147,63 +120,55 @@ type result struct {
 	ErrorMessage string `json:",omitempty"`
 }
 
-// failure is the error of a whole request.
-type failure struct {
-	Code    string `json:"__type"`
-	Message string `json:"message"`
-}
-
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(_ int, fault awstest.Fault, r *http.Request) awstest.Response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls++
-	fault, lose := "", false
-	if len(s.failures) > 0 {
-		fault, s.failures = s.failures[0], s.failures[1:]
-		lose = fault == ""
-	}
 	var in struct{ Entries []entry }
 	err := json.NewDecoder(r.Body).Decode(&in)
 	switch {
-	case fault != "":
-		respond(w, failure{fault, "on demand"})
+	case fault.Kind == awstest.Refuse:
+		return failure(fault.Code, "on demand")
+	case fault.Kind == awstest.LoseBefore:
+		return awstest.Response{}
 	case r.Header.Get("X-Amz-Target") != "AWSEvents.PutEvents":
-		respond(w, failure{codeUnknownOperation, r.Header.Get("X-Amz-Target")})
+		return failure("UnknownOperationException", r.Header.Get("X-Amz-Target"))
 	case err != nil:
-		respond(w, failure{"SerializationException", err.Error()})
+		return failure("SerializationException", err.Error())
 	case checkRequest(in.Entries) != "":
-		respond(w, failure{CodeValidation, checkRequest(in.Entries)})
-	default:
-		out := s.put(in.Entries)
-		if lose {
-			panic(http.ErrAbortHandler) // closes the connection
-		}
-		respond(w, out)
+		return failure(CodeValidation, checkRequest(in.Entries))
 	}
+	return respond(http.StatusOK, s.put(in.Entries))
 }
 
-func respond(w http.ResponseWriter, out any) {
-	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	if f, failed := out.(failure); failed {
-		status := http.StatusBadRequest
-		if strings.HasPrefix(f.Code, "Internal") {
-			status = http.StatusInternalServerError
-		}
-		w.WriteHeader(status)
+// failure is the error of a whole request.
+func failure(code, message string) awstest.Response {
+	status := http.StatusBadRequest
+	if strings.HasPrefix(code, "Internal") {
+		status = http.StatusInternalServerError
 	}
-	_ = json.NewEncoder(w).Encode(out) // a client that is gone needs no answer
+	return respond(status, map[string]string{"__type": code, "message": message})
+}
+
+func respond(status int, out any) awstest.Response {
+	body, _ := json.Marshal(out) // strings, numbers and lists of them always encode
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.1"}}
+	return awstest.Response{Status: status, Header: header, Body: body}
 }
 
 // checkRequest returns why the whole request is invalid, or "". A request is also invalid
 // if no entry has detail, detail-type and source
 // (https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsRequestEntry.html).
+// Resources, whose size counts too, are not modeled.
 func checkRequest(entries []entry) string {
 	if len(entries) < 1 || len(entries) > MaxEntries {
 		return fmt.Sprintf("'entries' has %d members: want 1 to %d", len(entries), MaxEntries)
 	}
 	size := 0
 	for _, e := range entries {
-		size += e.size()
+		size += len(e.Source) + len(e.DetailType) + len(e.Detail)
+		if e.Time != nil {
+			size += 14
+		}
 	}
 	if size >= MaxSize {
 		return "Total size of the entries in the request is over the limit."
@@ -214,43 +179,26 @@ func checkRequest(entries []entry) string {
 	return ""
 }
 
-// size returns the size by which EventBridge limits a request
-// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html#eb-putevent-size).
-func (e entry) size() int {
-	n := len(e.Source) + len(e.DetailType) + len(e.Detail)
-	if e.Time != nil {
-		n += 14
-	}
-	for _, r := range e.Resources {
-		n += len(r)
-	}
-	return n
-}
-
 func (e entry) complete() bool { return e.Detail != "" && e.DetailType != "" && e.Source != "" }
 
-// check returns the code and the message with which the entry is refused, or "".
-func (e entry) check() (code, message string) {
+// check returns the code with which the entry is refused, or "".
+func (e entry) check() (code string) {
 	trimmed := bytes.TrimSpace([]byte(e.Detail))
 	switch {
-	case !e.complete():
-		return CodeInvalidArgument, "Detail, DetailType and Source are required."
-	case len([]rune(e.DetailType)) > maxDetailType:
-		return CodeInvalidArgument, "DetailType is too long."
+	case !e.complete(), len([]rune(e.DetailType)) > maxDetailType:
+		return CodeInvalidArgument
 	case !json.Valid(trimmed) || trimmed[0] != '{':
-		return CodeMalformedDetail, "Detail is malformed."
+		return CodeMalformedDetail
 	case strings.HasPrefix(e.Source, "aws."):
-		return CodeNotAuthorizedSource, "Not authorized for the source."
+		return CodeNotAuthorizedSource
 	}
-	return "", ""
+	return ""
 }
 
 func (e entry) event() Event {
 	event := Event{
-		Bus: "default", Source: e.Source, DetailType: e.DetailType, Detail: json.RawMessage(e.Detail),
-	}
-	if e.EventBusName != "" {
-		event.Bus = e.EventBusName
+		Bus: cmp.Or(e.EventBusName, "default"), Source: e.Source, DetailType: e.DetailType,
+		Detail: json.RawMessage(e.Detail),
 	}
 	if e.Time != nil {
 		event.Time = time.UnixMilli(int64(*e.Time*1000 + 0.5)).UTC()
@@ -265,13 +213,13 @@ func (s *Server) put(entries []entry) any {
 		Entries          []result
 	}{}
 	for _, e := range entries {
-		code, message := e.check()
+		code := e.check()
 		if code == "" && s.options.Refuse != nil {
-			code, message = s.options.Refuse(e.event()), "on demand"
+			code = s.options.Refuse(e.event())
 		}
 		if code != "" {
 			out.FailedEntryCount++
-			out.Entries = append(out.Entries, result{ErrorCode: code, ErrorMessage: message})
+			out.Entries = append(out.Entries, result{ErrorCode: code, ErrorMessage: "refused by the double"})
 			continue
 		}
 		out.Entries = append(out.Entries, result{EventID: s.accept(e.event())})
@@ -279,20 +227,19 @@ func (s *Server) put(entries []entry) any {
 	return out
 }
 
-// accept adds an event to the bus and returns its id.
+// accept adds an event to the bus and returns its id. One for a bus that does not exist
+// is dropped, with the same response
+// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html).
 func (s *Server) accept(e Event) (id string) {
-	e.ID = fmt.Sprintf("00000000-0000-4000-8000-%012x", len(s.accepted)+len(s.dropped)+1)
-	_, name, isARN := strings.Cut(e.Bus, ":event-bus/")
-	if !isARN {
-		name = e.Bus
-	}
+	s.puts++
+	e.ID = fmt.Sprintf("00000000-0000-4000-8000-%012x", s.puts)
+	_, name, _ := strings.Cut(e.Bus, ":event-bus/")
+	name = cmp.Or(name, e.Bus)
 	if name == s.options.Bus || name == "default" {
 		s.accepted = append(s.accepted, e)
-		if s.options.Target != nil && name == s.options.Bus {
-			s.options.Target(e)
-		}
-	} else {
-		s.dropped = append(s.dropped, e)
+	}
+	if s.options.Target != nil && name == s.options.Bus {
+		s.options.Target(e)
 	}
 	return e.ID
 }

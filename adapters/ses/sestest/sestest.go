@@ -9,7 +9,6 @@ package sestest
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,26 +16,21 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
-)
 
-// Kind is what a fault does to one request.
-type Kind string
-
-// The kinds of faults.
-const (
-	Refuse     Kind = "refuse"      // answers with Status and Code, without an effect
-	LoseBefore Kind = "lose_before" // closes the connection, without an effect
-	LoseAfter  Kind = "lose_after"  // closes the connection after the effect
-	Reset      Kind = "reset"       // resets the connection after the effect
-	Garble     Kind = "garble"      // answers with half a body after the effect
+	"orderonce/adapters/internal/awstest"
 )
 
 // Fault is what happens to one request.
-type Fault struct {
-	Kind   Kind
-	Status int
-	Code   string
-}
+type Fault = awstest.Fault
+
+// The kinds of faults.
+const (
+	Refuse     = awstest.Refuse
+	LoseBefore = awstest.LoseBefore
+	LoseAfter  = awstest.LoseAfter
+	Reset      = awstest.Reset
+	Garble     = awstest.Garble
+)
 
 // Email is a message in the mailbox.
 type Email struct {
@@ -63,42 +57,19 @@ type Options struct {
 
 // Server is a pretend SES. It is safe for concurrent use.
 type Server struct {
-	URL string // the endpoint for an SDK
+	*awstest.Server
 
 	options Options
-	http    *http.Server
-	served  sync.WaitGroup
 
-	mu     sync.Mutex
-	faults []Fault
-	sent   []Email
-	calls  int
+	mu   sync.Mutex
+	sent []Email
 }
 
 // Serve starts a server on a free port of 127.0.0.1. Close ends it.
-func Serve(o Options) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, fmt.Errorf("serve SES double: %w", err)
-	}
-	s := &Server{URL: "http://" + listener.Addr().String(), options: o}
-	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute}
-	s.served.Go(func() { _ = s.http.Serve(listener) }) // always ErrServerClosed
-	return s, nil
-}
-
-// Close ends the server and its connections.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	s.served.Wait()
-	return err
-}
-
-// Fail adds faults for the next requests.
-func (s *Server) Fail(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = append(s.faults, faults...)
+func Serve(o Options) (s *Server, err error) {
+	s = &Server{options: o}
+	s.Server, err = awstest.Serve(s.serve)
+	return s, err
 }
 
 // Sent returns the messages that were sent, in order.
@@ -106,13 +77,6 @@ func (s *Server) Sent() []Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent)
-}
-
-// Calls returns the number of requests.
-func (s *Server) Calls() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls
 }
 
 // request is the body of SendEmail, as far as it is modeled.
@@ -131,8 +95,7 @@ type request struct {
 
 type content struct{ Data, Charset string }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	number, fault := s.arrive()
+func (s *Server) serve(number int, fault Fault, r *http.Request) awstest.Response {
 	if s.options.Before != nil {
 		s.options.Before(number)
 	}
@@ -140,69 +103,45 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if s.options.After != nil {
 		s.options.After(number)
 	}
-	if fault.Kind == Reset {
-		reset(w)
-		return
+	header := http.Header{
+		"Content-Type": {"application/json"}, "X-Amzn-Requestid": {fmt.Sprintf("request-%d", number)},
 	}
-	if fault.Kind == LoseBefore || fault.Kind == LoseAfter {
-		panic(http.ErrAbortHandler) // closes the connection
-	}
-	if fault.Kind == Garble {
-		body = body[:len(body)/2]
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Amzn-RequestId", fmt.Sprintf("request-%d", number))
 	if code != "" {
-		w.Header().Set("X-Amzn-ErrorType", code)
+		header.Set("X-Amzn-ErrorType", code)
 	}
-	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // JSON, and a client that is gone needs no answer
-}
-
-func (s *Server) arrive() (number int, fault Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls++
-	if len(s.faults) > 0 {
-		fault, s.faults = s.faults[0], s.faults[1:]
-	}
-	return s.calls, fault
+	text, _ := json.Marshal(body)
+	return awstest.Response{Status: status, Header: header, Body: text}
 }
 
 // perform has the effect of a request and returns its response.
-func (s *Server) perform(r *http.Request, fault Fault) (status int, code string, body []byte) {
+func (s *Server) perform(r *http.Request, fault Fault) (status int, code string, body map[string]string) {
 	var in request
 	err := json.NewDecoder(r.Body).Decode(&in)
+	message := func(text string) map[string]string { return map[string]string{"message": text} }
 	switch {
 	case fault.Kind == Refuse:
 		// SES's own message names the recipient, so a client must not repeat it.
 		to := strings.Join(in.Destination.ToAddresses, ",")
-		return refuse(fault.Status, fault.Code, "Email address is not verified: "+to)
+		return fault.Status, fault.Code, message("Email address is not verified: " + to)
 	case fault.Kind == LoseBefore:
 		return 0, "", nil
 	case r.Method != http.MethodPost || r.URL.Path != "/v2/email/outbound-emails":
-		return refuse(http.StatusNotFound, "NotFoundException", r.URL.Path)
+		return http.StatusNotFound, "NotFoundException", message(r.URL.Path)
 	case err != nil:
-		return refuse(http.StatusBadRequest, "BadRequestException", err.Error())
+		return http.StatusBadRequest, "BadRequestException", message(err.Error())
 	case in.problem() != "":
-		return refuse(http.StatusBadRequest, "BadRequestException", in.problem())
+		return http.StatusBadRequest, "BadRequestException", message(in.problem())
 	}
 	e, accepted := s.accept(in)
 	if !accepted {
-		return refuse(http.StatusTooManyRequests, "TooManyRequestsException", "Daily message quota exceeded")
+		return http.StatusTooManyRequests, "TooManyRequestsException", message("Daily message quota exceeded")
 	}
-	for _, event := range s.events(e) {
-		if s.options.Publish != nil {
-			s.options.Publish(event)
+	if s.options.Publish != nil {
+		for _, eventType := range outcomes(e.To) {
+			s.options.Publish(s.event(e, eventType))
 		}
 	}
-	body, _ = json.Marshal(map[string]string{"MessageId": e.ID})
-	return http.StatusOK, "", body
-}
-
-func refuse(status int, code, message string) (_ int, _ string, body []byte) {
-	body, _ = json.Marshal(map[string]string{"message": message})
-	return status, code, body
+	return http.StatusOK, "", map[string]string{"MessageId": e.ID}
 }
 
 // problem returns why a request is invalid, or "". A header with a line break would add
@@ -257,26 +196,24 @@ func (s *Server) accept(in request) (Email, bool) {
 	return e, true
 }
 
-// events returns the events of a message: Send and what its recipient's mail server does.
-// As in SES's mailbox simulator, the recipient decides: one that starts with "bounce"
-// bounces, one that starts with "complaint" is delivered and complains
+// outcomes returns the types of a message's events: Send and what its recipient's mail
+// server does. As in SES's mailbox simulator, the recipient decides: one that starts with
+// "bounce" bounces, one that starts with "complaint" is delivered and complains
 // (https://docs.aws.amazon.com/ses/latest/dg/send-an-email-from-console.html).
-func (s *Server) events(e Email) []json.RawMessage {
-	all := []json.RawMessage{s.event(e, "Email Sent", "Send")}
+func outcomes(to string) []string {
 	switch {
-	case strings.HasPrefix(e.To, "bounce"):
-		return append(all, s.event(e, "Email Bounced", "Bounce"))
-	case strings.HasPrefix(e.To, "complaint"):
-		delivered := s.event(e, "Email Delivered", "Delivery")
-		return append(all, delivered, s.event(e, "Email Complaint Received", "Complaint"))
+	case strings.HasPrefix(to, "bounce"):
+		return []string{"Send", "Bounce"}
+	case strings.HasPrefix(to, "complaint"):
+		return []string{"Send", "Delivery", "Complaint"}
 	}
-	return append(all, s.event(e, "Email Delivered", "Delivery"))
+	return []string{"Send", "Delivery"}
 }
 
 // event returns an event in the form of
 // https://docs.aws.amazon.com/ses/latest/dg/monitoring-eventbridge.html. Like SES's, it
 // has the recipient, whom a consumer must not log.
-func (s *Server) event(e Email, detailType, eventType string) json.RawMessage {
+func (s *Server) event(e Email, eventType string) json.RawMessage {
 	at := time.Time{}
 	if s.options.Now != nil {
 		at = s.options.Now()
@@ -286,8 +223,8 @@ func (s *Server) event(e Email, detailType, eventType string) json.RawMessage {
 		tags[name] = []string{value}
 	}
 	detail := map[string]any{"eventType": eventType, "mail": map[string]any{
-		"timestamp": at.UTC().Format(time.RFC3339), "source": e.From, "messageId": e.ID, "destination": []string{e.To},
-		"commonHeaders": map[string]any{"from": []string{e.From}, "to": []string{e.To}, "subject": e.Subject}, "tags": tags,
+		"timestamp": at.UTC().Format(time.RFC3339), "source": e.From, "messageId": e.ID, "tags": tags,
+		"destination": []string{e.To},
 	}}
 	if eventType == "Bounce" {
 		detail["bounce"] = map[string]any{
@@ -295,23 +232,14 @@ func (s *Server) event(e Email, detailType, eventType string) json.RawMessage {
 			"bouncedRecipients": []map[string]string{{"emailAddress": e.To, "status": "5.1.1"}},
 		}
 	}
+	detailType := map[string]string{
+		"Send": "Email Sent", "Bounce": "Email Bounced", "Delivery": "Email Delivered",
+		"Complaint": "Email Complaint Received",
+	}[eventType]
 	text, _ := json.Marshal(map[string]any{ // strings and lists always encode
 		"version": "0", "id": e.ID + "-" + eventType, "detail-type": detailType, "source": "aws.ses",
 		"account": "123456789012", "time": at.UTC().Format(time.RFC3339), "region": "eu-west-1",
-		"resources": []string{"arn:aws:ses:eu-west-1:123456789012:configuration-set/" + e.ConfigurationSet}, "detail": detail,
+		"resources": []string{}, "detail": detail,
 	})
 	return text
-}
-
-// reset closes the connection of a request with a RST, so that the client reads
-// "connection reset by peer" and not the end of the stream.
-func reset(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
 }

@@ -57,7 +57,7 @@ func (d document) resolve(value any) any {
 }
 
 // schema compiles the schema at a JSON pointer of the document.
-func (d document) schema(t fataler, pointer string) *jsonschema.Schema {
+func (d document) schema(t *testing.T, pointer string) *jsonschema.Schema {
 	t.Helper()
 	s, err := d.compiler.Compile("openapi.json#" + pointer)
 	must(t, err)
@@ -74,13 +74,7 @@ func pointer(keys ...string) string {
 	return out
 }
 
-type fataler interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-}
-
-func must(t fataler, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +82,7 @@ func must(t fataler, err error) {
 }
 
 // check returns why an answer to an operation is not one that the document lists.
-func (d document) check(t fataler, route, method string, a answer) error {
+func (d document) check(t *testing.T, route, method string, a answer) error {
 	t.Helper()
 	status := fmt.Sprint(a.status)
 	keys := []string{"paths", route, strings.ToLower(method), "responses", status}
@@ -153,7 +147,7 @@ func (d document) examples(f func(where, schema string, value any)) {
 	walk("", d.value)
 }
 
-func encode(t fataler, value any) string {
+func encode(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
 	must(t, err)

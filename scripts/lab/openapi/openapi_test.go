@@ -157,7 +157,7 @@ func sorted(s []string) []string {
 }
 
 // unmarshal decodes a body for a validator.
-func unmarshal(t fataler, body string) any {
+func unmarshal(t *testing.T, body string) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))
 	must(t, err)

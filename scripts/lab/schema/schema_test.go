@@ -48,37 +48,9 @@ func published(t *testing.T) (all []json.RawMessage) {
 			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
 		}),
 	}, "orders", "prod-eu")
-	for _, from := range order.Statuses() {
-		for _, to := range from.Next() {
-			full := order.OutboxEvent{
-				OrderID: "ORD-1.a_b", Total: order.Money{Amount: 0, Currency: "jpy"},
-				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-				Event: order.Event{
-					Seq: 1, From: from, To: to, Intent: "pi_1", Failure: "insufficient_funds", At: time.UnixMilli(1_790_000_000_000),
-				},
-			}
-			bare := full
-			bare.Trace, bare.Event.Intent, bare.Event.Failure = "", "", ""
-			for _, e := range []order.OutboxEvent{full, bare} {
-				if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	for _, status := range []order.DisputeStatus{order.DisputeOpen, order.DisputeWon, order.DisputeLost} {
-		e := order.OutboxEvent{
-			OrderID: "ORD-1", Total: order.Money{Amount: 1, Currency: "usd"},
-			Event: order.Event{
-				Seq: 2, From: order.Paid, To: order.Paid, Dispute: order.Dispute{ID: "du_1", Status: status},
-				At: time.UnixMilli(1_790_000_000_000),
-			},
-		}
-		if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, e := range refundEvents() {
+	for _, e := range events() {
+		e.Event.Seq, e.Event.At = 1, time.UnixMilli(1_790_000_000_000)
+		e.OrderID, e.Total = "ORD-1.a_b", order.Money{Amount: 0, Currency: "jpy"}
 		if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
 			t.Fatal(err)
 		}
@@ -89,22 +61,30 @@ func published(t *testing.T) (all []json.RawMessage) {
 	return all
 }
 
-// refundEvents returns an event of each status of a refund, and one of a refund by
-// others.
-func refundEvents() (all []order.OutboxEvent) {
-	event := func(e order.RefundEvent) {
+// events returns an event of each transition, with and without the optional fields, of
+// each status of a dispute and of a refund, and of a refund by others.
+func events() (all []order.OutboxEvent) {
+	for _, from := range order.Statuses() {
+		for _, to := range from.Next() {
+			all = append(all, order.OutboxEvent{Event: order.Event{From: from, To: to}}, order.OutboxEvent{
+				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+				Event: order.Event{From: from, To: to, Intent: "pi_1", Failure: "insufficient_funds"},
+			})
+		}
+	}
+	for _, status := range []order.DisputeStatus{order.DisputeOpen, order.DisputeWon, order.DisputeLost} {
+		dispute := order.Dispute{ID: "du_1", Status: status}
+		all = append(all, order.OutboxEvent{Event: order.Event{From: order.Paid, To: order.Paid, Dispute: dispute}})
+	}
+	refunds := []order.RefundEvent{{Status: order.RefundedOutside, Amount: -1000}}
+	for _, s := range refund.Open.Next() {
+		refunds = append(refunds, order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000})
+	}
+	for _, r := range refunds {
 		all = append(all, order.OutboxEvent{
-			OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"},
-			Event: order.Event{
-				Seq: 2, From: order.Paid, To: order.PartiallyRefunded, Intent: "pi_1", Refund: e,
-				At: time.UnixMilli(1_790_000_000_000),
-			},
+			Event: order.Event{From: order.Paid, To: order.PartiallyRefunded, Intent: "pi_1", Refund: r},
 		})
 	}
-	for _, s := range refund.Open.Next() {
-		event(order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000})
-	}
-	event(order.RefundEvent{Status: order.RefundedOutside, Amount: -1000})
 	return all
 }
 
@@ -150,7 +130,9 @@ func TestTheSchemaRejectsOtherEvents(t *testing.T) {
 	t.Parallel()
 	s := schema(t)
 	events := published(t)
-	i := slices.IndexFunc(events, func(e json.RawMessage) bool { return bytes.Contains(e, []byte("Order Declined")) })
+	i := slices.IndexFunc(events, func(e json.RawMessage) bool {
+		return bytes.Contains(e, []byte("Order Declined")) && bytes.Contains(e, []byte("traceparent"))
+	})
 	valid := string(events[i])
 	for claim, change := range map[string][2]string{
 		"another version":          {`"detail":{"version":1`, `"detail":{"version":2`},
@@ -167,15 +149,12 @@ func TestTheSchemaRejectsOtherEvents(t *testing.T) {
 		"another source":           {`orderonce.prod-eu`, `orders`},
 		"a broken traceparent":     {`"00-0af`, `"0af`},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			changed := strings.Replace(valid, change[0], change[1], 1)
-			if changed == valid {
-				t.Fatalf("%s does not have %s", valid, change[0])
-			}
-			if err := validate(t, s, []byte(changed)); err == nil {
-				t.Errorf("got no error for %s", changed)
-			}
-		})
+		changed := strings.Replace(valid, change[0], change[1], 1)
+		if changed == valid {
+			t.Fatalf("%s: %s does not have %s", claim, valid, change[0])
+		}
+		if err := validate(t, s, []byte(changed)); err == nil {
+			t.Errorf("%s: got no error for %s", claim, changed)
+		}
 	}
 }
