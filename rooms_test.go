@@ -74,7 +74,7 @@ with it. ` + "`go test -run TestEachRoomKeepsItsBudget -v .`" + ` prints today's
 			t.Errorf("%s: %d lines, want at most %d: remove as much as was added", r.name, lines, r.ceiling)
 		}
 	}
-	if os.Getenv("UPDATE_PAGES") != "" {
+	if os.Getenv("UPDATE_PAGES") != "" { //nolint:forbidigo // a test has no composition root
 		if err := os.WriteFile(roomsPage, []byte(page.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}

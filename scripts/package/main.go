@@ -52,7 +52,8 @@ func (z zip) show(w io.Writer, artifacts []release.Artifact) {
 	for _, a := range artifacts {
 		fmt.Fprintf(w, "%-14s %6.2f MB  %s\n", a.Name+".zip", float64(a.Bytes)/1e6, a.SHA256)
 	}
-	fmt.Fprintf(w, "For linux/%s, in %s, each with its bill of materials NAME.cdx.json, and %s.\n", z.Arch, z.Dir, release.Sums)
+	fmt.Fprintf(w, "For linux/%s, in %s, each with its bill of materials NAME.cdx.json, and %s.\n",
+		z.Arch, z.Dir, release.Sums)
 }
 
 type build struct {
