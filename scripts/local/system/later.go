@@ -177,9 +177,17 @@ func (s *System) due(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// waiting reads the keys in the index of the orders that wait, past the proxy.
+// waiting reads the keys in the index of the orders that wait, past the proxy. The index
+// also has registrations by HTTP, at which the function of the schedule does not look.
 func (s *System) waiting(ctx context.Context) iter.Seq2[Item, error] {
-	return s.scan(ctx, &sdk.ScanInput{TableName: &s.Options.Table, IndexName: aws.String("open")})
+	index := sdk.ScanInput{TableName: &s.Options.Table, IndexName: aws.String("open")}
+	return func(yield func(Item, error) bool) {
+		for item, err := range s.scan(ctx, &index) {
+			if (err != nil || Text(item, "sk") != registrationKey) && !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 // startWebhook starts the webhook function.
