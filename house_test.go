@@ -88,6 +88,51 @@ func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 	}
 }
 
+// maxClosure is how many lines of this module a function links, without tests. The aim is
+// 6,000 for order and 6,500 for each other; adapters/dynamodb, which every store shares,
+// is what stands in between.
+func maxClosure() map[string]int {
+	return map[string]int{
+		"order": 11_500, "refund": 11_600, "receipt": 11_700, "intake": 10_700, "webhook": 10_400, "reconcile": 10_000,
+		"publish": 8_800,
+	}
+}
+
+// Whoever wants one effect takes its function, and what that links, and no other effect.
+func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
+	t.Parallel()
+	got := map[string]bool{}
+	for _, path := range list(t, "-f", "{{.ImportPath}}", "./functions/...") {
+		function, isFunction := strings.CutPrefix(path, lambdatest.Module()+"/functions/")
+		if !isFunction || strings.HasPrefix(function, "internal/") {
+			continue
+		}
+		got[function] = true
+		lines := 0
+		for _, file := range list(t, "-deps", "-f", "{{$dir := .Dir}}{{if .Module}}{{if .Module.Main}}"+
+			"{{range .GoFiles}}{{$dir}}/{{.}} {{end}}{{end}}{{end}}", path) {
+			lines += strings.Count(read(t, file), "\n")
+			for _, other := range []string{
+				"/sqs/refunds/", "/sqs/jobs/", "/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/",
+				"/stripe/webhook/", "/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
+			} {
+				if function == "order" && strings.Contains(file, other) {
+					t.Errorf("functions/order links %s", file)
+				}
+			}
+			if function == "refund" && (strings.Contains(file, "/sqs/orders/") || strings.Contains(file, "/stripe/charge/")) {
+				t.Errorf("functions/refund links %s, which charges", file)
+			}
+		}
+		if most := maxClosure()[function]; lines > most || most == 0 {
+			t.Errorf("functions/%s links %d lines of this module, want at most %d", function, lines, most)
+		}
+	}
+	if len(got) != len(maxClosure()) {
+		t.Errorf("got the functions %v", got)
+	}
+}
+
 // opened is set once the sources were opened.
 var opened sync.Once //nolint:gochecknoglobals // once for every test
 

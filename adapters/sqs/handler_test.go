@@ -3,7 +3,6 @@ package sqs_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -141,27 +140,6 @@ func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A queue with other messages needs another Decode, and nothing else.
-func TestDecodeMayReturnTasksOfAnotherKind(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Decode = func(body string) (sqs.Task, error) {
-		id, found := strings.CutPrefix(body, "order:")
-		if !found {
-			return sqs.Task{}, errors.New("missing prefix")
-		}
-		return w.Task(orderWithID(id))
-	}
-	w.send("order:A", "B")
-	want := outcome{Processed: []string{"A"}, Parked: []string{"B: invalid_order"}}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-	if got := w.messages(w.dead)[0].Attributes[sqs.AttrDetail].Text; got != "missing prefix" {
-		t.Errorf("detail = %q, want the error of Decode", got)
 	}
 }
 
@@ -337,23 +315,6 @@ func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestOnAStandardQueueAFailureStopsNoOtherMessage(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Parallel = 1
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		if r := w.process(ctx, o, sent, l); len(w.processed()) > 1 {
-			return r
-		}
-		return outage()
-	}
-	w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"))
-	want := outcome{Failed: []string{"A"}, Processed: []string{"A", "A", "B"}}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-}
-
 // gated replaces Process: each order starts, and ends when it receives from gate. Read
 // started only after synctest.Wait.
 func gated(w *world) (started *[]string, gate chan struct{}) {
@@ -367,34 +328,6 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 		return paid()
 	}
 	return started, gate
-}
-
-func TestAFIFOGroupStopsAtItsFirstFailure(t *testing.T) {
-	t.Parallel()
-	w := newFIFOWorld(t)
-	w.script["A2"], w.script["C1"] = held(time.Minute), conflict()
-	a := w.sendGrouped("a", orderWithID("A1"), orderWithID("A2"), orderWithID("A3"), "no order", orderWithID("A4"))
-	w.sendGrouped("b", orderWithID("B1"))
-	w.sendGrouped("c", orderWithID("C1"), orderWithID("C2"))
-	want := outcome{
-		Failed:    []string{"A2", "A3", "no order", "A4"},
-		Processed: []string{"A1", "A2", "B1", "C1", "C2"},
-		Parked:    []string{"C1: conflict"}, // not "no order", which is behind the head of its group
-	}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-	if got := w.counted("Redelivered behind_in_group"); got != 3 {
-		t.Errorf("Redelivered for behind_in_group = %d, want 3", got)
-	}
-	w.advance(60 * time.Second)
-	if got := w.visible(); len(got) > 0 {
-		t.Errorf("visible before the lease ends: got %q, want none", got)
-	}
-	w.advance(time.Second)
-	if diff := cmp.Diff(w.visible(), a[1:]); diff != "" {
-		t.Errorf("visible after the lease (-got +want):\n%s", diff)
-	}
 }
 
 // A group keeps its order for whatever reason its head is redelivered: the messages
@@ -585,30 +518,6 @@ func TestNoOrderStartsWithoutTimeToFinish(t *testing.T) {
 	}
 }
 
-func TestAMessageThatIsNotStartedAFourthTimeIsDelayed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Parallel = 1
-	w.processFor(30*time.Second - answerTime)
-	late := w.send(orderWithID("LATE"))[0]
-	for delivery, want := range []time.Duration{0, 0, 0, 20 * time.Second, 40 * time.Second} {
-		w.send(orderWithID("FIRST"))
-		e := w.receive()
-		if e.Records[0].MessageId == late {
-			slices.Reverse(e.Records)
-		}
-		if diff := cmp.Diff(w.deliverWithin(30*time.Second, e), []string{late}); diff != "" {
-			t.Errorf("batch item failures of delivery %d (-got +want):\n%s", delivery+1, diff)
-		}
-		if got := w.untilVisible(late); got != want {
-			t.Errorf("message becomes visible after %v, want %v", got, want)
-		}
-	}
-	if got := w.counted("Redelivered not_started"); got != 5 {
-		t.Errorf("Redelivered for not_started = %d, want 5", got)
-	}
-}
-
 // If a new batch has less time than one order needs, every batch has.
 func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
 	t.Parallel()
@@ -775,28 +684,6 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	want := map[string]any{"A": 630.0, "B": 660.0, "C": 720.0, "D": 780.0}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("delays in seconds (-got +want):\n%s", diff)
-	}
-}
-
-func TestAMessageIsRedeliveredAfterItsDelay(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.script["ORD12345"] = unconfirmed(0)
-	id := w.send(good)[0]
-	delays := []int{3, 5, 10, 20, 40, 80, 160, 340, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600, 600}
-	for _, seconds := range delays {
-		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		if got, want := w.untilVisible(id), time.Duration(seconds)*time.Second; got != want {
-			t.Errorf("message becomes visible after %v, want %v", got, want)
-		}
-	}
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures at the twentieth delivery: got %q, want none", got)
-	}
-	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "unconfirmed" {
-		t.Errorf("parked for %q, want its own reason", got)
 	}
 }
 

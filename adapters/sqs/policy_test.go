@@ -3,7 +3,6 @@ package sqs_test
 import (
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,25 +48,6 @@ func TestOnlyAnOrdersOwnFailuresCountTowardParking(t *testing.T) {
 	}
 }
 
-func TestAMessageThatPanicsTwentyTimesIsParked(t *testing.T) {
-	t.Parallel()
-	for name, crash := range map[string]func(){"a panic": func() { panic("boom") }, "an exit": runtime.Goexit} {
-		for count, want := range map[int]string{19: "WARN redeliver panic", 20: "ERROR park panic"} {
-			t.Run(fmt.Sprint(name, " at delivery ", count), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t)
-				w.failsFor("ORD12345", crash)
-				id := w.send(good)[0]
-				w.deliver(t.Context(), w.receivedTimes(count))
-				line := w.line("message_id", id)
-				if got := fmt.Sprint(line["level"], " ", line["verdict"], " ", line["reason"]); got != want {
-					t.Errorf("got %q, want %q", got, want)
-				}
-			})
-		}
-	}
-}
-
 func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 	t.Parallel()
 	type policy = sqs.Policy
@@ -80,29 +60,9 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 		age    time.Duration
 		want   string // verdict and delay in seconds
 	}{
-		"the first delay": {
-			policy: func(p *policy) { p.FirstDelay = 40 * time.Second },
-			result: outage(), count: 1, want: "redeliver 20",
-		},
-		"the longest delay": {
-			policy: func(p *policy) { p.LongestDelay = 20 * time.Second },
-			result: outage(), count: 9, want: "redeliver 10",
-		},
-		"the most deliveries of an order that fails by itself": {
-			policy: func(p *policy) { p.MaxDeliveries = 2 },
-			result: unconfirmed(2), count: 2, want: "park <nil>",
-		},
-		"the queue's maxReceiveCount": {
-			policy: func(p *policy) { p.MaxReceives = 15 },
-			result: outage(), count: 6, want: "park <nil>",
-		},
 		"the queue's retention": {
 			policy: func(p *policy) { p.Retention = 2 * day },
 			result: outage(), count: 1, age: day, want: "park <nil>",
-		},
-		"the first delay of a message that cannot be parked": {
-			policy: func(p *policy) { p.FirstDelay = 40 * time.Second },
-			fails:  true, result: conflict(), count: 1, want: "redeliver 20",
 		},
 		"the last day of a message that cannot be parked": {
 			policy: func(p *policy) { p.Retention = 2 * day },

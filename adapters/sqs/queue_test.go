@@ -314,20 +314,6 @@ func TestAMessageThatCanNeverBeParkedIsDeadLetteredBeforeItIsDeleted(t *testing.
 	}
 }
 
-func TestAnEmptyFirstMessageIDIsIgnored(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	id := w.send("no order")[0]
-	e := w.receive()
-	e.Records[0].MessageAttributes = map[string]events.SQSMessageAttribute{
-		sqs.AttrFirstMessageID: {DataType: "String", StringValue: new("")},
-	}
-	w.deliver(t.Context(), e)
-	if got := w.messages(w.dead)[0].Attributes[sqs.AttrFirstMessageID].Text; got != id {
-		t.Errorf("first message id = %q, want the message's own id %s", got, id)
-	}
-}
-
 // Printable ASCII is unchanged, so that operators can search for the error.
 func TestADetailIsTruncatedAndPrintable(t *testing.T) {
 	t.Parallel()

@@ -179,22 +179,6 @@ func TestEveryResultIsCounted(t *testing.T) {
 	}
 }
 
-func TestSettledOrdersAreCountedByTheirStatus(t *testing.T) {
-	t.Parallel()
-	for _, status := range order.Statuses() {
-		w := newWorld(t)
-		w.script["ORD12345"] = order.Result{Verdict: order.Done, Reason: order.ReasonSettled, Status: status}
-		w.send(good)
-		w.deliverVisible()
-		want := map[string]int{
-			"Received": 1, "Settled": 1, "Settled " + string(status): 1, "OrderAge": 1, "OrderAge 0": 1, "flush": 1,
-		}
-		if diff := cmp.Diff(w.meter, want); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", status, diff)
-		}
-	}
-}
-
 // OrderAge is about the order queue: the days in the dead-letter queue would raise its
 // alarm at every redrive.
 func TestTheAgeOfASettledOrderCountsFromItsRedrive(t *testing.T) {

@@ -119,27 +119,6 @@ func TestAMismatchNamesAttributeValuesAndRemedy(t *testing.T) {
 	}
 }
 
-func TestSettingsAreReadWithOneCallForEachQueue(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	got, err := w.Queue.Settings(t.Context())
-	if diff := cmp.Diff(got, deployed()); err != nil || diff != "" {
-		t.Errorf("error = %v, settings (-got +want):\n%s", err, diff)
-	}
-	var requests []string
-	for _, c := range w.calls {
-		requests = append(requests, c.Operation+" "+string(c.Request))
-	}
-	names := `"AttributeNames":["QueueArn","MessageRetentionPeriod","RedrivePolicy"]`
-	want := []string{
-		`GetQueueAttributes {` + names + `,"QueueUrl":"` + w.server.QueueURL("orders") + `"}`,
-		`GetQueueAttributes {` + names + `,"QueueUrl":"` + w.server.QueueURL("dead") + `"}`,
-	}
-	if diff := cmp.Diff(requests, want); diff != "" {
-		t.Errorf("calls (-got +want):\n%s", diff)
-	}
-}
-
 // doer is an HTTP client of the SDK.
 type doer func(*http.Request) (*http.Response, error)
 

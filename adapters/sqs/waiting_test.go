@@ -1,11 +1,8 @@
 package sqs_test
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
-	"orderonce/domain/order/ordertest"
 )
 
 // SQS leaves a message that was received three times or more out of
@@ -134,124 +130,5 @@ func TestTheTimeOfTheFirstSendIsReadFromTheMessage(t *testing.T) {
 				t.Errorf("processed as sent at %v, want %v", got, want)
 			}
 		})
-	}
-}
-
-// period is the period of every alarm in infra/terraform/alarms.tf.
-const period = 5 * time.Minute
-
-// byPeriod groups the values of a metric as CloudWatch does, by the number of the period
-// since the start. A period without values is not in the map.
-func (w *world) byPeriod(metric, dimension string) map[int][]float64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := map[int][]float64{}
-	for _, d := range w.data {
-		if d.Metric == metric && d.Dimension == dimension {
-			n := int(d.At.Sub(start()) / period)
-			all[n] = append(all[n], d.Value)
-		}
-	}
-	return all
-}
-
-// failing makes the processor's calls of these types fail.
-func failing(err error, kinds ...ordertest.Call) ordertest.Interceptor {
-	return func(c ordertest.Call, do func() error) error {
-		if slices.Contains(kinds, c) {
-			return err
-		}
-		return do()
-	}
-}
-
-// An outage of half an hour must raise an alarm, even if a single order waits: it is then
-// received only every ten to fifteen minutes.
-func TestAnOutageCrossesTheThresholdsOfItsAlarms(t *testing.T) {
-	t.Parallel()
-	const (
-		ends      = 2 * time.Hour
-		threshold = float64(30 * time.Minute / time.Millisecond) // of the maximum of WaitingAge
-	)
-	tableIsDown := failing(
-		ordertest.ErrConnection, ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release,
-	)
-	stripeIsDown := failing(&order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("503 from Stripe")},
-		ordertest.Prepare, ordertest.Confirm, ordertest.Read)
-	for name, tt := range map[string]struct {
-		fails  ordertest.Interceptor
-		reason order.Reason
-		orders int // one a minute, from the start
-	}{
-		"the table is down, an order a minute": {tableIsDown, order.ReasonStore, int(ends / time.Minute)},
-		"the table is down, one order":         {tableIsDown, order.ReasonStore, 1},
-		"Stripe is down, an order a minute":    {stripeIsDown, order.ReasonUnavailable, int(ends / time.Minute)},
-		"Stripe is down, one order":            {stripeIsDown, order.ReasonUnavailable, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.processThrough(func(c ordertest.Call, do func() error) error {
-				if w.Now().Before(start().Add(ends)) {
-					return tt.fails(c, do)
-				}
-				return do()
-			})
-			w.runFor(ends+time.Hour, 30*time.Second, tt.orders)
-
-			ages := w.byPeriod("WaitingAge", "")
-			raised := func(n int) bool { // one breaching period of four
-				last := slices.Concat(ages[n-3], ages[n-2], ages[n-1], ages[n])
-				return len(last) > 0 && slices.Max(last) > threshold
-			}
-			for n := range int((ends + time.Hour) / period) {
-				at := time.Duration(n+1) * period
-				if want := at >= 50*time.Minute && at <= ends; want && !raised(n) {
-					t.Errorf("%v into an outage of %v the alarm on WaitingAge is not raised", at, ends)
-				}
-				if want := at > 30*time.Minute && at < ends+30*time.Minute; !want && raised(n) {
-					t.Errorf("the alarm on WaitingAge is raised %v after the start, want it between 30m and %v",
-						at, ends+30*time.Minute)
-				}
-			}
-			redelivered := w.byPeriod("Redelivered", string(tt.reason))
-			for n := range int(ends / period) {
-				if got := len(redelivered[n]); got < 5 && tt.orders > 1 {
-					t.Errorf("Redelivered for %s = %d in the period %d, want one for each order of it", tt.reason, got, n)
-				}
-			}
-			if n := len(redelivered); n == 0 {
-				t.Errorf("Redelivered for %s = 0", tt.reason)
-			}
-			if got := w.counted("Settled paid"); got != tt.orders {
-				t.Errorf("%d of %d orders are paid after the outage", got, tt.orders)
-			}
-		})
-	}
-}
-
-// processThrough gives the handler the real processor, over a store and a provider in
-// memory, and calls around for each call to them.
-func (w *world) processThrough(around ordertest.Interceptor) {
-	ports := ordertest.Intercepted{
-		Store: new(ordertest.Memory), Payments: &ordertest.Bank{Scope: "test"}, Intercept: around,
-	}
-	p := &order.Processor{Store: ports, Payments: ports, Scope: "test", Now: w.Now, ConfirmTime: time.Second}
-	w.Process = p.Process
-}
-
-// runFor delivers all visible messages at every step of the clock, and sends some orders,
-// one a minute.
-func (w *world) runFor(d, step time.Duration, orders int) {
-	w.t.Helper()
-	for passed := time.Duration(0); passed < d; passed += step {
-		if minute := int(passed / time.Minute); passed%time.Minute == 0 && minute < orders {
-			body := orderWithID(fmt.Sprintf("ORD%d", minute))
-			w.send(strings.Replace(body, "pm_1MqLiJLkdIwHu7ix", ordertest.PaymentMethod(ordertest.Pays), 1))
-		}
-		if len(w.visible()) > 0 {
-			w.deliverVisible()
-		}
-		w.advance(step)
 	}
 }

@@ -23,12 +23,7 @@ type environment struct {
 
 // Problems returns what is wrong with several variables together.
 func (c environment) Problems() []string {
-	problems := append(c.Stripe.Problems(), c.Queue.Problems(c.Budget)...)
-	if c.Stripe.Timeout >= c.Budget {
-		problems = append(problems,
-			"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out below the budget, or no order would be confirmed")
-	}
-	return problems
+	return append(c.Stripe.Problems(), c.Queue.Problems(c.Budget, c.Stripe.Timeout)...)
 }
 
 func newProcessor(c environment, store order.Store, payments order.Payments) *order.Processor {

@@ -89,7 +89,7 @@ func TestInvalidEnvironments(t *testing.T) {
 		oneKind   = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues"
 		twoQueues = "QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again"
 		delay     = "FIRST_DELAY: want more than 0 and at most 15m0s"
-		timeout   = "STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out below the budget, or no order would be confirmed"
+		budget    = "ORDER_BUDGET: want more than the time-outs of its calls, "
 		lease     = "ORDER_BUDGET, ANSWER_TIME: want less than 15m0s together, or nothing would begin"
 	)
 	for claim, tt := range map[string]struct{ change, want string }{
@@ -103,8 +103,8 @@ func TestInvalidEnvironments(t *testing.T) {
 		"the order queue as dead-letter queue":     {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/orders", twoQueues},
 		"a FIFO queue with standard dead letters":  {"QUEUE_URL=https://sqs.example/1/orders.fifo", oneKind},
 		"a standard queue with FIFO dead letters":  {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead.fifo", oneKind},
-		"a Stripe time-out of the order's budget":  {"STRIPE_TIMEOUT=10s", timeout},
-		"an order budget of Stripe's time-out":     {"ORDER_BUDGET=8s", timeout},
+		"a Stripe time-out of the order's budget":  {"STRIPE_TIMEOUT=10s", budget + "10s together, or nothing would be sent"},
+		"an order budget of Stripe's time-out":     {"ORDER_BUDGET=8s", budget + "8s together, or nothing would be sent"},
 		"no time for Stripe":                       {"STRIPE_TIMEOUT=0s", "STRIPE_TIMEOUT: want more than 0"},
 		"no time to answer the queue":              {"ANSWER_TIME=0s", "ANSWER_TIME: want more than 0"},
 		"an order budget as long as a lease":       {"ORDER_BUDGET=15m", lease},

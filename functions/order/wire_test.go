@@ -30,10 +30,9 @@ import (
 // cloud is a server for every service that the function calls. It records the calls and
 // sends minimal responses.
 type cloud struct {
-	url       string
-	secret    string // Secrets Manager's response
-	status    int    // of that response
-	retention string // MessageRetentionPeriod of the order queue, in seconds
+	url    string
+	secret string // Secrets Manager's response
+	status int    // of that response
 
 	mu    sync.Mutex
 	asked []string
@@ -41,7 +40,7 @@ type cloud struct {
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{status: http.StatusOK, retention: "604800"}
+	c := &cloud{status: http.StatusOK}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	c.url = server.URL
@@ -121,7 +120,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "AmazonSQS.ChangeMessageVisibilityBatch":
 		answer = "{}"
 	case "AmazonSQS.GetQueueAttributes":
-		answer = c.settings(in.Queue)
+		answer = settings(in.Queue)
 	case "AmazonSQS.SendMessage":
 		sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with what it sent
 		answer = `{"MessageId":"m","MD5OfMessageBody":"` + hex.EncodeToString(sum[:]) + `"}`
@@ -142,13 +141,12 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// settings returns the attributes of a queue as infra/terraform sets them, except for the
-// order queue's retention.
-func (c *cloud) settings(queue string) string {
+// settings returns the attributes of a queue as infra/terraform sets them.
+func settings(queue string) string {
 	if strings.HasSuffix(queue, "/dead") {
 		return `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-west-1:1:dead","MessageRetentionPeriod":"1209600"}}`
 	}
-	return `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-west-1:1:orders","MessageRetentionPeriod":"` + c.retention + `",` +
+	return `{"Attributes":{"QueueArn":"arn:aws:sqs:eu-west-1:1:orders","MessageRetentionPeriod":"604800",` +
 		`"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:1:dead\",\"maxReceiveCount\":1000}"}}`
 }
 
@@ -345,46 +343,6 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	}
 }
 
-// SQS deletes orders before QUEUE_RETENTION parks them if the queue's retention is
-// shorter.
-func TestTheQueuesSettingsAreComparedWithTheEnvironment(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		retention string // of the queue
-		variable  string
-		want      []string
-	}{
-		"the same retention is valid": {retention: "604800", variable: "168h"},
-		"a shorter retention is logged and counted": {"345600", "168h", []string{
-			`{"Name":"QueueMisconfigured","Unit":"Count"}`, `"Setting":"retention"`, `"level":"ERROR"`, `"setting":"retention"`,
-			`"got":"96h0m0s","want":"at least 168h0m0s"`,
-		}},
-		"a shorter retention of queue and function is valid": {retention: "345600", variable: "96h"},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			var out output
-			c := newCloud(t)
-			c.retention = tt.retention
-			h, err := wire(t.Context(), c.environ("QUEUE_RETENTION="+tt.variable), &out)
-			must(t, err)
-			for range 2 { // the second batch writes what was counted after the first
-				_, err := h.Handle(t.Context(), batchOf())
-				must(t, err)
-				h.Settings.Wait()
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("want %s in the output:\n%s", want, &out)
-				}
-			}
-			if got := strings.Contains(out.String(), "isconfigured"); got != (tt.want != nil) {
-				t.Errorf("mismatch reported = %t, want %t:\n%s", got, tt.want != nil, &out)
-			}
-		})
-	}
-}
-
 func TestEveryFieldIsSet(t *testing.T) {
 	t.Parallel()
 	environ := complete(
@@ -456,17 +414,6 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 			t.Errorf("handler = %v, error = %v, want an error", h, err)
 		}
 	})
-}
-
-func TestALiveKeyInASecretGoesToStripe(t *testing.T) {
-	t.Parallel()
-	c := newCloud(t)
-	c.secret = `{"SecretString":"rk_live_canary"}`
-	environ := complete("AWS_ENDPOINT_URL_SECRETS_MANAGER="+c.url, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN)
-	h, err := wire(t.Context(), environ, io.Discard)
-	if err != nil || h == nil {
-		t.Errorf("handler = %v, error = %v, want a handler", h, err)
-	}
 }
 
 func TestEveryOwnerIsNew(t *testing.T) {

@@ -184,19 +184,8 @@ func TestWireKnowsBothQueues(t *testing.T) {
 	}
 }
 
-func TestWireFollowsTheEnvironment(t *testing.T) {
+func TestThePromiseAndTheTimeFollowTheEnvironment(t *testing.T) {
 	t.Parallel()
-	environ := complete("PARALLEL_ORDERS=3", "ORDER_BUDGET=21s", "ANSWER_TIME=4s", "FIRST_DELAY=7s", "QUEUE_RETENTION=100h")
-	h, err := wire(t.Context(), environ, io.Discard)
-	must(t, err)
-	policy := sqs.DefaultPolicy()
-	policy.FirstDelay, policy.Retention = 7*time.Second, 100*time.Hour
-	first, second := h.NewOwner(), h.NewOwner()
-	got := []any{h.Parallel, h.OrderBudget, h.AnswerTime, h.Policy, h.Settings != nil, first != second}
-	want := []any{3, 21 * time.Second, 4 * time.Second, policy, true, true}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("parallel, budget, answer time, policy, settings compared, owners differ (-got +want):\n%s", diff)
-	}
 	for promise, again := range map[string]bool{"": false, "RECEIPTS=at_most_once": false, "RECEIPTS=at_least_once": true} {
 		c, err := config.Read[environment](complete("SES_TIMEOUT=6s", promise))
 		must(t, err)
@@ -237,12 +226,5 @@ func TestAnAnswerThatStopsHalfwayIsGivenUp(t *testing.T) {
 	_, err = p.Mailer.Send(ctx, receipt.Mail{Subject: "s", Text: "t", OrderID: "ORD-1", Key: receipt.Paid})
 	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnknown || ctx.Err() != nil {
 		t.Errorf("got %v, want unknown before the function's own deadline", err)
-	}
-}
-
-func TestWireNeedsTheWholeEnvironment(t *testing.T) {
-	t.Parallel()
-	if _, err := wire(t.Context(), nil, io.Discard); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want the missing variables", err)
 	}
 }

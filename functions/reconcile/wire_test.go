@@ -310,51 +310,6 @@ func TestTheWiredFunctionGoesOnPastRowsThatFail(t *testing.T) {
 	}
 }
 
-// STOCK_TABLE was removed while orders hold goods.
-func TestTheWiredFunctionWithoutItsStockTable(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	for i := range 12 {
-		s.order(order.ID(fmt.Sprintf("holds-%d", i)), "pm_usBankAccount_processing", s.stock)
-		s.stripe.Machine(func(m *stripetest.Machine) { s.must(m.Settle(s.began, fmt.Sprintf("pi_%06d", i+1), true)) })
-	}
-	s.order("none", "pm_usBankAccount_processing", "")
-	got, err := s.run("STOCK_TABLE=")
-	if err != nil || got["failed"] != 12 || got["unchanged"] != 1 {
-		t.Errorf("got %v, %v, want the one order looked at", got, err)
-	}
-	if lines := s.logged("order not reconciled"); len(lines) != 12 || !strings.Contains(lines[0], "set STOCK_TABLE") {
-		t.Errorf("got the lines %q, want what to set", lines)
-	}
-}
-
-// An order that is wrong, and one whose message is gone, are named.
-func TestTheWiredFunctionNamesOrdersForAPerson(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	s.order("edited", "pm_usBankAccount_processing", "")
-	s.edit("edited", "currency", "eur")
-	_, err := order.Begin(t.Context(), s.store(""), ordertest.Order("lost"), order.Lease{
-		Owner: "died", From: s.began, Until: s.began.Add(time.Minute),
-	}, nil)
-	s.must(err)
-	got, err := s.run()
-	if err != nil || got["mismatch"] != 1 || got["no_intent"] != 1 || got["oldest open"] < float64((30*time.Hour).Milliseconds()) {
-		t.Errorf("got %v, %v, want a mismatch and an order without an intent", got, err)
-	}
-	if !strings.Contains(s.out.String(), `"order_id":"edited","intent_id":"pi_000001"`) {
-		t.Errorf("got %s, want the intent of the edited order", s.out.String())
-	}
-	for message, want := range map[string]string{
-		"order and Stripe disagree":                                "ERROR edited",
-		"open order without an intent: its message must come back": "WARN lost",
-	} {
-		if lines := s.logged(message); !slices.Equal(lines, []string{want}) {
-			t.Errorf("%s: got %q, want %q", message, lines, want)
-		}
-	}
-}
-
 // A run that Stripe does not answer is an error of the function, so that its alarm is
 // raised, also if only one order waits.
 func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {

@@ -21,10 +21,5 @@ type environment struct {
 
 // Problems returns what is wrong with several variables together.
 func (c environment) Problems() []string {
-	problems := append(c.Stripe.Problems(), c.Queue.Problems(c.Budget)...)
-	if c.Stripe.Timeout >= c.Budget {
-		problems = append(problems,
-			"STRIPE_TIMEOUT, ORDER_BUDGET: want a time-out below the budget, or no refund would be made")
-	}
-	return problems
+	return append(c.Stripe.Problems(), c.Queue.Problems(c.Budget, c.Stripe.Timeout)...)
 }

@@ -28,8 +28,9 @@ type Queue struct {
 	Parallel    int           `env:"PARALLEL_ORDERS"                envDefault:"10"`
 }
 
-// Problems returns what is wrong with the variables together. budget is ORDER_BUDGET.
-func (q Queue) Problems(budget time.Duration) (problems []string) {
+// Problems returns what is wrong with the variables together, and with ORDER_BUDGET and
+// the time that calls may take within it.
+func (q Queue) Problems(budget, calls time.Duration) (problems []string) {
 	check := func(ok bool, problem string) {
 		if !ok {
 			problems = append(problems, problem)
@@ -42,6 +43,8 @@ func (q Queue) Problems(budget time.Duration) (problems []string) {
 		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues")
 	check(q.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
 	check(q.AnswerTime > 0, "ANSWER_TIME: want more than 0")
+	check(calls < budget, "ORDER_BUDGET: want more than the time-outs of its calls, "+calls.String()+
+		" together, or nothing would be sent")
 	check(budget+q.AnswerTime < order.MaxLease,
 		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or nothing would begin")
 	longest := q.Policy().LongestDelay
