@@ -489,29 +489,6 @@ func TestAFaultAppliesToOneCall(t *testing.T) {
 	}
 }
 
-func TestHooksSeeEachCall(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	var got []string
-	note := func(when string) func(sqstest.Call) {
-		return func(c sqstest.Call) {
-			mu.Lock()
-			defer mu.Unlock()
-			got = append(got, when+" "+c.Operation+" "+c.Queue+" "+code(c.Err))
-		}
-	}
-	f := newServer(t, sqstest.Options{Before: note("before"), After: note("after")})
-	f.send("a")
-	f.Fail("SendMessage", 1, sqstest.CodeOverLimit)
-	f.send("a")
-	want := []string{
-		"before SendMessage orders ", "after SendMessage orders ", "before SendMessage orders ", "after SendMessage orders OverLimit",
-	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-}
-
 // Debian 12 has AWS CLI 2.9.19 and boto3 1.26, which send the Query protocol. A readable
 // error has to tell their users what to do.
 func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"path/filepath"
@@ -9,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
@@ -109,46 +106,6 @@ func TestABatchItemFailureFailsTheMeasurement(t *testing.T) {
 	for _, response := range []string{`{"batchItemFailures":[{"itemIdentifier":"1"}]}`, `null`, ``} {
 		if err := settled([]byte(response)); !errors.Is(err, errNotSettled) {
 			t.Errorf("response %q: got error %v, want errNotSettled", response, err)
-		}
-	}
-}
-
-func TestMedian(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		all  []float64
-		want float64
-	}{{nil, 0}, {[]float64{7}, 7}, {[]float64{900, 1, 2}, 2}} {
-		if got := median(tt.all); got != tt.want {
-			t.Errorf("median of %v: got %v, want %v", tt.all, got, tt.want)
-		}
-	}
-	got := medianSpeed([]speed{{900, 3}, {1, 2}, {2, 1}})
-	if want := (speed{PerSecond: 2, CPUMS: 2}); got != want {
-		t.Errorf("median speed: got %+v, want %+v", got, want)
-	}
-}
-
-func TestOrderAndMessageIDsAreUnique(t *testing.T) {
-	t.Parallel()
-	b := &bench{}
-	decoder := orders.NewDecoder()
-	seen := map[string]bool{}
-	for _, prefix := range []string{freshPrefix, settledPrefix, freshPrefix} {
-		var e events.SQSEvent
-		if err := json.Unmarshal(b.event(prefix, batchSize), &e); err != nil || len(e.Records) != batchSize {
-			t.Fatalf("got an event of %d records, %v, want %d", len(e.Records), err, batchSize)
-		}
-		for _, r := range e.Records {
-			o, err := decoder.Decode(r.Body)
-			if err != nil || o.Total() != (order.Money{Amount: total, Currency: "usd"}) ||
-				!strings.HasPrefix(string(o.ID()), prefix) {
-				t.Errorf("got order %q of %v, %v, want %s... of %d", o.ID(), o.Total(), err, prefix, total)
-			}
-			if seen[string(o.ID())] || seen[r.MessageId] {
-				t.Errorf("got order %s or message %s twice", o.ID(), r.MessageId)
-			}
-			seen[string(o.ID())], seen[r.MessageId] = true, true
 		}
 	}
 }
