@@ -51,15 +51,16 @@ func of(name, group, title, expect string, do func(*Desk, context.Context) (cons
 func single() []act {
 	return []act{
 		of("post", posting, "Post an order",
-			"One charge, one row, one event, one e-mail.", (*Desk).one),
+			"One charge, one row, one event, one e-mail.", posts("posted", once)),
 		of("twice", posting, "Post it twice",
-			"Two messages, one charge. The second is acknowledged as a duplicate.", (*Desk).twice),
+			"Two messages, one charge. The second is acknowledged as a duplicate.", posts("posted twice", twice)),
 		of("ten", posting, "Post ten, 30 % twice",
 			"13 messages, ten charges.", (*Desk).ten),
 		of("conflict", posting, "Same id, another amount",
-			"One of the two is charged, the other is parked: conflict.", (*Desk).conflict),
+			"One of the two is charged, the other is parked: conflict.",
+			posts("posted with two different amounts", conflicting)),
 		of("malformed", posting, "Malformed message",
-			"Parked with a reason. Nobody is charged.", (*Desk).malformed),
+			"Parked with a reason. Nobody is charged.", posts("posted with a field that no order has", malformed)),
 		of("again", posting, "Deliver the last message again",
 			"Acknowledged as a duplicate, as if it were new: nobody is charged again.", (*Desk).again),
 
@@ -84,13 +85,16 @@ func single() []act {
 			"Calls are repeated, orders take longer. Each is charged once.", (*Desk).throttle),
 
 		of("declined", cards, "A card that is declined",
-			"No charge. The row says declined, then canceled: its goods are free for others.", (*Desk).declined),
+			"No charge. The row says declined, then canceled: its goods are free for others.",
+			posts("posted with a card that is declined", paying(declines))),
 		of("action", cards, "A card that needs its customer",
-			"The row waits in action_required. No charge yet.", (*Desk).action),
+			"The row waits in action_required. No charge yet.",
+			posts("posted with a card that needs its customer", paying(needsUser))),
 		of("authenticate", cards, "Authenticate as the customer",
 			"Stripe's webhook settles the waiting order: one charge.", (*Desk).authenticate),
 		of(BankTakesDays, cards, "A payment that takes days",
-			"The row waits in pending. No charge until the bank has decided.", (*Desk).bank),
+			"The row waits in pending. No charge until the bank has decided.",
+			posts("posted with a payment that takes days", paying(takesDays))),
 		of("clear", cards, "The bank clears it",
 			"Stripe's webhook settles the pending order: one charge.", (*Desk).clear),
 
@@ -150,14 +154,12 @@ func (d *Desk) posts(c content, text string, bodies ...string) (console.Result, 
 	return console.Result{Text: "You: " + c.id + " " + text, Order: c.id}, d.post(bodies...)
 }
 
-func (d *Desk) one(context.Context) (console.Result, error) {
-	c := d.next()
-	return d.posts(c, "posted", c.body())
-}
-
-func (d *Desk) twice(context.Context) (console.Result, error) {
-	c := d.next()
-	return d.posts(c, "posted twice", c.body(), c.body())
+// posts is an attack that posts messages with the content of a new order.
+func posts(text string, bodies func(content) []string) func(*Desk, context.Context) (console.Result, error) {
+	return func(d *Desk, _ context.Context) (console.Result, error) {
+		c := d.next()
+		return d.posts(c, text, bodies(c)...)
+	}
 }
 
 func (d *Desk) ten(context.Context) (console.Result, error) {
@@ -171,36 +173,6 @@ func (d *Desk) ten(context.Context) (console.Result, error) {
 		}
 	}
 	return console.Result{Text: "You: ten orders posted, three of them twice", Order: last.id}, d.post(bodies...)
-}
-
-func (d *Desk) conflict(context.Context) (console.Result, error) {
-	c := d.next()
-	other := c
-	other.quantity += 10
-	return d.posts(c, "posted with two different amounts", c.body(), other.body())
-}
-
-func (d *Desk) malformed(context.Context) (console.Result, error) {
-	c := d.next()
-	return d.posts(c, "posted with a field that no order has", c.malformed())
-}
-
-func (d *Desk) declined(context.Context) (console.Result, error) {
-	c := d.next()
-	c.method = declines
-	return d.posts(c, "posted with a card that is declined", c.body())
-}
-
-func (d *Desk) action(context.Context) (console.Result, error) {
-	c := d.next()
-	c.method = needsUser
-	return d.posts(c, "posted with a card that needs its customer", c.body())
-}
-
-func (d *Desk) bank(context.Context) (console.Result, error) {
-	c := d.next()
-	c.method = takesDays
-	return d.posts(c, "posted with a payment that takes days", c.body())
 }
 
 // again delivers the message that was processed last once more, as SQS may, although it

@@ -132,5 +132,5 @@ func (d *Desk) malformedUnparked(context.Context) (console.Result, error) {
 	const many = 100
 	s.SQS.Fail("SendMessage", many, sqstest.CodeServiceUnavailable)
 	d.onEnd(c.id, s.SQS.Heal)
-	return d.posts(c, "posted, malformed, while the dead-letter queue accepts nothing", c.malformed())
+	return d.posts(c, "posted, malformed, while the dead-letter queue accepts nothing", malformed(c)...)
 }

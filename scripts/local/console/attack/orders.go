@@ -34,9 +34,29 @@ func (c content) body() string {
 		`"payment":{"customer":"cus_%[2]s","method":%[5]q}}`, c.id, watch.Canary, Article, c.quantity, c.method)
 }
 
-// malformed returns the message with a field that no order has.
-func (c content) malformed() string {
-	return strings.Replace(c.body(), `"currency"`, `"discount":500,"currency"`, 1)
+// The messages that are posted of one content.
+
+func once(c content) []string { return []string{c.body()} }
+
+func twice(c content) []string { return []string{c.body(), c.body()} }
+
+func conflicting(c content) []string {
+	other := c
+	other.quantity += 10
+	return []string{c.body(), other.body()}
+}
+
+// malformed is a message with a field that no order has.
+func malformed(c content) []string {
+	return []string{strings.Replace(c.body(), `"currency"`, `"discount":500,"currency"`, 1)}
+}
+
+// paying posts it with another payment method.
+func paying(method string) func(content) []string {
+	return func(c content) []string {
+		c.method = method
+		return once(c)
+	}
 }
 
 // next returns an order of the visitor with a new name.

@@ -128,12 +128,12 @@ func (d *Desk) blow(ctx context.Context) {
 	for _, a := range []stormAct{
 		{time.Minute / Rate, func(context.Context) error { return d.postStorm() }},
 		{profileTime, d.changeProfile},
-		{2 * time.Second, d.killOne},
-		{20 * time.Second, d.freezeOne},
-		{time.Second, d.people},
-		{5 * time.Second, d.look},
-		{15 * time.Second, d.redriveAll},
-		{30 * time.Second, d.rollOutOne},
+		{2 * time.Second, func(context.Context) error { d.target().Kill(one()); return nil }},
+		{20 * time.Second, func(context.Context) error { d.target().Freeze(frozenFor, one()); return nil }},
+		{time.Second, func(ctx context.Context) error { _, err := d.authenticate(ctx); return err }},
+		{5 * time.Second, func(ctx context.Context) error { return d.target().Look(ctx) }},
+		{15 * time.Second, func(context.Context) error { _, err := d.target().Redrive(); return err }},
+		{30 * time.Second, func(ctx context.Context) error { _, err := d.rollOut(ctx); return err }},
 		{75 * time.Second, d.stormDay},
 	} {
 		acting.Go(func() {
@@ -167,21 +167,19 @@ func (st *storm) next() []string {
 	c := content{
 		id: fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted), method: works, quantity: 1 + st.orders.IntN(3),
 	}
-	other := c
-	other.quantity += 10
 	switch roll := st.orders.IntN(100); {
 	case roll < 10:
-		return []string{c.body(), c.body()}
+		return twice(c)
 	case roll < 12:
-		return []string{c.body(), other.body()}
+		return conflicting(c)
 	case roll < 13:
-		return []string{c.malformed()}
+		return malformed(c)
 	case roll < 17:
-		c.method = declines
+		return paying(declines)(c)
 	case roll < 20:
-		c.method = needsUser
+		return paying(needsUser)(c)
 	}
-	return []string{c.body()}
+	return once(c)
 }
 
 // changeProfile lets other things go wrong.
@@ -198,43 +196,14 @@ func (d *Desk) changeProfile(context.Context) error {
 	return nil
 }
 
-// killOne kills one busy instance.
-func (d *Desk) killOne(context.Context) error {
-	killed := false
-	d.target().Kill(func([]byte) bool {
-		first := !killed
-		killed = true
+// one matches one busy instance.
+func one() func([]byte) bool {
+	taken := false
+	return func([]byte) bool {
+		first := !taken
+		taken = true
 		return first
-	})
-	return nil
-}
-
-func (d *Desk) freezeOne(context.Context) error {
-	frozen := false
-	d.target().Freeze(frozenFor, func([]byte) bool {
-		first := !frozen
-		frozen = true
-		return first
-	})
-	return nil
-}
-
-// people lets the customer of a waiting order authenticate.
-func (d *Desk) people(ctx context.Context) error {
-	_, err := d.authenticate(ctx)
-	return err
-}
-
-func (d *Desk) look(ctx context.Context) error { return d.target().Look(ctx) }
-
-func (d *Desk) redriveAll(context.Context) error {
-	_, err := d.target().Redrive()
-	return err
-}
-
-func (d *Desk) rollOutOne(ctx context.Context) error {
-	_, err := d.rollOut(ctx)
-	return err
+	}
 }
 
 func (d *Desk) stormDay(ctx context.Context) error {

@@ -162,29 +162,44 @@ func (e expression) substitute(text string) string {
 // show returns the value of a placeholder, or its name in brackets if the value may be
 // personal or does not help a reader.
 func (e expression) show(name string) string {
-	v := e.ExpressionAttributeValues[name].text()
-	switch name = strings.TrimSuffix(strings.TrimPrefix(name, ":"), "0"); name {
-	case "owner":
-		return short(v)
-	case "leaseUntil", "createdAt", "updatedAt", "dueAt", "parkedAt", "now", "at":
-		return timeOf(v)
-	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure",
-		"id":
-		return v
+	attribute := strings.TrimSuffix(strings.TrimPrefix(name, ":"), "0")
+	if text, ok := shown(attribute, e.ExpressionAttributeValues[name]); ok {
+		return text
 	}
-	return "[" + name + "]"
+	return "[" + attribute + "]"
 }
 
-// itemText returns the attributes of an event item. It has none that are personal, but
-// new attributes may be.
-func itemText(item map[string]value) string {
+// shown returns the value of an attribute as a reader gets it, and false if it may be
+// personal or does not help. It is the list of what may be shown.
+func shown(name string, v value) (text string, ok bool) {
+	switch name {
+	case "owner":
+		return short(v.text()), true
+	case "leaseUntil", "createdAt", "updatedAt", "dueAt", "parkedAt", "now", "at":
+		return timeOf(v.text()), true
+	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure",
+		"id", "from", "to", "refundId", "refundStatus":
+		return v.text(), true
+	}
+	return "", false
+}
+
+// attributes returns those of an item that have these names and may be shown.
+func attributes(item map[string]value, is, between string, names ...string) string {
 	var parts []string
-	for _, name := range []string{"seq", "from", "to", "intentId", "failure", "refundId", "refundStatus"} {
-		if v, ok := item[name]; ok {
-			parts = append(parts, name+"="+v.text())
+	for _, name := range names {
+		if v, found := item[name]; found {
+			if text, ok := shown(name, v); ok {
+				parts = append(parts, name+is+text)
+			}
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, between)
+}
+
+// itemText returns the attributes of an event item.
+func itemText(item map[string]value) string {
+	return attributes(item, "=", ", ", "seq", "from", "to", "intentId", "failure", "refundId", "refundStatus")
 }
 
 // short shortens a fencing token for people.
@@ -230,23 +245,6 @@ func answer(c dynamodbtest.Call) (text, row string, refused bool) {
 
 // rowText returns the attributes of a row that may be shown, one a line.
 func rowText(row map[string]value) string {
-	var b strings.Builder
-	for _, name := range []string{
-		"status", "attempt", "owner", "leaseUntil", "intentId", "stripeMode", "seq", "amount", "currency", "failure",
-		"lastError",
-	} {
-		v, ok := row[name]
-		if !ok {
-			continue
-		}
-		shown := v.text()
-		switch name {
-		case "owner":
-			shown = short(shown)
-		case "leaseUntil":
-			shown = timeOf(shown)
-		}
-		b.WriteString(name + " = " + shown + "\n")
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return attributes(row, " = ", "\n", "status", "attempt", "owner", "leaseUntil", "intentId", "stripeMode",
+		"seq", "amount", "currency", "failure", "lastError")
 }
