@@ -22,6 +22,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
 	"orderonce/scripts/orders/audit"
 	"orderonce/scripts/orders/cloud"
 )
@@ -182,6 +183,7 @@ func (w *town) plants() map[order.ID]planted {
 	}
 	return map[order.ID]planted{
 		"FINE":           {pays, func(id order.ID) { w.another(id, string(scope), false) }, ""},
+		"REFUND-HELD":    {pays, func(id order.ID) { w.givesBack(w.intentOf(id))() }, ""}, // a worker refunds it
 		"REFUND-FINE":    {pays, refunds, ""},
 		"HELD":           {"", func(order.ID) {}, ""},
 		"LOST-PAID":      {pays, w.lose, audit.MissingRow},
@@ -286,6 +288,10 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	lease := order.Lease{Owner: "worker", From: later(), Until: later().Add(time.Minute)}
 	_, err := order.Begin(t.Context(), w.store, ordertest.Order("HELD"), lease, nil)
 	must(t, err)
+	r, err := refund.New(refund.Draft{OrderID: "REFUND-HELD", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
+	must(t, err)
+	_, err = refund.Begin(t.Context(), dynamodb.NewRefunds(w.store), r, lease)
+	must(t, err)
 	charges := w.charges()
 	charges["HELD"] = 1 // when its message comes back
 	printed, code, classes := w.audit("--repair --yes")
@@ -293,8 +299,8 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 		t.Errorf("got exit code %d, want 2, and findings (-want +got):\n%s", code, diff)
 	}
 	repairable := len(want) - len(left)
-	parts := fmt.Sprintf("%d orders: 2 match, 1 in progress, %d differ\nLOST-PAID  write the row, bind pi_\nrepaired %d of %d orders",
-		len(want)+3, len(want), repairable, repairable)
+	parts := fmt.Sprintf("%d orders: 2 match, 2 in progress, %d differ\nLOST-PAID  write the row, bind pi_\nrepaired %d of %d orders",
+		len(want)+4, len(want), repairable, repairable)
 	if part := missingPart(printed, parts); part != "" {
 		t.Errorf("printed\n%s\nwant %q in it", printed, part)
 	}

@@ -84,7 +84,10 @@ func TestShowRefreshAndRestore(t *testing.T) {
 	d.process(pays, "ORD-3", "ORD-4", "LOST") // to pi_000005
 	d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create})
 	d.process(pays, "NONE")
-	d.stripe.Advance(2 * time.Minute) // the search lags
+	d.steps(step{
+		line: "show ORD-4", claim: "while Stripe's search lags", want: "charged    once\nat Stripe  pi_000004, succeeded, 39.98 USD",
+	})
+	d.stripe.Advance(2 * time.Minute)
 	unreachable := "STRIPE_API_BASE=http://127.0.0.1:1"
 	d.steps(
 		step{
@@ -127,6 +130,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 			line: "refresh ORD-3", before: d.givesBack("pi_000003"), claim: "somebody gave money back in the Dashboard",
 			want: "changes of refunds recorded: 1\n\norder      ORD-3\nstatus     partially_refunded\nby others  9.98 USD",
 		},
+		step{line: "show ORD-3", want: "by others  9.98 USD\nat Stripe  re_000001, 9.98 USD, succeeded, of others"},
 		step{line: "refresh ORD-3", claim: "again", want: "unchanged\nrefunded   9.98 USD\nby others  9.98 USD"},
 		step{line: "refresh NONE", claim: "no intent", code: 1, want: "no intent bound: no money has moved"},
 		step{

@@ -20,9 +20,9 @@ type post struct {
 
 // Help explains the command beyond its one line.
 func (post) Help() string {
-	return `It posts orders and refunds to their queues, in the JSON of docs/reference/message.md, or none if one of
-them is invalid. Refunds need REFUND_QUEUE_URL. Posting an order twice is harmless: it is charged once. On a FIFO queue, each order has a
-message group of its own.
+	return `It posts orders and refunds to their queues, in the JSON of docs/reference/message.md, or none
+if one of them is invalid. Refunds need REFUND_QUEUE_URL. Posting an order twice is harmless: it is
+charged once. On a FIFO queue, each order has a message group of its own.
 
 A line that dead-letters discard --save wrote is posted as its message, with the time when that was
 first sent: an order whose row was lost is charged again if its message looks young.
@@ -52,7 +52,8 @@ func (p post) Run(ctx context.Context, sh shell.Shell) error {
 		}
 	}
 	batches := batch.Sender{
-		Orders: cloud.NewQueue(cfg, c.Queue), Refunds: cloud.NewQueue(cfg, c.Refunds), File: from.Name(), Rate: p.Rate, Progress: sh.Progress,
+		Orders: cloud.NewQueue(cfg, c.Queue), Refunds: cloud.NewQueue(cfg, c.Refunds),
+		File: from.Name(), Rate: p.Rate, Progress: sh.Progress,
 	}
 	posted, err := batches.SendAll(ctx, messages)
 	sh.Progress("")

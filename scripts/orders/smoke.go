@@ -196,7 +196,8 @@ func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 	case r.Total != o.Total():
 		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
 	case i.State != order.Succeeded:
-		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s: want %s", o.ID(), i.ID, i.State, order.Succeeded)
+		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s: want %s",
+			o.ID(), i.ID, i.State, order.Succeeded)
 	}
 	if err := order.Verify(i, p.scope, o.ID(), o.Total()); err != nil {
 		return fmt.Errorf("order %q: ledger mismatch: %w", o.ID(), err)

@@ -97,7 +97,8 @@ func (q Sender) sendOnce(ctx context.Context, messages []entry) (failed []error,
 			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = m.group()
 		}
 	}
-	out, err := queue.Client.SendMessageBatch(ctx, &sdk.SendMessageBatchInput{QueueUrl: &queue.URL, Entries: entries})
+	in := &sdk.SendMessageBatchInput{QueueUrl: &queue.URL, Entries: entries}
+	out, err := queue.Client.SendMessageBatch(ctx, in)
 	if err != nil {
 		return nil, err
 	}

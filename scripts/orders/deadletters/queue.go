@@ -82,7 +82,9 @@ func (q *Queue) Each(ctx context.Context, limit int, visit Visit[Message]) (page
 }
 
 // each is Each for one queue.
-func (q *Queue) each(ctx context.Context, url string, limit int, visit Visit[Message]) (pages Pages, err error) {
+func (q *Queue) each(
+	ctx context.Context, url string, limit int, visit Visit[Message],
+) (pages Pages, err error) {
 	p := pager{Queue: q, url: url, visibility: sqs.NewQueue(q.cfg, url, ""), held: map[string]*hold{}}
 	defer func() { // also when the context has ended
 		err = errors.Join(err, p.putBack(context.WithoutCancel(ctx)))
