@@ -52,11 +52,8 @@ func Verdict(out io.Writer, found fmt.Stringer, again string) error {
 }
 
 // Replayed prints the history of one world, and what was found in it.
-func Replayed(out io.Writer, h stage.History, mermaid bool, found fmt.Stringer, again string) error {
+func Replayed(out io.Writer, h stage.History, found fmt.Stringer, again string) error {
 	text := h.String()
-	if mermaid {
-		text = h.Mermaid()
-	}
 	if found != nil {
 		text = "As generated:\n\n" + text + "\n\nShrunk:\n"
 	}

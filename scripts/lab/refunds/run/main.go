@@ -123,7 +123,7 @@ func replay(ctx context.Context, out io.Writer, name string) error {
 	}
 	history, found := refunds.Search{Class: refunds.Class(class)}.Replay(ctx, seed)
 	if found == nil {
-		return prove.Replayed(out, history, false, nil, "")
+		return prove.Replayed(out, history, nil, "")
 	}
-	return prove.Replayed(out, history, false, found, "")
+	return prove.Replayed(out, history, found, "")
 }

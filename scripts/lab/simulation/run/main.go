@@ -33,7 +33,6 @@ type options struct {
 	Page    string `help:"Also write this page, and --full, which takes minutes more."`
 	Full    string `help:"With --page: the page with every history." default:"../../build/proof-full.md"`
 	Replay  string `help:"Print the history of one seed, or of one schedule as a run prints it."`
-	Mermaid bool   `help:"With --replay: as a mermaid sequence diagram."`
 }
 
 func main() {
@@ -111,9 +110,9 @@ func (o *options) replay(out io.Writer) error {
 	case err != nil:
 		return err
 	case worst == nil:
-		return prove.Replayed(out, history, o.Mermaid, nil, "")
+		return prove.Replayed(out, history, nil, "")
 	}
-	return prove.Replayed(out, history, o.Mermaid, worst, "./simulation/run --replay "+worst.Replay)
+	return prove.Replayed(out, history, worst, "./simulation/run --replay "+worst.Replay)
 }
 
 // replayed returns the history of a seed such as 42, or of a schedule such as

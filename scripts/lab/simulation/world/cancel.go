@@ -37,7 +37,7 @@ func (w *World) cancel(x *incident) {
 	})
 	k.seen.Cancels = true
 	if w.Recording() {
-		w.AddCall("operator", k.seen.Name, "cancels "+string(x.id)+" with "+k.seen.Name, "")
+		w.Add("operator", "cancels "+string(x.id)+" with "+k.seen.Name, "")
 	}
 	w.begin(k)
 }

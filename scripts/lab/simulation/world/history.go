@@ -38,7 +38,7 @@ func (w *World) cutHistory() {
 func (w *World) happens(who, what string) {
 	w.disturb()
 	if w.Recording() {
-		w.AddCall(who, "", what, "")
+		w.Add(who, what, "")
 	}
 }
 
@@ -67,6 +67,6 @@ func (w *World) addCharges(seen int) {
 		if c.Outcome == stripetest.Charged {
 			what = "charges " + order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)}.String() + " for "
 		}
-		w.AddCall("bank", "", what+c.Intent, "")
+		w.Add("bank", what+c.Intent, "")
 	}
 }

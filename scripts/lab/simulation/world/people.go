@@ -97,7 +97,7 @@ func (w *World) refresh(x *incident) {
 		run: func(k *Worker) { x.changed = k.refresh(x.id) || x.changed },
 	})
 	if w.Recording() {
-		w.AddCall("operator", k.seen.Name, "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
+		w.Add("operator", "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
 	}
 	w.begin(k)
 }

@@ -49,21 +49,6 @@ func describe(c oracle.Call) string {
 	return strings.TrimSpace(string(c.Name) + " " + c.Subject)
 }
 
-// receiver returns the service that a call is for.
-func receiver(c oracle.Call) string {
-	switch {
-	case c.ToStripe(), c.Name == oracle.Answer:
-		return "Stripe"
-	case c.Name == oracle.Put:
-		return "bus"
-	case c.Name == oracle.Checkpoint:
-		return "stream"
-	case c.ToQueue():
-		return "queue"
-	}
-	return "table"
-}
-
 // response is what a call returns to its worker, besides the error.
 type response struct {
 	attempt       int

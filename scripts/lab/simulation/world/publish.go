@@ -67,7 +67,7 @@ func (w *World) publish() {
 	})
 	if w.Recording() {
 		what := fmt.Sprintf("delivers %d events from number %d on to publisher %s", len(batch), from+1, k.seen.Name)
-		w.AddCall("stream", k.seen.Name, what, "")
+		w.Add("stream", what, "")
 	}
 	w.begin(k)
 }

@@ -72,7 +72,7 @@ func (w *World) reconcile(at time.Time) {
 		kind: reconcile, threads: true, failed: func() { w.incidents.looked = false }, run: (*Worker).look,
 	})
 	if w.Recording() {
-		w.AddCall("schedule", k.seen.Name, "starts reconcile run "+k.seen.Name, "")
+		w.Add("schedule", "starts reconcile run "+k.seen.Name, "")
 	}
 	w.begin(k)
 }

@@ -99,7 +99,7 @@ func (f Fault) duration() time.Duration {
 func (w *World) freeze(k *Worker, f Fault) {
 	k.Frozen, k.clock.frozenAt, k.clock.stops = true, w.Now, f == Suspends
 	if w.Recording() {
-		w.AddCall(k.seen.Name, receiver(k.next), describe(k.next), string(f))
+		w.Add(k.seen.Name, describe(k.next), string(f))
 	}
 	w.Current = w.Awake()
 }
@@ -121,7 +121,7 @@ func (w *World) turn(k *Worker) {
 	}
 	k.Frozen = false
 	if w.Recording() {
-		w.AddCall(k.seen.Name, "", "thaws", answer)
+		w.Add(k.seen.Name, "thaws", answer)
 	}
 }
 
@@ -163,7 +163,7 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 	}
 	if w.Recording() {
 		what := fmt.Sprintf("delivers message %d to %s", numberOf(m)+1, k.seen.Name)
-		w.AddCall("queue", k.seen.Name, what, k.oddity())
+		w.Add("queue", what, k.oddity())
 	}
 }
 

@@ -126,7 +126,7 @@ func (w *World) sendEvent(o option) {
 		if h.sent > 0 {
 			again = "again"
 		}
-		w.AddCall("Stripe", k.seen.Name, fmt.Sprintf("sends %s to webhook %s", h, k.seen.Name), again)
+		w.Add("Stripe", fmt.Sprintf("sends %s to webhook %s", h, k.seen.Name), again)
 	}
 	h.sent++
 	h.sending++

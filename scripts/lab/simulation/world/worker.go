@@ -247,7 +247,7 @@ func (k *Worker) addLine(c oracle.Call, r response, err error) {
 	if k.fault != None && !errors.Is(err, errDenied) {
 		text = string(k.fault)
 	}
-	k.world.AddCall(k.seen.Name, receiver(c), describe(c), text)
+	k.world.Add(k.seen.Name, describe(c), text)
 }
 
 // withFault makes a call. Faults at Stripe happen in callStripe.

@@ -205,7 +205,7 @@ func (w *World) send(i int) {
 	if m.Poison != "" {
 		what = fmt.Sprintf("sends message %d, which is no order: %s", i+1, m.Poison)
 	}
-	w.AddCall("producer", "queue", what, "")
+	w.Add("producer", what, "")
 }
 
 func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }

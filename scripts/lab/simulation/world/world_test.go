@@ -24,17 +24,17 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 	const ms = time.Millisecond
 	want := stage.History{
 		{
-			At: 0, Who: "producer", To: "queue",
+			At: 0, Who: "producer",
 			What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa",
 		},
-		{At: 0, Who: "queue", To: "A", What: "delivers message 1 to A"},
-		{At: 100 * ms, Who: "A", To: "table", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
-		{At: 200 * ms, Who: "A", To: "Stripe", What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation"},
-		{At: 300 * ms, Who: "A", To: "table", What: "bind pi_000001", Answer: "ok"},
-		{At: 400 * ms, Who: "A", To: "Stripe", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
+		{At: 0, Who: "queue", What: "delivers message 1 to A"},
+		{At: 100 * ms, Who: "A", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
+		{At: 200 * ms, Who: "A", What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation"},
+		{At: 300 * ms, Who: "A", What: "bind pi_000001", Answer: "ok"},
+		{At: 400 * ms, Who: "A", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
 		{At: 400 * ms, Who: "bank", What: "charges 39.98 USD for pi_000001"},
-		{At: 500 * ms, Who: "A", To: "table", What: "finish ORD-1 as paid", Answer: "ok"},
-		{At: 600 * ms, Who: "A", To: "queue", What: "done message 1 (settled)", Answer: "ok"},
+		{At: 500 * ms, Who: "A", What: "finish ORD-1 as paid", Answer: "ok"},
+		{At: 600 * ms, Who: "A", What: "done message 1 (settled)", Answer: "ok"},
 	}
 	for name, adapter := range map[string]bool{"over HTTP": true, "without HTTP": false} {
 		t.Run(name, func(t *testing.T) {
