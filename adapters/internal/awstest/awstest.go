@@ -4,6 +4,7 @@ package awstest
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -107,11 +108,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		response.Body = response.Body[:len(response.Body)/2]
 	case Refuse:
 	}
-	for name, values := range response.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.Status)
-	_, _ = w.Write(response.Body) //nolint:gosec // JSON, and a client that is gone needs no answer
+	_, _ = w.Write(response.Body) // a client that is gone needs no answer
 }
 
 // reset closes the connection of a request with a RST, so that the client reads
