@@ -158,71 +158,43 @@ func settingsOf(attributes map[string]string) (QueueSettings, error) {
 	return s, nil
 }
 
-const (
-	settingsTries   = 5               // in the life of a process
-	settingsTimeout = 5 * time.Second // of one try
-)
+// settingsTimeout bounds a comparison.
+const settingsTimeout = 5 * time.Second
 
 // SettingsCheck compares the queues' settings with the handler's policy, once in the life
-// of a process, in the background of the first batch. If settings cannot be read, later
-// invocations try again. The zero value is ready to use.
+// of a process, in the background of the first batch. The zero value is ready to use.
 type SettingsCheck struct {
+	once       sync.Once
 	background sync.WaitGroup
-
-	mu       sync.Mutex
-	tries    int
-	over     bool             // done or running
-	reported map[Setting]bool // each mismatch is reported once
 }
 
 // Wait returns when no comparison is running.
 func (c *SettingsCheck) Wait() { c.background.Wait() }
 
-// start runs a comparison in the background, unless one is running or done. It does
-// nothing on a nil SettingsCheck.
+// start runs the comparison in the background, the first time. It does nothing on a nil
+// SettingsCheck.
 func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
-	if c == nil || !c.take() {
+	if c == nil {
 		return
 	}
-	requestID := slog.String("request_id", h.RequestID(ctx))
-	// The invocation may end before the response of SQS.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTimeout)
-	c.background.Go(func() {
-		defer cancel()
-		// A panic here must not end the process, because a batch is running in it.
-		_ = recoverPanic(func() { c.compare(ctx, h, requestID) })
+	c.once.Do(func() {
+		requestID := slog.String("request_id", h.RequestID(ctx))
+		// The invocation may end before the response of SQS.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTimeout)
+		c.background.Go(func() {
+			defer cancel()
+			// A panic here must not end the process, because a batch is running in it.
+			_ = recoverPanic(func() { h.compareSettings(ctx, requestID) })
+		})
 	})
 }
 
-// take reports whether to compare the settings, and counts the try.
-func (c *SettingsCheck) take() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over || c.tries == settingsTries {
-		return false
-	}
-	c.tries++
-	c.over = true
-	return true
-}
-
-func (c *SettingsCheck) compare(ctx context.Context, h *Handler, requestID slog.Attr) {
+func (h *Handler) compareSettings(ctx context.Context, requestID slog.Attr) {
 	settings, err := h.Queue.Settings(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil {
-		c.over = false
-		h.Log.LogAttrs(ctx, slog.LevelWarn, "queue settings not compared",
-			slog.Any("error", err), slog.Int("tries_left", settingsTries-c.tries), requestID)
-	}
-	if c.reported == nil {
-		c.reported = map[Setting]bool{}
+		h.Log.LogAttrs(ctx, slog.LevelWarn, "queue settings not compared", slog.Any("error", err), requestID)
 	}
 	for _, m := range settings.Mismatches(h.Policy) {
-		if c.reported[m.Setting] {
-			continue
-		}
-		c.reported[m.Setting] = true
 		h.Meter.Count(MetricQueueMisconfigured, "Setting", string(m.Setting))
 		h.Log.LogAttrs(ctx, slog.LevelError, "queue misconfigured",
 			slog.String("setting", string(m.Setting)), slog.String("attribute", m.Attribute),

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -266,24 +265,11 @@ func TestTheComparisonOfSettings(t *testing.T) {
 		}, 3, comparison{
 			Calls: 2, Reported: []string{"retention", "max_receives", "dead_letter_retention"}, Counted: 3,
 		}},
-		"is tried again with the next invocations if settings cannot be read": {func(w *world) {
-			w.server.Fail("GetQueueAttributes", 4, "AccessDenied") // both queues, twice
-		}, 5, comparison{Calls: 6, Errors: 2}},
-		"is tried five times": {func(w *world) {
-			w.server.Fail("GetQueueAttributes", 1000, sqstest.CodeServiceUnavailable)
-		}, 7, comparison{Calls: 10, Errors: 5}},
 		// The role of an older deployment may read only the order queue's attributes.
 		"reports a mismatch of one queue although the other is unreadable": {func(w *world) {
 			w.configure(w.orders, fourDays)
 			w.rejectSettings(w.dead, 1000)
-		}, 7, comparison{Calls: 5, Errors: 5, Reported: []string{"retention"}, Counted: 1}},
-		// The role may get its permission while the function runs. A mismatch is not
-		// reported twice, and does not hide a new one.
-		"reports a later mismatch, too": {func(w *world) {
-			w.configure(w.orders, fourDays)
-			w.configure(w.dead, fourDays)
-			w.rejectSettings(w.dead, 1)
-		}, 2, comparison{Calls: 3, Errors: 1, Reported: []string{"retention", "dead_letter_retention"}, Counted: 2}},
+		}, 3, comparison{Calls: 1, Errors: 1, Reported: []string{"retention"}, Counted: 1}},
 		"fails nothing if it panics": {func(w *world) {
 			w.Queue = w.queueThrough(doer(func(*http.Request) (*http.Response, error) { panic("boom") }))
 		}, 1, comparison{}},
@@ -332,7 +318,7 @@ func TestSettingsThatCannotBeReadAreLogged(t *testing.T) {
 	text := fmt.Sprint(line["error"])
 	delete(line, "error")
 	want := map[string]any{
-		"level": "WARN", "msg": "queue settings not compared", "tries_left": 4.0, "request_id": "request-1",
+		"level": "WARN", "msg": "queue settings not compared", "request_id": "request-1",
 	}
 	if diff := cmp.Diff(line, want); diff != "" {
 		t.Errorf("log (-got +want):\n%s", diff)
@@ -375,27 +361,6 @@ func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 			t.Errorf("%d calls, want 1: three invocations share one comparison", tries)
 		}
 	})
-}
-
-func TestManyBatchesAtOnceShareOneComparison(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Settings = new(sqs.SettingsCheck)
-	w.send(good)
-	e := w.receive()
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			if _, err := w.Handle(t.Context(), e); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	w.Settings.Wait()
-	if diff := cmp.Diff(w.comparison(), comparison{Calls: 2}); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
 }
 
 // The invocation's context ends with its response, but the comparison continues.
