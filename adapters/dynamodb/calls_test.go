@@ -13,6 +13,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -313,7 +314,7 @@ func TestLoadIsConsistent(t *testing.T) {
 		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
 	}})
 	f.loaded("O1")
-	if _, err := dynamodb.NewRefunds(f.Store).Load(t.Context(), "O1"); err != nil {
+	if _, err := refundtable.New(f.Store).Load(t.Context(), "O1"); err != nil {
 		t.Errorf("account: got %v, want a consistent read", err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 // The codec and the retry policy, for tests.
 
-func DecodeOrder(item row) (order.Record, error) { return decodeOrder(item) }
-
 func DecodeEvent(item row) (order.Event, error) { return decodeEvent(item) }
 
 func EncodeEvent(r order.Record, e order.Event) row { return encodeEvent(r, e) }
@@ -18,6 +16,6 @@ func Retryer() aws.RetryerV2 { return retryer() } //nolint:ireturn // the type t
 
 // Write returns the condition and the update of a write.
 func Write(before, after order.Record) (condition, update string) {
-	x := difference(orders, encodeOrder(before), encodeOrder(after))
+	x := difference(orders(), encodeOrder(before), encodeOrder(after))
 	return x.condition(), x.update()
 }

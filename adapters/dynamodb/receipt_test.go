@@ -9,15 +9,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/domain/receipt/receipttest"
 )
 
 // openReceipts returns an empty table of receipts, and what it is called.
-func openReceipts(t *testing.T) (*dynamodb.Receipts, *dynamodbtest.Harness, string) {
+func openReceipts(t *testing.T) (*receipttable.Store, *dynamodbtest.Harness, string) {
 	t.Helper()
 	h := dynamodbtest.Open(t)
 	table := h.Table + "-receipts"
@@ -25,7 +25,7 @@ func openReceipts(t *testing.T) (*dynamodb.Receipts, *dynamodbtest.Harness, stri
 		t.Fatal(err)
 	}
 	h.Proxy.Reset()
-	return dynamodb.NewReceipts(h.Config, table), h, table
+	return receipttable.New(h.Config, table), h, table
 }
 
 func TestReceipts(t *testing.T) {

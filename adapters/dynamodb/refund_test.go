@@ -10,6 +10,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -21,7 +22,7 @@ func TestRefunds(t *testing.T) {
 	h := dynamodbtest.Open(t)
 	refundtest.TestStore(t, func(*testing.T) (order.Store, refund.Store) {
 		store := dynamodb.New(h.Config, h.Table)
-		return store, dynamodb.NewRefunds(store)
+		return store, refundtable.New(store)
 	})
 }
 
@@ -29,7 +30,7 @@ func TestRefunds(t *testing.T) {
 func TestCallsOfARefund(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := dynamodb.NewRefunds(f.Store)
+	store := refundtable.New(f.Store)
 	f.settled("O1", order.Paid)
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
@@ -59,7 +60,7 @@ func TestCallsOfARefund(t *testing.T) {
 func TestTheEventOfARefund(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := dynamodb.NewRefunds(f.Store)
+	store := refundtable.New(f.Store)
 	f.settled("O1", order.Paid)
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
@@ -82,7 +83,7 @@ func TestTheEventOfARefund(t *testing.T) {
 func TestACorruptRefundIsRejected(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := dynamodb.NewRefunds(f.Store)
+	store := refundtable.New(f.Store)
 	refunded := func(damaged string, value types.AttributeValue) row {
 		made := row{
 			"amount": number(1000), "status": text("succeeded"), "fingerprint": text("v1:x"), "attempt": number(1),
@@ -120,7 +121,7 @@ func TestARowOfAnOlderReleaseCanBeRefunded(t *testing.T) {
 	f.settled("O1", order.Paid)
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
-	store := dynamodb.NewRefunds(f.Store)
+	store := refundtable.New(f.Store)
 	c, err := refund.Begin(t.Context(), store, r, lease("first"))
 	if err != nil || c.Account.Left() != 2998 {
 		t.Errorf("got %+v, %v, want 29.98 left", c.Account, err)

@@ -13,6 +13,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	registrationtable "orderonce/adapters/dynamodb/registrations"
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
 	"orderonce/domain/order"
@@ -24,7 +25,7 @@ func TestRegistrations(t *testing.T) {
 	h := dynamodbtest.Open(t)
 	intaketest.TestBook(t, func(*testing.T) (order.Store, intake.Book) {
 		store := dynamodb.New(h.Config, h.Table)
-		return store, &dynamodb.Registrations{Store: store}
+		return store, &registrationtable.Store{Orders: store}
 	})
 }
 
@@ -39,7 +40,7 @@ func registered() intake.Registration {
 func TestARegistrationIsFoundWithoutACallForEachItem(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	book := dynamodb.Registrations{Store: f.Store}
+	book := registrationtable.Store{Orders: f.Store}
 	_, err := book.Register(t.Context(), registered())
 	f.must(err)
 	f.settled("O-1", order.Paid)
@@ -59,7 +60,7 @@ func TestRegisterSurvivesALostResponse(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.Proxy.Fail(dynamodbtest.Fault{Operation: "PutItem", Kind: dynamodbtest.LoseAfter, Times: 1})
-	got, err := (&dynamodb.Registrations{Store: f.Store}).Register(t.Context(), registered())
+	got, err := (&registrationtable.Store{Orders: f.Store}).Register(t.Context(), registered())
 	if err != nil || got != registered() || f.Proxy.Counts()["PutItem"] != 2 {
 		t.Errorf("got %+v, %v after %v, want our own registration after two calls", got, err, f.Proxy.Counts())
 	}
@@ -68,7 +69,7 @@ func TestRegisterSurvivesALostResponse(t *testing.T) {
 func TestACorruptRegistrationIsAnErrorThatNamesTheAttribute(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	book := dynamodb.Registrations{Store: f.Store}
+	book := registrationtable.Store{Orders: f.Store}
 	_, err := f.Client.PutItem(t.Context(), &sdk.PutItemInput{TableName: &f.Table, Item: row{
 		"orderId": text("O-1"), "sk": text("intake"), "amount": text("canary"), "caller": text("alice"),
 		"currency": text("usd"), "createdAt": &types.AttributeValueMemberN{Value: "1"},
@@ -92,7 +93,7 @@ func TestFindIgnoresEventsWithoutAnOrder(t *testing.T) {
 		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("order")}, ReturnValues: types.ReturnValueAllOld,
 	})
 	f.must(err)
-	e, err := (&dynamodb.Registrations{Store: f.Store}).Find(t.Context(), "O-1")
+	e, err := (&registrationtable.Store{Orders: f.Store}).Find(t.Context(), "O-1")
 	if diff := cmp.Diff(e, intake.Entry{}); diff != "" || err != nil {
 		t.Errorf("got %v, entry (-got +want):\n%s", err, diff)
 	}
@@ -101,7 +102,7 @@ func TestFindIgnoresEventsWithoutAnOrder(t *testing.T) {
 func TestARegistrationNeverExpires(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	_, err := (&dynamodb.Registrations{Store: f.Store}).Register(t.Context(), registered())
+	_, err := (&registrationtable.Store{Orders: f.Store}).Register(t.Context(), registered())
 	f.must(err)
 	out, err := f.Client.GetItem(t.Context(), &sdk.GetItemInput{
 		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("intake")}, ConsistentRead: aws.Bool(true),
@@ -115,7 +116,7 @@ func TestARegistrationNeverExpires(t *testing.T) {
 func TestAnOrderThatMayNotHaveBeenSentIsListedAfterTenMinutes(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	book := dynamodb.Registrations{Store: f.Store}
+	book := registrationtable.Store{Orders: f.Store}
 	for _, id := range []order.ID{"O-1", "O-marked", "O-claimed"} {
 		r := registered()
 		r.OrderID = id
@@ -151,7 +152,7 @@ func TestARegistrationOfAnOlderReleaseCountsAsSent(t *testing.T) {
 		"createdAt": &types.AttributeValueMemberN{Value: "1790000000000"},
 	}})
 	f.must(err)
-	if e, err := (&dynamodb.Registrations{Store: f.Store}).Find(t.Context(), "O-1"); err != nil || !e.Registration.Sent {
+	if e, err := (&registrationtable.Store{Orders: f.Store}).Find(t.Context(), "O-1"); err != nil || !e.Registration.Sent {
 		t.Errorf("got %+v, %v, want a registration that was sent", e, err)
 	}
 }

@@ -15,20 +15,20 @@ import (
 	"orderonce/domain/order"
 )
 
-// codec translates the states of one kind of item.
-type codec[T any] struct {
-	encode func(T) row // the attributes without the key; empty if the item is missing
-	decode func(row) (T, error)
-	// guard are the attributes that must be as before at every write, beside those that
-	// the write changes. inner is the guard of the maps among the attributes that change.
-	guard, inner []string
-	// quiet are attributes that a write changes and does not compare.
-	quiet []string
-	// sparse are attributes of the guard that an older release may not have written.
-	sparse []string
+// Codec translates the states of one kind of item.
+type Codec[T any] struct {
+	Encode func(T) row // the attributes without the key; empty if the item is missing
+	Decode func(row) (T, error)
+	// Guard are the attributes that must be as before at every write, beside those that
+	// the write changes. Inner is the Guard of the maps among the attributes that change.
+	Guard, Inner []string
+	// Quiet are attributes that a write changes and does not compare.
+	Quiet []string
+	// Sparse are attributes of the Guard that an older release may not have written.
+	Sparse []string
 }
 
-// save writes after in place of before, if the item is still as in before, with more
+// Save writes after in place of before, if the item is still as in before, with more
 // writes, all or none. It is one UpdateItem, or one TransactWriteItems if there are more
 // writes or the state has a companion. Only what differs is written, so that attributes
 // of a newer release survive.
@@ -36,10 +36,12 @@ type codec[T any] struct {
 // It returns the state as it is afterwards. If the item is not as in before, it returns
 // the state that is there with order.ErrStale, or with nil if that is after already: an
 // earlier try of this write had its answer lost.
-func save[T any](
-	ctx context.Context, s *Store, c codec[T], key row, before, after T, more ...types.TransactWriteItem,
+//
+//nolint:ireturn // T is a struct at every call
+func Save[T any](
+	ctx context.Context, s *Store, c Codec[T], key row, before, after T, more ...types.TransactWriteItem,
 ) (now T, err error) {
-	was, is := c.encode(before), c.encode(after)
+	was, is := c.Encode(before), c.Encode(after)
 	x := difference(c, was, is)
 	if x.update() == "" && len(more) == 0 {
 		return after, nil
@@ -47,8 +49,8 @@ func save[T any](
 	condition, update := x.condition(), x.update()
 	refusal := types.ReturnValuesOnConditionCheckFailureAllOld
 	if len(more) == 0 {
-		_, err = s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &s.table, Key: key, ConditionExpression: &condition, UpdateExpression: &update,
+		_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &s.TableName, Key: key, ConditionExpression: &condition, UpdateExpression: &update,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
 			ReturnValuesOnConditionCheckFailure: refusal,
 		})
@@ -56,11 +58,11 @@ func save[T any](
 		// The client request token is the SDK's, which its retries repeat. A token made of
 		// order and seq would refuse another attempt's change for ten minutes.
 		item := types.TransactWriteItem{Update: &types.Update{
-			TableName: &s.table, Key: key, ConditionExpression: &condition, UpdateExpression: &update,
+			TableName: &s.TableName, Key: key, ConditionExpression: &condition, UpdateExpression: &update,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
 			ReturnValuesOnConditionCheckFailure: refusal,
 		}}
-		_, err = s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		_, err = s.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 			TransactItems: append([]types.TransactWriteItem{item}, more...),
 		})
 	}
@@ -72,7 +74,7 @@ func save[T any](
 		var missing T
 		return missing, order.ErrStale
 	}
-	if now, err = c.decode(refusing); err == nil && !reflect.DeepEqual(c.encode(now), is) {
+	if now, err = c.Decode(refusing); err == nil && !reflect.DeepEqual(c.Encode(now), is) {
 		err = order.ErrStale
 	}
 	return now, err
@@ -88,13 +90,13 @@ type expressions struct {
 // difference returns the expressions that turn the attributes was into is, on the
 // condition that the item is as was where it counts. A value of was has the placeholder
 // :name0, one of is :name. A missing item must be missing.
-func difference[T any](c codec[T], was, is row) *expressions {
+func difference[T any](c Codec[T], was, is row) *expressions {
 	x := &expressions{names: map[string]string{}, values: row{}}
 	if len(was) == 0 {
-		x.conditions = []string{absent}
+		x.conditions = []string{Absent}
 	} else {
-		for _, name := range c.guard {
-			x.compare(x.name(name), name, was[name], slices.Contains(c.sparse, name))
+		for _, name := range c.Guard {
+			x.compare(x.name(name), name, was[name], slices.Contains(c.Sparse, name))
 		}
 	}
 	for _, name := range changed(was, is) {
@@ -102,10 +104,10 @@ func difference[T any](c codec[T], was, is row) *expressions {
 		before, isMap := was[name].(*types.AttributeValueMemberM)
 		after, staysMap := is[name].(*types.AttributeValueMemberM)
 		if isMap && staysMap {
-			x.within(path, name, before.Value, after.Value, c.inner)
+			x.within(path, name, before.Value, after.Value, c.Inner)
 			continue
 		}
-		if len(was) > 0 && !slices.Contains(c.guard, name) && !slices.Contains(c.quiet, name) {
+		if len(was) > 0 && !slices.Contains(c.Guard, name) && !slices.Contains(c.Quiet, name) {
 			x.compare(path, name, was[name], false)
 		}
 		x.put(path, name, is[name])
@@ -213,7 +215,7 @@ func (x *expressions) update() string {
 	return strings.Join(parts, " ")
 }
 
-// absent is the condition of a new item.
-const absent = "attribute_not_exists(orderId)"
+// Absent is the condition of a new item.
+const Absent = "attribute_not_exists(orderId)"
 
 var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")

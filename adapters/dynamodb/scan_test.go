@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -25,7 +25,7 @@ func TestAPageWithoutOrdersIsNotTheLast(t *testing.T) {
 		return respond(http.StatusOK, `{"Items":[]}`)
 	}})
 	var next []string
-	for page, err := range dynamodb.NewRefunds(s).Scan(t.Context(), "") {
+	for page, err := range refundtable.New(s).Scan(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestAPageWithoutOrdersIsNotTheLast(t *testing.T) {
 func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	store := dynamodb.NewRefunds(f.Store)
+	store := refundtable.New(f.Store)
 	want := map[order.ID]order.Status{}
 	for n := range 5 { // 350 KB each: DynamoDB reads at most 1 MB in a call
 		id := order.ID(fmt.Sprintf("ORD-%d", n))
@@ -54,7 +54,7 @@ func TestScanReturnsEveryOrderWithItsRefunds(t *testing.T) {
 	f.must(c.Finish(t.Context(), store, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(0)))
 	want["ORD-3"] = order.PartiallyRefunded
 
-	var pages []dynamodb.Page
+	var pages []refundtable.Page
 	for page, err := range store.Scan(t.Context(), "") {
 		f.must(err)
 		pages = append(pages, page)
@@ -91,7 +91,7 @@ func TestScanReportsARowThatItCannotRead(t *testing.T) {
 	f.settled("O1", order.Paid)
 	f.put(row{"orderId": text("O2"), "sk": text("order"), "status": text("paid")})
 	rows := map[order.ID]error{}
-	for page, err := range dynamodb.NewRefunds(f.Store).Scan(t.Context(), "") {
+	for page, err := range refundtable.New(f.Store).Scan(t.Context(), "") {
 		f.must(err)
 		for _, r := range page.Rows {
 			rows[r.OrderID] = r.Err
@@ -104,7 +104,7 @@ func TestScanReportsARowThatItCannotRead(t *testing.T) {
 
 func TestScanEndsAtTheFirstError(t *testing.T) {
 	t.Parallel()
-	s := dynamodb.NewRefunds(newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`)))
+	s := refundtable.New(newStore(alwaysResponds(http.StatusBadRequest, `{"__type":"AccessDeniedException"}`)))
 	for _, after := range []string{"", "ORD-1/order", "no position"} {
 		n := 0
 		for page, err := range s.Scan(t.Context(), after) {

@@ -50,9 +50,9 @@ func (s *Store) stockUpdates(goods order.Goods, effect order.StockEffect) (all [
 	}
 	for _, sku := range goods.SKUs() {
 		all = append(all, types.TransactWriteItem{Update: &types.Update{
-			TableName: &s.stock, Key: row{"sku": text(sku)},
+			TableName: &s.stock, Key: row{"sku": Text(sku)},
 			ConditionExpression: aws.String(condition), UpdateExpression: aws.String(update),
-			ExpressionAttributeValues:           row{":n": number(goods[sku])},
+			ExpressionAttributeValues:           row{":n": Number(goods[sku])},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld, // no item: unlisted
 		}})
 	}
@@ -90,8 +90,8 @@ func stockError(err error, goods order.Goods, effect order.StockEffect, first in
 // Stock returns the stock of an article with one strongly consistent GetItem, or
 // order.ErrNotFound.
 func (s *Store) Stock(ctx context.Context, sku string) (order.Stock, error) {
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.stock, Key: row{"sku": text(sku)}, ConsistentRead: aws.Bool(true),
+	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &s.stock, Key: row{"sku": Text(sku)}, ConsistentRead: aws.Bool(true),
 	})
 	if err == nil && len(out.Item) == 0 {
 		err = order.ErrNotFound
@@ -114,11 +114,11 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 	if n < 0 {
 		condition = "available >= :least"
 	}
-	_, err := s.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+	_, err := s.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{{Update: &types.Update{
-			TableName: &s.stock, Key: row{"sku": text(sku)},
+			TableName: &s.stock, Key: row{"sku": Text(sku)},
 			ConditionExpression: &condition, UpdateExpression: aws.String(addStock),
-			ExpressionAttributeValues: row{":n": number(n), ":zero": number(0), ":least": number(max(-n, 0))},
+			ExpressionAttributeValues: row{":n": Number(n), ":zero": Number(0), ":least": Number(max(-n, 0))},
 		}}},
 	})
 	if _, refused := Refused(err); refused {
@@ -146,7 +146,7 @@ func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.St
 	if err == nil {
 		condition = "available = :available AND reserved = :reserved AND sold = :sold"
 		values = row{
-			":available": number(seen.Available), ":reserved": number(seen.Reserved), ":sold": number(seen.Sold),
+			":available": Number(seen.Available), ":reserved": Number(seen.Reserved), ":sold": Number(seen.Sold),
 		}
 	}
 	held, err := s.held(ctx, sku)
@@ -156,9 +156,9 @@ func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.St
 	if err != nil {
 		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
 	}
-	values[":free"], values[":held"], values[":sales"] = number(pieces-held), number(held), number(seen.Sold)
-	now, err := Update(ctx, s.client, &dynamodb.UpdateItemInput{
-		TableName: &s.stock, Key: row{"sku": text(sku)}, ConditionExpression: &condition,
+	values[":free"], values[":held"], values[":sales"] = Number(pieces-held), Number(held), Number(seen.Sold)
+	now, err := Update(ctx, s.DB, &dynamodb.UpdateItemInput{
+		TableName: &s.stock, Key: row{"sku": Text(sku)}, ConditionExpression: &condition,
 		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
 		ExpressionAttributeValues: values,
 	})
@@ -173,8 +173,8 @@ func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.St
 
 // held returns how many pieces of an article orders hold.
 func (s *Store) held(ctx context.Context, sku string) (pieces int64, err error) {
-	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{
-		TableName: &s.table, ConsistentRead: aws.Bool(true),
+	pages := dynamodb.NewScanPaginator(s.DB, &dynamodb.ScanInput{
+		TableName: &s.TableName, ConsistentRead: aws.Bool(true),
 		FilterExpression:         aws.String("attribute_exists(stock.#sku)"),
 		ExpressionAttributeNames: map[string]string{"#sku": sku},
 	})
@@ -184,9 +184,9 @@ func (s *Store) held(ctx context.Context, sku string) (pieces int64, err error) 
 			return 0, err
 		}
 		for _, item := range page.Items {
-			d := decoder{item: item}
-			if pieces += d.goods("stock")[sku]; d.err != nil {
-				return 0, fmt.Errorf("row of order %q: %w", d.optionalText("orderId"), d.err)
+			d := Decoder{Item: item}
+			if pieces += d.goods("stock")[sku]; d.Err != nil {
+				return 0, fmt.Errorf("row of order %q: %w", d.OptionalText("orderId"), d.Err)
 			}
 		}
 	}
@@ -194,13 +194,13 @@ func (s *Store) held(ctx context.Context, sku string) (pieces int64, err error) 
 }
 
 func decodeStock(item row) (order.Stock, error) {
-	d := decoder{item: item}
+	d := Decoder{Item: item}
 	s := order.Stock{
-		SKU: d.text("sku"), Available: d.number("available"),
-		Reserved: d.number("reserved"), Sold: d.number("sold"),
+		SKU: d.Text("sku"), Available: d.Number("available"),
+		Reserved: d.Number("reserved"), Sold: d.Number("sold"),
 	}
-	if d.err != nil {
-		return order.Stock{}, fmt.Errorf("stock item: %w", d.err)
+	if d.Err != nil {
+		return order.Stock{}, fmt.Errorf("stock item: %w", d.Err)
 	}
 	return s, nil
 }
@@ -208,25 +208,25 @@ func decodeStock(item row) (order.Stock, error) {
 func encodeGoods(goods order.Goods) *types.AttributeValueMemberM {
 	m := row{}
 	for sku, n := range goods {
-		m[sku] = number(n)
+		m[sku] = Number(n)
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
 
 // goods decodes the goods that an order holds; nil if it holds none.
-func (d *decoder) goods(name string) order.Goods {
-	if d.item[name] == nil {
+func (d *Decoder) goods(name string) order.Goods {
+	if d.Item[name] == nil {
 		return nil
 	}
-	m, ok := d.item[name].(*types.AttributeValueMemberM)
+	m, ok := d.Item[name].(*types.AttributeValueMemberM)
 	if !ok {
-		d.want(name, "a map")
+		d.Want(name, "a map")
 		return nil
 	}
-	in, goods := decoder{item: m.Value}, order.Goods{}
+	in, goods := Decoder{Item: m.Value}, order.Goods{}
 	for sku := range m.Value {
-		goods[sku] = in.number(sku)
+		goods[sku] = in.Number(sku)
 	}
-	d.err = errors.Join(d.err, in.err)
+	d.Err = errors.Join(d.Err, in.Err)
 	return goods
 }

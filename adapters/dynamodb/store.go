@@ -1,11 +1,12 @@
-// Package dynamodb stores orders and their refunds in a DynamoDB table, and receipts in
-// another. Every write is
-// one conditional call, so a refused write leaves nothing behind. Packages order and
-// refund decide what a row means and which transitions are valid; this package compares,
-// writes and reports. It does not read the clock, generate owners or log.
+// Package dynamodb stores orders in a DynamoDB table, and has what every store over a
+// codec shares. Every write is one conditional call, so a refused write leaves nothing
+// behind. Package order decides what a row means and which transitions are valid; this
+// package compares, writes and reports. It does not read the clock, generate owners or
+// log, and it knows nothing of refunds, receipts and registrations: each of them is a
+// package below.
 //
-// store.go has the calls, row.go the items, stock.go the option that reserves goods,
-// retry.go the retries and the meaning of failed calls.
+// save.go has the one write over a codec, store.go the calls, row.go the items, stock.go
+// the option that reserves goods, retry.go the retries and the meaning of failed calls.
 package dynamodb
 
 import (
@@ -24,15 +25,15 @@ var _ order.Store = (*Store)(nil)
 // Store is a table of orders. It is safe for concurrent use. It stores times in
 // milliseconds.
 type Store struct {
-	client *dynamodb.Client
-	table  string
-	stock  string // the stock table; "": goods are not reserved
+	DB        *dynamodb.Client
+	TableName string
+	stock     string // the stock table; "": goods are not reserved
 }
 
 // New returns a Store for the named table. cfg provides region, credentials, endpoint and
 // HTTP client; retries are this package's own. No call outlives its context.
 func New(cfg aws.Config, table string) *Store {
-	return &Store{client: NewClient(cfg), table: table}
+	return &Store{DB: NewClient(cfg), TableName: table}
 }
 
 // NewClient returns the client that the stores of this package use: with short delays
@@ -45,27 +46,29 @@ func NewClient(cfg aws.Config) *dynamodb.Client {
 	})
 }
 
-// orders is the codec of the order item. Its guard is what a transition rests on; the
-// time of the last change is for readers, and the trace is that of the first claim that
-// had one.
-var orders = codec[order.Record]{
-	encode: encodeOrder, decode: decodeOrder,
-	guard: []string{"status", "seq", "owner", "intentId", "attempt", "leaseUntil", "stock", "parkedAt"},
-	quiet: []string{"updatedAt", "traceparent", "openShard"},
+// orders returns the codec of the order item. Its guard is what a transition rests on;
+// the time of the last change is for readers, and the trace is that of the first claim
+// that had one.
+func orders() Codec[order.Record] {
+	return Codec[order.Record]{
+		Encode: encodeOrder, Decode: DecodeOrder,
+		Guard: []string{"status", "seq", "owner", "intentId", "attempt", "leaseUntil", "stock", "parkedAt"},
+		Quiet: []string{"updatedAt", "traceparent", "openShard"},
+	}
 }
 
 // Save implements order.Store with one UpdateItem, or with one TransactWriteItems if the
 // change has an event or moves stock. A refusal returns the row that refused, so a
 // duplicate costs one write and no read.
 func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
-	more := s.events(before.Seq, after)
+	more := s.EventsSince(before.Seq, after)
 	first := 1 + len(more)
 	goods, effect := order.StockChange(before, after)
 	if len(goods) > 0 && s.stock == "" {
 		return order.Record{}, errNoStockTable
 	}
 	more = append(more, s.stockUpdates(goods, effect)...)
-	now, err := save(ctx, s, orders, orderKey(after.OrderID), before, after, more...)
+	now, err := Save(ctx, s, orders(), OrderKey(after.OrderID), before, after, more...)
 	if err != nil {
 		err = stockError(err, goods, effect, first)
 	}
@@ -73,8 +76,8 @@ func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Rec
 	return now, err
 }
 
-// events returns the events of after since the one with this number.
-func (s *Store) events(seq int, after order.Record) (puts []types.TransactWriteItem) {
+// EventsSince returns the writes of the events of after since the one with this number.
+func (s *Store) EventsSince(seq int, after order.Record) (puts []types.TransactWriteItem) {
 	for _, e := range after.Events {
 		if e.Seq > seq {
 			puts = append(puts, s.event(after, e))
@@ -86,7 +89,7 @@ func (s *Store) events(seq int, after order.Record) (puts []types.TransactWriteI
 // event returns the write of an event item.
 func (s *Store) event(r order.Record, e order.Event) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &s.table, Item: encodeEvent(r, e), ConditionExpression: aws.String(absent),
+		TableName: &s.TableName, Item: encodeEvent(r, e), ConditionExpression: aws.String(Absent),
 	}}
 }
 
@@ -94,22 +97,22 @@ func (s *Store) event(r order.Record, e order.Event) types.TransactWriteItem {
 // after their retention.
 func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	var r order.Record
-	err := s.eachItem(ctx, id, func(item row) error { return addRow(&r, item) })
+	err := s.EachItem(ctx, id, func(item row) error { return AddRow(&r, item) })
 	switch {
 	case err != nil:
-		return order.Record{}, wrap("load", id, err)
+		return order.Record{}, Wrap("load", id, err)
 	case r.Status == "":
-		return r, wrap("load", id, order.ErrNotFound) // with the events that are left
+		return r, Wrap("load", id, order.ErrNotFound) // with the events that are left
 	}
 	return r, nil
 }
 
-// eachItem reads the whole partition of an order. It ends at the first error.
-func (s *Store) eachItem(ctx context.Context, id order.ID, add func(item row) error) error {
-	pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
-		TableName:                 &s.table,
+// EachItem reads the whole partition of an order. It ends at the first error.
+func (s *Store) EachItem(ctx context.Context, id order.ID, add func(item row) error) error {
+	pages := dynamodb.NewQueryPaginator(s.DB, &dynamodb.QueryInput{
+		TableName:                 &s.TableName,
 		KeyConditionExpression:    aws.String("orderId = :id"),
-		ExpressionAttributeValues: row{":id": text(id)},
+		ExpressionAttributeValues: row{":id": Text(id)},
 		ConsistentRead:            aws.Bool(true), // decisions about money rest on it
 	})
 	for pages.HasMorePages() {
@@ -126,7 +129,7 @@ func (s *Store) eachItem(ctx context.Context, id order.ID, add func(item row) er
 	return nil
 }
 
-func wrap(verb string, id order.ID, err error) error {
+func Wrap(verb string, id order.ID, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -58,32 +58,32 @@ func HandleStream(
 
 func isNewEvent(r events.DynamoDBEventRecord) bool {
 	return r.EventName == string(events.DynamoDBOperationTypeInsert) &&
-		strings.HasPrefix(sortKey(fromStream(r.Change.Keys)), eventRow)
+		strings.HasPrefix(SortKey(fromStream(r.Change.Keys)), eventRow)
 }
 
 func decodeStreamRecord(r events.DynamoDBEventRecord) StreamRecord {
 	item := fromStream(r.Change.NewImage)
 	e, err := decodeOutboxEvent(item)
-	return StreamRecord{SortKey: sortKey(item), Event: e, Err: err}
+	return StreamRecord{SortKey: SortKey(item), Event: e, Err: err}
 }
 
 // decodeOutboxEvent decodes an event item with what it has of its order. It does not
 // stop at a type, a status or an attribute of a newer release: while that release is
 // rolled out, its events would otherwise hold up every other event of their shard.
 func decodeOutboxEvent(item row) (order.OutboxEvent, error) {
-	d := decoder{item: item, newer: true}
-	id := order.ID(d.text("orderId"))
+	d := Decoder{Item: item, newer: true}
+	id := order.ID(d.Text("orderId"))
 	e := order.OutboxEvent{
 		OrderID: id,
-		Total:   order.Money{Amount: d.number("amount"), Currency: order.Currency(d.text("currency"))},
-		Trace:   order.ParseTrace(d.optionalText("traceparent")), // an invalid one is not worth an event
+		Total:   order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
+		Trace:   order.ParseTrace(d.OptionalText("traceparent")), // an invalid one is not worth an event
 		Event:   d.event(), More: unknownAttributes(item),
 	}
-	if stored := d.text("type"); stored != e.Event.Type() {
+	if stored := d.Text("type"); stored != e.Event.Type() {
 		e.NewerType = stored
 	}
-	if d.err != nil {
-		return order.OutboxEvent{OrderID: id}, fmt.Errorf("stream record: %w", d.err)
+	if d.Err != nil {
+		return order.OutboxEvent{OrderID: id}, fmt.Errorf("stream record: %w", d.Err)
 	}
 	return e, nil
 }
@@ -119,7 +119,7 @@ func fromStream(attributes map[string]events.DynamoDBAttributeValue) row {
 	for name, a := range attributes {
 		switch a.DataType() { //nolint:exhaustive // the decoder rejects every other type
 		case events.DataTypeString:
-			item[name] = text(a.String())
+			item[name] = Text(a.String())
 		case events.DataTypeNumber:
 			item[name] = &types.AttributeValueMemberN{Value: a.Number()}
 		default:

@@ -24,20 +24,20 @@ const duePage = 100
 // The shard that comes first depends on the time, so that a run which ends early leaves
 // other orders than the one before.
 func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
-	return s.dueIn(ctx, 0, at)
+	return s.DueIn(ctx, 0, at)
 }
 
-// dueIn returns what is due in the shards of the index from base on: those of the orders
-// begin at 0, those of registrations at shards.
-func (s *Store) dueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[order.ID, error] {
+// DueIn returns what is due in the Shards of the index from base on: those of the orders
+// begin at 0, those of registrations at Shards.
+func (s *Store) DueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[order.ID, error] {
 	return func(yield func(order.ID, error) bool) {
-		first := shardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)))
-		for n := range uint32(shards) {
-			shard := base + (first+n)%shards
-			pages := dynamodb.NewQueryPaginator(s.client, &dynamodb.QueryInput{
-				TableName: &s.table, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
+		first := ShardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)))
+		for n := range uint32(Shards) {
+			shard := base + (first+n)%Shards
+			pages := dynamodb.NewQueryPaginator(s.DB, &dynamodb.QueryInput{
+				TableName: &s.TableName, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
 				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),
-				ExpressionAttributeValues: row{":shard": number(shard), ":at": millis(at)},
+				ExpressionAttributeValues: row{":shard": Number(shard), ":at": Millis(at)},
 			})
 			for pages.HasMorePages() {
 				page, err := pages.NextPage(ctx)
@@ -46,9 +46,9 @@ func (s *Store) dueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[
 					return
 				}
 				for _, item := range page.Items {
-					d := decoder{item: item}
-					id := order.ID(d.text("orderId"))
-					if !yield(id, d.err) || d.err != nil {
+					d := Decoder{Item: item}
+					id := order.ID(d.Text("orderId"))
+					if !yield(id, d.Err) || d.Err != nil {
 						return
 					}
 				}

@@ -2,7 +2,6 @@ package dynamodb
 
 import (
 	"context"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,12 +18,6 @@ func Update(ctx context.Context, c *dynamodb.Client, in *dynamodb.UpdateItemInpu
 	}
 	return out.Attributes, nil
 }
-
-// Text returns a string as an attribute.
-func Text(s string) *types.AttributeValueMemberS { return text(s) }
-
-// Millis returns a time as an attribute, in epoch milliseconds.
-func Millis(t time.Time) *types.AttributeValueMemberN { return millis(t) }
 
 // TextOf returns a string attribute of an item, or "".
 func TextOf(i Item, name string) string {

@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/apigateway"
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
+	registrationtable "orderonce/adapters/dynamodb/registrations"
 	"orderonce/adapters/httpapi"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/intake"
@@ -27,7 +28,7 @@ func wire(_ context.Context, environ []string, out io.Writer) (http.Handler, err
 	}
 	f := c.Function(out, 1, config.URL(c.AWS.DynamoDBEndpoint), "")
 	entrance := &intake.Intake{
-		Book:  &dynamodb.Registrations{Store: dynamodb.New(f.Config(config.DynamoDB), c.Table)},
+		Book:  &registrationtable.Store{Orders: dynamodb.New(f.Config(config.DynamoDB), c.Table)},
 		Queue: orders.NewSender(f.Config(config.SQS), string(c.Queue)),
 		Owned: c.Owner != "", Now: time.Now,
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/dynamodb"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/adapters/ses"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/stripe"
@@ -46,7 +46,7 @@ func newProcessor(c environment, f setup.Function, options stripe.Options) (*rec
 	callName := func(*http.Request) string { return "SES.SendEmail" }
 	client := &http.Client{Timeout: c.SESTimeout, Transport: f.Clients.Transport(c.SESTimeout, callName)}
 	return &receipt.Processor{
-		Store:  dynamodb.NewReceipts(f.Config(config.DynamoDB), c.Table),
+		Store:  receipttable.New(f.Config(config.DynamoDB), c.Table),
 		Payers: payer.New(options),
 		Mailer: ses.New(c.AWS.Config(config.SES, client), ses.Options{
 			From: c.From, ConfigurationSet: c.ConfigurationSet, Scope: c.Scope.Order(),

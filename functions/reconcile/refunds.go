@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/lambda"
 	"orderonce/adapters/stripe"
 	striperefund "orderonce/adapters/stripe/refund"
@@ -24,7 +25,7 @@ type refunds struct {
 
 func newRefunds(store *dynamodb.Store, o stripe.Options) refund.Refresher {
 	return refund.Refresher{
-		Store: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
+		Store: refundtable.New(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 	}
 }
 

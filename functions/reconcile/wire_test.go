@@ -17,6 +17,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	striperefund "orderonce/adapters/stripe/refund"
@@ -189,7 +190,7 @@ func (s *shop) refund(id order.ID) string {
 	s.must(err)
 	o := s.options()
 	p := refund.Processor{
-		Store: dynamodb.NewRefunds(s.store("")), Provider: striperefund.New(o), Scope: "test", Now: o.Now,
+		Store: refundtable.New(s.store("")), Provider: striperefund.New(o), Scope: "test", Now: o.Now,
 	}
 	l := order.Lease{Owner: "refunds", From: s.began, Until: s.began.Add(time.Minute)}
 	if got := p.Process(s.Context(), r, l); got.Verdict != order.Done {
@@ -232,7 +233,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 		"paid": order.Paid, "pending": order.Pending, "refunded": order.PartiallyRefunded, "declined": order.Declined,
 		"holds": order.Canceled,
 	})
-	account, err := dynamodb.NewRefunds(s.store("")).Load(t.Context(), "refunded")
+	account, err := refundtable.New(s.store("")).Load(t.Context(), "refunded")
 	s.must(err)
 	if i, _ := account.Item("R-1"); i.Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", i)

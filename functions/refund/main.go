@@ -9,6 +9,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/refunds"
 	striperefund "orderonce/adapters/stripe/refund"
@@ -46,7 +47,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	store := dynamodb.NewRefunds(dynamodb.New(f.Config(config.DynamoDB), c.Table))
+	store := refundtable.New(dynamodb.New(f.Config(config.DynamoDB), c.Table))
 	tasks := refunds.Tasks{
 		Decoder: refunds.NewDecoder(), Process: newProcessor(c, store, striperefund.New(options)).Process,
 	}

@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/apigateway"
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/dispute"
@@ -87,7 +88,7 @@ func newFollower(store *dynamodb.Store, o stripe.Options) *refund.Follower {
 	}
 	return &refund.Follower{
 		Orders: orders.Follow, Refresher: refund.Refresher{
-			Store: dynamodb.NewRefunds(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
+			Store: refundtable.New(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 		},
 	}
 }

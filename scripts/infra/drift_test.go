@@ -467,14 +467,16 @@ func TestTheOldestTerraformRunsInCI(t *testing.T) {
 func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 	t.Parallel()
 	users := map[string][]string{ // action, and what in a function's code needs it
-		"dynamodb:GetItem":    {"refund.Refresher{", "refund.Processor{", "dynamodb.NewReceipts("},
-		"dynamodb:Query":      {"order.Processor{", "order.Follower{", "order.Cancellation{", "dynamodb.Registrations{"},
-		"dynamodb:UpdateItem": {"order.Processor{", "refund.Processor{", "order.Follower{", "dynamodb.Registrations{"},
-		"dynamodb:PutItem":    {"dynamodb.New(", "dynamodb.NewReceipts("}, // part of TransactWriteItems
+		"dynamodb:GetItem":    {"refund.Refresher{", "refund.Processor{", "receipttable.New("},
+		"dynamodb:Query":      {"order.Processor{", "order.Follower{", "order.Cancellation{", "registrationtable.Store{"},
+		"dynamodb:UpdateItem": {"order.Processor{", "refund.Processor{", "order.Follower{", "registrationtable.Store{"},
+		"dynamodb:PutItem":    {"dynamodb.New(", "receipttable.New("}, // part of TransactWriteItems
 		"dynamodb:Scan":       {".Scan("},                                 // of scripts/orders alone
 	}
-	for _, call := range matches(t, `(?:client\.|dynamodb\.New)(\w+?)(?:Paginator)?\(`, "../adapters/dynamodb/*.go") {
-		if call != "TransactWriteItems" && call != "FromConfig" && users["dynamodb:"+call] == nil {
+	const calls = `(?:client\.|DB\.|(?:dynamodb|sdk)\.New)(\w+?)(?:Paginator)?\(`
+	const table = "../adapters/dynamodb/"
+	for _, call := range append(matches(t, calls, table+"*.go"), matches(t, calls, table+"re*/*.go")...) {
+		if call != "TransactWriteItems" && call != "FromConfig" && call != "Client" && users["dynamodb:"+call] == nil {
 			t.Errorf("adapters/dynamodb calls %s: name here what needs it", call)
 		}
 	}
@@ -508,10 +510,10 @@ func TestTheIntakeFunctionMayWriteTheAttributesOfARegistration(t *testing.T) {
 }
 
 // registrationAttributes returns what the groups of a pattern match in a function of
-// registration.go.
+// package registrations.
 func registrationAttributes(t *testing.T, function, pattern string) (names []string) {
 	t.Helper()
-	_, code, _ := strings.Cut(read(t, "../adapters/dynamodb/registration.go"), function)
+	_, code, _ := strings.Cut(read(t, "../adapters/dynamodb/registrations/registrations.go"), function)
 	code, _, _ = strings.Cut(code, "\n}\n")
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(code, -1) {
 		names = append(names, strings.Join(match[1:], ""))

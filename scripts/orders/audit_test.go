@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/adapters/stripe/stripetest"
@@ -290,7 +291,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	must(t, err)
 	r, err := refund.New(refund.Draft{OrderID: "REFUND-HELD", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
 	must(t, err)
-	_, err = refund.Begin(t.Context(), dynamodb.NewRefunds(w.store), r, lease)
+	_, err = refund.Begin(t.Context(), refundtable.New(w.store), r, lease)
 	must(t, err)
 	charges := w.charges()
 	charges["HELD"] = 1 // when its message comes back

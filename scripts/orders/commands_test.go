@@ -12,6 +12,8 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	refundtable "orderonce/adapters/dynamodb/refunds"
+	registrationtable "orderonce/adapters/dynamodb/registrations"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/stripe"
 	striperefund "orderonce/adapters/stripe/refund"
@@ -223,7 +225,7 @@ func TestList(t *testing.T) {
 	d.process(asks, "ORD-3")
 	d.process(declines, "ORD-4")
 	put := ordertest.Order("ORD-5")
-	_, err := (&dynamodb.Registrations{Store: d.store}).Register(t.Context(), intake.Registration{
+	_, err := (&registrationtable.Store{Orders: d.store}).Register(t.Context(), intake.Registration{
 		OrderID: put.ID(), Fingerprint: put.Fingerprint(), Total: put.Total(), Caller: "shop", At: noon(),
 	})
 	must(t, err)
@@ -357,7 +359,7 @@ func TestRefreshAllDueLooksAtRefundsAndLeavesOtherModes(t *testing.T) {
 	if printed, code := runs(t, sh, due, ""); code != 0 || !strings.Contains(printed, `{"results":{"foreign":1}}`) {
 		t.Errorf("got exit code %d and\n%s\nwant the live order left", code, printed)
 	}
-	account, err := dynamodb.NewRefunds(d.store).Load(t.Context(), "REFUNDED")
+	account, err := refundtable.New(d.store).Load(t.Context(), "REFUNDED")
 	must(t, err)
 	if account.Items[0].Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", account.Items[0])
@@ -370,7 +372,7 @@ func (d *deployment) refund(id order.ID, now func() time.Time) {
 	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Reason: "duplicate"})
 	must(d.T, err)
 	p := refund.Processor{
-		Store: dynamodb.NewRefunds(d.store), Scope: scope, Now: now,
+		Store: refundtable.New(d.store), Scope: scope, Now: now,
 		Provider: striperefund.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),
 	}
 	p.Process(d.Context(), r, order.Lease{Owner: "refund", From: now(), Until: now().Add(time.Minute)})

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"orderonce/adapters/dynamodb"
+	registrationtable "orderonce/adapters/dynamodb/registrations"
 	"orderonce/domain/intake"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
@@ -98,7 +98,7 @@ func (l list) waiting(
 				return
 			}
 		}
-		registrations := dynamodb.Registrations{Store: store}
+		registrations := registrationtable.Store{Orders: store}
 		for r, err := range registrations.Unsent(ctx, until) {
 			if !yield(unsent(r), err) {
 				return

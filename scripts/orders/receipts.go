@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/adapters/dynamodb"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/scripts/orders/cloud"
@@ -39,7 +39,7 @@ func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	return l.list(ctx, sh, dynamodb.NewReceipts(cfg, c.Table))
+	return l.list(ctx, sh, receipttable.New(cfg, c.Table))
 }
 
 func (l listReceipts) list(ctx context.Context, sh shell.Shell, doubts receipt.Doubts) error {
@@ -103,7 +103,7 @@ func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	fmt.Fprintf(sh.People(), "table %s in %s\n\n", c.Table, cfg.Region)
-	return r.resolve(ctx, sh, dynamodb.NewReceipts(cfg, c.Table))
+	return r.resolve(ctx, sh, receipttable.New(cfg, c.Table))
 }
 
 func (r resolveReceipt) resolve(ctx context.Context, sh shell.Shell, store receipt.Store) error {

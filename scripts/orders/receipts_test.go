@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/receipt"
 )
 
@@ -15,7 +15,7 @@ func TestReceipts(t *testing.T) {
 	d := deploy(t)
 	table := d.table.Table + "-receipts"
 	must(t, dynamodbtest.CreateReceipts(t.Context(), d.table.Client, table))
-	store := dynamodb.NewReceipts(d.table.Config, table)
+	store := receipttable.New(d.table.Config, table)
 	for _, i := range []receipt.Item{
 		{OrderID: "ORD-1001", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response"},
 		{OrderID: "ORD-1001", Key: "refund#R-1", Status: receipt.Delivered, Message: "message-1"},

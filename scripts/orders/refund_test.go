@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
@@ -463,7 +463,7 @@ func TestARefundOfAnEarlierReleaseIsMadeOnce(t *testing.T) {
 		sh.Now = time.Now
 		printed, code := runs(t, sh, "dead-letters redrive --yes --reason invalid_order", "")
 		must(t, drained(t.Context(), s))
-		account, err := dynamodb.NewRefunds(s.Store).Load(t.Context(), "ORD-1")
+		account, err := refundtable.New(s.Store).Load(t.Context(), "ORD-1")
 		i, _ := account.Item("R-1")
 		if err != nil || code != 0 || i.Status != refund.Succeeded || s.Stripe.Count(stripetest.CreateRefund) != 1 {
 			t.Errorf("fifo %t: got %+v, %v, want the refund made once\n%s\n%s", fifo, account, err, printed, log.Text())

@@ -16,12 +16,14 @@ type Interceptor func(c Call, do func() error) error
 type Intercepted struct {
 	Store     order.Store
 	Payments  order.Payments
+	Canceler  order.Canceler
 	Intercept Interceptor
 }
 
 var (
 	_ order.Store    = Intercepted{}
 	_ order.Payments = Intercepted{}
+	_ order.Canceler = Intercepted{}
 )
 
 // CallOf returns what a write of after in place of before does. Finish and Settle write
@@ -73,6 +75,11 @@ func (w Intercepted) Confirm(ctx context.Context, id order.IntentID, k order.Key
 // Read calls Payments.Read through Intercept.
 func (w Intercepted) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	return through(w.Intercept, Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
+}
+
+// CancelIntent calls Canceler.CancelIntent through Intercept.
+func (w Intercepted) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
+	return through(w.Intercept, Cancel, func() (order.Intent, error) { return w.Canceler.CancelIntent(ctx, id, k) })
 }
 
 // Find calls Payments.Find through Intercept.

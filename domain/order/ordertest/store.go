@@ -325,11 +325,6 @@ func TestDue(t *testing.T, open func(t *testing.T) (order.Store, order.Waiting))
 			t.Errorf("%s: got it due before %v, or not at it", step.name, step.at)
 		}
 	}
-	x.order = Order(idOf(t.Name() + "left early"))
-	x.begin("first", at(0))
-	for range waiting.Due(t.Context(), at(time.Hour)) {
-		break
-	}
 }
 
 // StockStore is a store that tracks stock.

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -165,7 +164,7 @@ type stockPorts struct {
 
 func (w *stockWorld) ports(a *stage.Actor) stockPorts {
 	p := stockPorts{actor: a, world: w}
-	p.Intercepted = ordertest.Intercepted{Store: w.store, Payments: w.bank, Intercept: p.call}
+	p.Intercepted = ordertest.Intercepted{Store: w.store, Payments: w.bank, Canceler: w.bank, Intercept: p.call}
 	return p
 }
 
@@ -200,15 +199,4 @@ func (p stockPorts) free(id order.ID) error {
 
 func (p stockPorts) cancellation() *order.Cancellation {
 	return &order.Cancellation{Store: p, Payments: p, Canceler: p, Scope: scope}
-}
-
-// CancelIntent implements order.Canceler.
-func (p stockPorts) CancelIntent(
-	ctx context.Context, id order.IntentID, k order.Key,
-) (i order.Intent, err error) {
-	err = p.call(ordertest.Cancel, func() (err error) {
-		i, err = p.world.bank.CancelIntent(ctx, id, k)
-		return err
-	})
-	return i, err
 }

@@ -1,7 +1,6 @@
 package refunds
 
 import (
-	"context"
 	"errors"
 
 	"orderonce/domain/order"
@@ -140,28 +139,10 @@ func (a *actor) charges() ordertest.Intercepted {
 			kind = load
 		case ordertest.Read, ordertest.Find:
 			kind = read
-		case ordertest.Prepare, ordertest.Confirm:
+		case ordertest.Prepare, ordertest.Confirm, ordertest.Cancel:
 			kind = effect
 		}
 		return a.do(string(c), kind, do)
 	}
-	return ordertest.Intercepted{Store: a.orders, Payments: a.intents, Intercept: intercept}
-}
-
-// operator makes each call of a Cancellation to store and Stripe a call of its actor.
-type operator struct {
-	ordertest.Intercepted
-	order.Canceler
-
-	actor *actor
-}
-
-func (o operator) CancelIntent(
-	ctx context.Context, id order.IntentID, k order.Key,
-) (i order.Intent, err error) {
-	err = o.actor.do("cancel intent", effect, func() error {
-		i, err = o.Canceler.CancelIntent(ctx, id, k)
-		return err
-	})
-	return i, err
+	return ordertest.Intercepted{Store: a.orders, Payments: a.intents, Canceler: a.intents, Intercept: intercept}
 }

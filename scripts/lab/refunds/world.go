@@ -241,7 +241,7 @@ func (w *World) refresh(id order.ID) {
 // cancel starts an operator who cancels an order.
 func (w *World) cancel(id order.ID) {
 	w.start("operator", "a cancel of "+string(id), func(a *actor) {
-		o := operator{a.charges(), w.intents, a}
+		o := a.charges()
 		c := order.Cancellation{Store: o, Canceler: o, Payments: o, Scope: scope}
 		_, err := c.Cancel(w.Context, id, a.as.Clock())
 		w.Add(a.as.Name, fmt.Sprintf("ends: %v", err), "")

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
@@ -286,7 +286,7 @@ func (k *killer) executeLost(cells []cell) {
 	k.t.Helper()
 	k.Stripe.Machine(func(m *stripetest.Machine) { m.RollForward(k.Stripe.Now()) })
 	f := refund.Refresher{
-		Store: dynamodb.NewRefunds(k.Store), Scope: system.Scope, Now: k.Stripe.Now,
+		Store: refundtable.New(k.Store), Scope: system.Scope, Now: k.Stripe.Now,
 		Provider: striperefund.New(stripe.Options{
 			Key: system.PretendKey, BaseURL: k.Stripe.URL, Scope: system.Scope, Timeout: 10 * time.Second, Now: k.Stripe.Now,
 		}),

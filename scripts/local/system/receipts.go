@@ -9,8 +9,8 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
@@ -70,7 +70,7 @@ func (s *System) createReceipts(ctx context.Context) error {
 		return fmt.Errorf("engine at %s: %w", s.Engine.Endpoint, err)
 	}
 	s.DropOnClose(ctx, s.ReceiptsTable)
-	s.Receipts = dynamodb.NewReceipts(config, s.ReceiptsTable)
+	s.Receipts = receipttable.New(config, s.ReceiptsTable)
 	return nil
 }
 

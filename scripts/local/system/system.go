@@ -24,6 +24,7 @@ import (
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/ses/sestest"
@@ -144,7 +145,7 @@ type System struct {
 	Bus       *eventbridgetest.Server // where it publishes
 	Receipt   *lambdatest.Host        // nil without Options.Receipt, as the two below
 	Mail      *sestest.Server         // where it sends
-	Receipts  *dynamodb.Receipts      // past the proxy
+	Receipts  *receipttable.Store     // past the proxy
 	// ReceiptsTable is the name of the table of receipts.
 	ReceiptsTable string
 	Mapping       *sqstest.Mapping

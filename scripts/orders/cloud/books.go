@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	stripeaudit "orderonce/adapters/stripe/audit"
 	"orderonce/adapters/stripe/dispute"
@@ -29,7 +29,7 @@ type Books struct {
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
 	orders        order.Store
-	table         *dynamodb.Refunds
+	table         *refundtable.Store
 	Stripe, scans *Pace
 	reads         *Pace // of single rows
 }
@@ -97,7 +97,7 @@ func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[au
 
 // belongs reports whether a PaymentIntent of the window may belong to the row: it was
 // created after the row, and binding it changed the row. An unreadable row has no times.
-func (b *Books) belongs(r dynamodb.Row, w audit.Window) bool {
+func (b *Books) belongs(r refundtable.Row, w audit.Window) bool {
 	if r.Err != nil {
 		return true
 	}
@@ -155,7 +155,7 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 	if err := b.reads.Wait(ctx, 1); err != nil {
 		return audit.Row{}, err
 	}
-	r := dynamodb.Row{}
+	r := refundtable.Row{}
 	if r.Record, r.Err = b.orders.Load(ctx, id); r.Err == nil {
 		r.Account, r.Err = b.table.Load(ctx, id)
 	}
@@ -172,7 +172,7 @@ func payment(l stripeaudit.Listed) audit.Payment {
 	return audit.Payment{Intent: l.Intent, Refunded: l.Refunded, Disputed: l.Disputed, CreatedAt: l.CreatedAt}
 }
 
-func row(r dynamodb.Row) audit.Row {
+func row(r refundtable.Row) audit.Row {
 	if r.Err != nil {
 		return audit.Row{OrderID: r.OrderID, Problem: r.Err.Error()}
 	}

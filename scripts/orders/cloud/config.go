@@ -13,6 +13,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	striperefund "orderonce/adapters/stripe/refund"
@@ -67,8 +68,8 @@ type StockEnv struct {
 }
 
 // Refunds returns the store of refunds.
-func (c TableEnv) Refunds(cfg aws.Config) *dynamodb.Refunds {
-	return dynamodb.NewRefunds(c.Store(cfg))
+func (c TableEnv) Refunds(cfg aws.Config) *refundtable.Store {
+	return refundtable.New(c.Store(cfg))
 }
 
 // StripeEnv is the environment of the commands that read PaymentIntents.

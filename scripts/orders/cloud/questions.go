@@ -11,7 +11,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/dynamodb"
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/view"
 )
@@ -61,7 +61,7 @@ func (f *question) readReceipts(ctx context.Context) (err error) {
 	if f.env.Receipts == "" {
 		return nil
 	}
-	if f.Receipts, err = dynamodb.NewReceipts(f.cfg, f.env.Receipts).OfOrder(ctx, f.ID); err != nil {
+	if f.Receipts, err = receipttable.New(f.cfg, f.env.Receipts).OfOrder(ctx, f.ID); err != nil {
 		return fmt.Errorf("read the receipts of order %q: %w", f.ID, err)
 	}
 	return nil

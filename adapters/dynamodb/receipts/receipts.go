@@ -1,0 +1,163 @@
+// Package receipts keeps the receipts of payments and refunds in a table of their own.
+package receipts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+)
+
+var (
+	_ receipt.Store  = (*Store)(nil)
+	_ receipt.Doubts = (*Store)(nil)
+)
+
+// Store is a table of receipts, with the partition key orderId and the sort key sk,
+// which is the receipt's key. It is safe for concurrent use. It stores times in
+// milliseconds. Items never expire, or an old event would send a second e-mail.
+type Store struct {
+	client *sdk.Client
+	table  string
+}
+
+// New returns the receipts in the named table, with the retries of package dynamodb.
+func New(cfg aws.Config, table string) *Store {
+	return &Store{client: dynamodb.NewClient(cfg), table: table}
+}
+
+// doubtful is the index of the doubtful receipts and its partition key, an attribute that
+// only they have. Its sort key is updatedAt. Doubts are rare, so one partition is enough.
+const doubtful = "doubtful"
+
+// Load implements receipt.Store with one strongly consistent GetItem.
+func (s *Store) Load(ctx context.Context, id order.ID, k receipt.Key) (receipt.Item, error) {
+	out, err := s.client.GetItem(ctx, &sdk.GetItemInput{
+		TableName: &s.table, Key: dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(k)}, ConsistentRead: aws.Bool(true),
+	})
+	i := receipt.Item{OrderID: id, Key: k}
+	if err == nil && len(out.Item) > 0 {
+		i, err = decodeReceipt(out.Item)
+	}
+	return i, wrapReceipt("load", id, k, err)
+}
+
+// Save implements receipt.Store with one PutItem. A refusal returns the item that
+// refused, so a repetition needs no read.
+func (s *Store) Save(ctx context.Context, before, after receipt.Item) error {
+	in := &sdk.PutItemInput{
+		TableName: &s.table, Item: encodeReceipt(after), ConditionExpression: aws.String(dynamodb.Absent),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if before.Revision > 0 {
+		in.ConditionExpression = aws.String("revision = :revision")
+		in.ExpressionAttributeValues = dynamodb.Item{":revision": dynamodb.Number(before.Revision)}
+	}
+	_, err := s.client.PutItem(ctx, in)
+	if refusing, refused := dynamodb.Refused(err); refused {
+		err = order.ErrStale
+		if now, decodeErr := decodeReceipt(refusing); decodeErr == nil && sameReceipt(now, after) {
+			err = nil
+		}
+	}
+	return wrapReceipt("save", after.OrderID, after.Key, err)
+}
+
+// sameReceipt compares items as the table stores them.
+func sameReceipt(stored, written receipt.Item) bool {
+	again, err := decodeReceipt(encodeReceipt(written))
+	return err == nil && stored == again
+}
+
+// Doubtful implements receipt.Doubts with one Query of the index per page, the oldest
+// doubt first. The index is eventually consistent.
+func (s *Store) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] {
+	return func(yield func(receipt.Item, error) bool) {
+		err := s.query(ctx, &sdk.QueryInput{
+			TableName: &s.table, IndexName: aws.String(doubtful),
+			KeyConditionExpression:    aws.String("doubtful = :doubtful"),
+			ExpressionAttributeValues: dynamodb.Item{":doubtful": dynamodb.Text(doubtful)},
+		}, func(i receipt.Item) bool { return yield(i, nil) })
+		if err != nil {
+			yield(receipt.Item{}, fmt.Errorf("query doubtful receipts: %w", err))
+		}
+	}
+}
+
+// OfOrder implements receipt.Doubts with one strongly consistent Query.
+func (s *Store) OfOrder(ctx context.Context, id order.ID) (all []receipt.Item, err error) {
+	err = s.query(ctx, &sdk.QueryInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("orderId = :id"), ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(id)},
+	}, func(i receipt.Item) bool {
+		all = append(all, i)
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("query receipts of order %q: %w", id, err)
+	}
+	return all, nil
+}
+
+// query calls found for each item, until it returns false.
+func (s *Store) query(ctx context.Context, in *sdk.QueryInput, found func(receipt.Item) bool) error {
+	pages := sdk.NewQueryPaginator(s.client, in)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			i, err := decodeReceipt(item)
+			if err != nil {
+				return err
+			}
+			if !found(i) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func encodeReceipt(i receipt.Item) dynamodb.Item {
+	item := dynamodb.Item{
+		"orderId": dynamodb.Text(i.OrderID), "sk": dynamodb.Text(i.Key), "status": dynamodb.Text(i.Status), "attempt": dynamodb.Number(i.Attempt),
+		"revision": dynamodb.Number(i.Revision), "createdAt": dynamodb.Millis(i.CreatedAt), "updatedAt": dynamodb.Millis(i.UpdatedAt),
+	}
+	dynamodb.AddTexts(item, map[string]string{"owner": i.Owner, "messageId": string(i.Message), "failure": i.Failure})
+	if !i.Until.IsZero() {
+		item["leaseUntil"] = dynamodb.Millis(i.Until)
+	}
+	if i.Status == receipt.Doubtful {
+		item[doubtful] = dynamodb.Text(doubtful)
+	}
+	return item
+}
+
+func decodeReceipt(item dynamodb.Item) (receipt.Item, error) {
+	d := dynamodb.Decoder{Item: item}
+	status, err := receipt.ParseStatus(d.Text("status"))
+	i := receipt.Item{
+		OrderID: order.ID(d.Text("orderId")), Key: receipt.Key(d.Text("sk")), Status: status,
+		Owner: d.OptionalText("owner"), Until: d.OptionalTime("leaseUntil"), Attempt: int(d.Number("attempt")),
+		Message: receipt.MessageID(d.OptionalText("messageId")), Failure: d.OptionalText("failure"),
+		Revision: int(d.Number("revision")), CreatedAt: d.Time("createdAt"), UpdatedAt: d.Time("updatedAt"),
+	}
+	if err = cmp.Or(d.Err, err); err == nil {
+		err = i.Validate()
+	}
+	return i, err
+}
+
+func wrapReceipt(verb string, id order.ID, k receipt.Key, err error) error {
+	return dynamodb.Wrap(verb+" receipt "+string(k)+" of", id, err)
+}

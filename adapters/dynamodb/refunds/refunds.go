@@ -1,0 +1,235 @@
+// Package refunds keeps the refunds of the orders in their table. Package refund decides
+// what they mean; this package encodes them.
+package refunds
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+)
+
+var _ refund.Store = (*Store)(nil)
+
+// Store keeps the refunds of an order as attributes of its item, so that one
+// conditional write claims a refund, reserves its amount and returns the order. Each
+// refund is a map under the name refund#<refundId>.
+type Store struct {
+	orders *dynamodb.Store
+}
+
+// New returns the refunds of the orders of a store.
+func New(s *dynamodb.Store) *Store { return &Store{orders: s} }
+
+// refundName starts the name of a refund's attribute.
+const refundName = "refund#"
+
+// accounts returns the codec of what refund.Account has of the order item. What is left
+// of the charge guards the sums: a claim of a refund reserves its amount without an
+// event.
+func accounts() dynamodb.Codec[refund.Account] {
+	return dynamodb.Codec[refund.Account]{
+		Encode: encodeAccount, Decode: decodeAccount,
+		Guard: []string{"status", "seq", "refundable"}, Sparse: []string{"refundable"},
+		Inner: []string{"status", "owner", "attempt", "leaseUntil", "keySeq", "sentAt"},
+		Quiet: []string{"updatedAt", "openShard"},
+	}
+}
+
+// Load implements refund.Store with one strongly consistent GetItem.
+func (r *Store) Load(ctx context.Context, id order.ID) (refund.Account, error) {
+	out, err := r.orders.DB.GetItem(ctx, &sdk.GetItemInput{
+		TableName: &r.orders.TableName, Key: dynamodb.OrderKey(id), ConsistentRead: aws.Bool(true),
+	})
+	if err == nil && len(out.Item) == 0 {
+		err = order.ErrNotFound
+	}
+	if err != nil {
+		return refund.Account{}, dynamodb.Wrap("load account of", id, err)
+	}
+	a, err := decodeAccount(out.Item)
+	return a, dynamodb.Wrap("load account of", id, err)
+}
+
+// Save implements refund.Store with one UpdateItem, or with one TransactWriteItems if the
+// change has an event.
+func (r *Store) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
+	of := order.Record{OrderID: after.OrderID, Total: after.Charged, Trace: after.Trace, Events: after.Events}
+	more := r.orders.EventsSince(before.Seq, of)
+	now, err := dynamodb.Save(ctx, r.orders, accounts(), dynamodb.OrderKey(after.OrderID), before, after, more...)
+	now.Events = nil
+	return now, err
+}
+
+func encodeAccount(a refund.Account) dynamodb.Item {
+	item := dynamodb.Item{
+		"status": dynamodb.Text(a.Status), "seq": dynamodb.Number(a.Seq), "refundable": dynamodb.Number(a.Left()),
+		"updatedAt": dynamodb.Millis(a.UpdatedAt),
+	}
+	if a.Outside != 0 {
+		item["refundedOutside"] = dynamodb.Number(a.Outside)
+	}
+	for _, i := range a.Items {
+		item[refundName+string(i.ID)] = encodeRefund(i)
+	}
+	if !a.Due.IsZero() {
+		item["openShard"], item["dueAt"] = dynamodb.Number(dynamodb.ShardOf(a.OrderID)), dynamodb.Millis(a.Due)
+	}
+	return item
+}
+
+// decodeAccount decodes the order item with its refunds.
+func decodeAccount(item dynamodb.Item) (refund.Account, error) {
+	r, err := dynamodb.DecodeOrder(item)
+	if err != nil {
+		return refund.Account{}, err
+	}
+	d := dynamodb.Decoder{Item: item}
+	a := refund.Account{
+		OrderID: r.OrderID, Status: r.Status, Charged: r.Total, Intent: r.Intent, Seq: r.Seq, Trace: r.Trace,
+		Outside: d.OptionalNumber("refundedOutside"), UpdatedAt: r.UpdatedAt, Due: r.DueAt,
+	}
+	for _, name := range slices.Sorted(maps.Keys(item)) {
+		if id, is := strings.CutPrefix(name, refundName); is {
+			a.Items = append(a.Items, decodeRefund(&d, name, refund.ID(id)))
+		}
+	}
+	if item["refundable"] != nil && d.Number("refundable") != a.Left() {
+		d.Want("refundable", fmt.Sprintf("%d, which the refunds leave", a.Left()))
+	}
+	return a, d.Err
+}
+
+func encodeRefund(i refund.Item) *types.AttributeValueMemberM {
+	m := dynamodb.Item{
+		"amount": dynamodb.Number(i.Amount), "status": dynamodb.Text(i.Status), "fingerprint": dynamodb.Text(i.Fingerprint),
+		"attempt": dynamodb.Number(i.Attempt), "keySeq": dynamodb.Number(i.KeySeq),
+		"createdAt": dynamodb.Millis(i.CreatedAt), "updatedAt": dynamodb.Millis(i.UpdatedAt),
+	}
+	dynamodb.AddTexts(m, map[string]string{
+		"reason": string(i.Reason), "owner": i.Owner, "stripeRefundId": string(i.Refund), "failure": i.Failure,
+		"lastError": i.LastError,
+	})
+	dynamodb.AddTimes(m, map[string]time.Time{"leaseUntil": i.Until, "sentAt": i.SentAt})
+	return &types.AttributeValueMemberM{Value: m}
+}
+
+// refund decodes one refund of the row.
+func decodeRefund(d *dynamodb.Decoder, name string, id refund.ID) refund.Item {
+	m, ok := d.Item[name].(*types.AttributeValueMemberM)
+	if !ok {
+		d.Want(refundName+"...", "a map")
+		return refund.Item{}
+	}
+	in := dynamodb.Decoder{Item: m.Value}
+	status, err := refund.ParseStatus(in.Text("status"))
+	i := refund.Item{
+		ID: id, Amount: in.Number("amount"), Reason: refund.Reason(in.OptionalText("reason")), Status: status,
+		Fingerprint: order.Fingerprint(in.Text("fingerprint")), Owner: in.OptionalText("owner"),
+		Until: in.OptionalTime("leaseUntil"), Attempt: int(in.Number("attempt")), KeySeq: int(in.Number("keySeq")),
+		SentAt: in.OptionalTime("sentAt"), Refund: refund.ProviderID(in.OptionalText("stripeRefundId")),
+		Failure: in.OptionalText("failure"), LastError: in.OptionalText("lastError"),
+		CreatedAt: in.Time("createdAt"), UpdatedAt: in.Time("updatedAt"),
+	}
+	d.Err = errors.Join(d.Err, cmp.Or(in.Err, err))
+	return i
+}
+
+// Row is one order of a scan, without its events. Err is why it could not be decoded; the
+// record has only its id then.
+type Row struct {
+	order.Record
+
+	Account refund.Account
+	Err     error
+}
+
+// Page is one page of a scan: what DynamoDB read in one call, at most 1 MB. Next
+// continues the scan after it; "" after the last page.
+type Page struct {
+	Rows []Row
+	Next string
+}
+
+// Scan reads every order of the table, with its refunds, in pages of one call each. after
+// is "", or the Next of a page with which an earlier Scan ended. It ends at the first
+// error.
+//
+// The reads are eventually consistent, which costs half: 128 read units a page, for the
+// event items too. Load a row before you decide anything about it.
+func (r *Store) Scan(ctx context.Context, after string) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		for {
+			page, err := r.scanPage(ctx, after)
+			if !yield(page, err) || err != nil || page.Next == "" {
+				return
+			}
+			after = page.Next
+		}
+	}
+}
+
+func (r *Store) scanPage(ctx context.Context, after string) (Page, error) {
+	start, err := decodeCursor(after)
+	if err != nil {
+		return Page{}, err
+	}
+	out, err := r.orders.DB.Scan(ctx, &sdk.ScanInput{
+		TableName: &r.orders.TableName, ExclusiveStartKey: start,
+		FilterExpression:          aws.String("sk = :order"),
+		ExpressionAttributeValues: dynamodb.Item{":order": dynamodb.Text(dynamodb.OrderRow)},
+	})
+	if err != nil {
+		return Page{}, fmt.Errorf("scan the table after %q: %w", after, err)
+	}
+	page := Page{Rows: make([]Row, 0, len(out.Items))}
+	for _, item := range out.Items {
+		page.Rows = append(page.Rows, decodeRow(item))
+	}
+	if len(out.LastEvaluatedKey) > 0 {
+		page.Next = encodeCursor(out.LastEvaluatedKey)
+	}
+	return page, nil
+}
+
+func decodeRow(item dynamodb.Item) Row {
+	r := Row{}
+	if r.Record, r.Err = dynamodb.DecodeOrder(item); r.Err == nil {
+		r.Account, r.Err = decodeAccount(item)
+	}
+	if r.Err != nil {
+		d := dynamodb.Decoder{Item: item}
+		r.Record = order.Record{OrderID: order.ID(d.OptionalText("orderId"))}
+	}
+	return r
+}
+
+// encodeCursor returns the key of an item as a string. An order id has no slash.
+func encodeCursor(key dynamodb.Item) string {
+	d := dynamodb.Decoder{Item: key}
+	return d.OptionalText("orderId") + "/" + dynamodb.SortKey(key)
+}
+
+func decodeCursor(cursor string) (dynamodb.Item, error) {
+	if cursor == "" {
+		return nil, nil //nolint:nilnil // no key: the scan starts at the beginning
+	}
+	id, sk, found := strings.Cut(cursor, "/")
+	if !found {
+		return nil, fmt.Errorf("scan position %q: want orderId/sk", cursor)
+	}
+	return dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}, nil
+}

@@ -1,0 +1,121 @@
+// Package registrations keeps the registrations of orders that clients put, beside the
+// orders.
+package registrations
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/intake"
+	"orderonce/domain/order"
+)
+
+var _ intake.Book = (*Store)(nil)
+
+// registrationRow is the sort key of an order that a client put. It never expires, or
+// another content could be charged later.
+const registrationRow = "intake"
+
+// Store keeps the registrations of orders that clients put, each as an item of
+// its order's partition, so that one Query reads both.
+type Store struct{ Orders *dynamodb.Store }
+
+// Register implements intake.Book with one PutItem. A refusal returns the registration
+// that is there: another's, or our own if the response to our first attempt was lost.
+func (s *Store) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
+	_, err := s.Orders.DB.PutItem(ctx, &sdk.PutItemInput{
+		TableName: &s.Orders.TableName, Item: encodeRegistration(r), ConditionExpression: aws.String(dynamodb.Absent),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	stored := r
+	if item, refused := dynamodb.Refused(err); refused {
+		stored, err = decodeRegistration(item)
+	}
+	return stored, dynamodb.Wrap("register", r.OrderID, err)
+}
+
+// MarkSent implements intake.Book with one UpdateItem.
+func (s *Store) MarkSent(ctx context.Context, id order.ID) error {
+	_, err := s.Orders.DB.UpdateItem(ctx, &sdk.UpdateItemInput{
+		TableName: &s.Orders.TableName, Key: dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(registrationRow)},
+		UpdateExpression:    aws.String("REMOVE openShard, dueAt"),
+		ConditionExpression: aws.String("attribute_exists(orderId)"),
+	})
+	if _, refused := dynamodb.Refused(err); refused {
+		err = order.ErrNotFound
+	}
+	return dynamodb.Wrap("mark as sent", id, err)
+}
+
+// unsentAfter is the age at which a registration that was not marked as sent is listed:
+// its client no longer repeats the request.
+const unsentAfter = 10 * time.Minute
+
+// Unsent returns the orders that were put ten minutes before a time, may not have been
+// sent and were not claimed. It reads the index, which is eventually consistent, and then
+// each order.
+func (s *Store) Unsent(ctx context.Context, at time.Time) iter.Seq2[intake.Registration, error] {
+	return func(yield func(intake.Registration, error) bool) {
+		for id, err := range s.Orders.DueIn(ctx, dynamodb.Shards, at) {
+			if err != nil {
+				yield(intake.Registration{}, err)
+				return
+			}
+			e, err := s.Find(ctx, id)
+			r := e.Registration
+			if err != nil {
+				r = intake.Registration{OrderID: id}
+			}
+			if waits := err != nil || !r.Sent && e.Record.OrderID == ""; waits && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// Find implements intake.Book with one strongly consistent Query.
+func (s *Store) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
+	var e intake.Entry
+	err := s.Orders.EachItem(ctx, id, func(item dynamodb.Item) (err error) {
+		if dynamodb.SortKey(item) == registrationRow {
+			e.Registration, err = decodeRegistration(item)
+			return err
+		}
+		return dynamodb.AddRow(&e.Record, item)
+	})
+	if err == nil && e.Record.OrderID == "" {
+		e.Record = order.Record{} // events whose order item is missing
+	}
+	return e, dynamodb.Wrap("find", id, err)
+}
+
+func encodeRegistration(r intake.Registration) dynamodb.Item {
+	return dynamodb.Item{
+		"orderId": dynamodb.Text(r.OrderID), "sk": dynamodb.Text(registrationRow), "fingerprint": dynamodb.Text(r.Fingerprint),
+		"amount": dynamodb.Number(r.Total.Amount), "currency": dynamodb.Text(r.Total.Currency),
+		"caller": dynamodb.Text(r.Caller), "createdAt": dynamodb.Millis(r.At),
+		// In the index until MarkSent, beside the dynamodb.Shards of the orders that wait.
+		"openShard": dynamodb.Number(dynamodb.Shards + dynamodb.ShardOf(r.OrderID)), "dueAt": dynamodb.Millis(r.At.Add(unsentAfter)),
+	}
+}
+
+func decodeRegistration(item dynamodb.Item) (intake.Registration, error) {
+	d := dynamodb.Decoder{Item: item}
+	r := intake.Registration{
+		OrderID: order.ID(d.Text("orderId")), Fingerprint: order.Fingerprint(d.Text("fingerprint")),
+		Total:  order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
+		Caller: intake.Caller(d.Text("caller")), At: d.Time("createdAt"),
+		Sent: d.OptionalTime("dueAt").IsZero(), // as every registration of an older release
+	}
+	if d.Err != nil {
+		return intake.Registration{}, fmt.Errorf("row %q: %w", registrationRow, d.Err)
+	}
+	return r, nil
+}
