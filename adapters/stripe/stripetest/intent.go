@@ -48,7 +48,7 @@ func (i *Intent) wire() object {
 	o := object{
 		"id": i.ID, "object": "payment_intent", "amount": i.Amount, "amount_received": 0, "currency": i.Currency,
 		"capture_method": "automatic", "client_secret": i.ID + "_secret_pretend", "created": i.Created.Unix(),
-		"status": i.Status, "metadata": i.Metadata, "customer": orNull(i.Customer), "livemode": false,
+		"status": string(i.Status), "metadata": i.Metadata, "customer": orNull(i.Customer), "livemode": false,
 		"description": orNull(i.Description), "cancellation_reason": orNull(i.CancellationReason),
 		"latest_charge": orNull(i.LatestCharge), "payment_method": orNull(i.PaymentMethod),
 		"last_payment_error": nil, "next_action": nil,
