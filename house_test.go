@@ -89,12 +89,12 @@ func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 }
 
 // maxClosure is how many lines of this module a function links, without tests. The aim is
-// 6,000 for order and 6,500 for each other; adapters/dynamodb, which every store shares,
-// is what stands in between.
+// 6,000 for order and 6,500 for each other. A figure above that is what is reached, and may
+// only fall.
 func maxClosure() map[string]int {
 	return map[string]int{
-		"order": 11_500, "refund": 11_600, "receipt": 11_700, "intake": 10_700, "webhook": 10_400, "reconcile": 10_000,
-		"publish": 8_800,
+		"order": 8_600, "refund": 10_150, "receipt": 9_650, "intake": 8_150, "webhook": 8_950, "reconcile": 8_550,
+		"publish": 6_500,
 	}
 }
 
@@ -113,7 +113,7 @@ func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
 			"{{range .GoFiles}}{{$dir}}/{{.}} {{end}}{{end}}{{end}}", path) {
 			lines += strings.Count(read(t, file), "\n")
 			for _, other := range []string{
-				"/sqs/refunds/", "/sqs/jobs/", "/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/",
+				"/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/", "/sqs/jobs/", "/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/",
 				"/stripe/webhook/", "/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
 			} {
 				if function == "order" && strings.Contains(file, other) {

@@ -48,7 +48,8 @@ func (q Queue) Problems(budget, calls time.Duration) (problems []string) {
 	check(budget+q.AnswerTime < order.MaxLease,
 		"ORDER_BUDGET, ANSWER_TIME: want less than "+order.MaxLease.String()+" together, or nothing would begin")
 	longest := q.Policy().LongestDelay
-	check(q.FirstDelay > 0 && q.FirstDelay <= longest, "FIRST_DELAY: want more than 0 and at most "+longest.String())
+	check(q.FirstDelay > 0 && q.FirstDelay <= longest,
+		"FIRST_DELAY: want more than 0 and at most "+longest.String())
 	check(q.Retention > 24*time.Hour,
 		"QUEUE_RETENTION: want more than 24h, because messages are parked a day before it ends")
 	return problems

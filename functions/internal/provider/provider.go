@@ -74,6 +74,7 @@ func (s Stripe) Options(ctx context.Context, f setup.Function) (stripe.Options, 
 	return stripe.Options{
 		Key: key, Scope: f.Scope.Order(), BaseURL: string(s.Address),
 		Timeout: s.Timeout, Transport: f.Clients.Transport(s.Timeout, stripe.CallName),
-		Dedicated: config.NewTransport(1, s.Timeout), Measure: f.Clients.Measure(stripe.CallName), Now: f.Clients.Now,
+		Dedicated: config.NewTransport(1, s.Timeout), Measure: f.Clients.Measure(stripe.CallName),
+		Now: f.Clients.Now,
 	}, nil
 }
