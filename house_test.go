@@ -88,9 +88,9 @@ func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 	}
 }
 
-// maxClosure is how many lines of this module a function links, without tests. The aim is
-// 6,000 for order and 6,500 for each other. A figure above that is what is reached, and may
-// only fall.
+// maxClosure is how many lines of this module a function links, without tests. The aim
+// is 6,000 for order and 6,500 for each other. A figure above that is what is reached,
+// and may only fall.
 func maxClosure() map[string]int {
 	return map[string]int{
 		"order": 8_600, "refund": 10_150, "receipt": 9_650, "intake": 8_150, "webhook": 8_950, "reconcile": 8_550,
@@ -113,8 +113,9 @@ func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
 			"{{range .GoFiles}}{{$dir}}/{{.}} {{end}}{{end}}{{end}}", path) {
 			lines += strings.Count(read(t, file), "\n")
 			for _, other := range []string{
-				"/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/", "/sqs/jobs/", "/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/",
-				"/stripe/webhook/", "/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
+				"/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/", "/sqs/jobs/",
+				"/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/", "/stripe/webhook/",
+				"/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
 			} {
 				if function == "order" && strings.Contains(file, other) {
 					t.Errorf("functions/order links %s", file)
