@@ -34,18 +34,23 @@ type Item = map[string]types.AttributeValue
 // which is in seconds.
 type row = Item
 
+// Text returns a string as an attribute.
 func Text[T ~string](s T) *types.AttributeValueMemberS {
 	return &types.AttributeValueMemberS{Value: string(s)}
 }
 
+// Number returns an integer as an attribute.
 func Number[T ~int | ~int64 | ~uint32](n T) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
 }
 
+// Millis returns a time as an attribute, in epoch milliseconds.
 func Millis(t time.Time) *types.AttributeValueMemberN { return Number(t.UnixMilli()) }
 
-func OrderKey(id order.ID) row { return row{"orderId": Text(id), "sk": Text(OrderRow)} }
+// OrderKey returns the key of an order item.
+func OrderKey(id order.ID) Item { return row{"orderId": Text(id), "sk": Text(OrderRow)} }
 
+// ShardOf returns the shard of the index in which an order waits.
 func ShardOf(id order.ID) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // it never fails
@@ -75,7 +80,7 @@ func encodeEvent(r order.Record, e order.Event) row {
 	return item
 }
 
-// addTexts adds the texts that are not empty.
+// AddTexts adds the texts that are not empty.
 func AddTexts(item row, texts map[string]string) {
 	for name, value := range texts {
 		if value != "" {
@@ -84,7 +89,7 @@ func AddTexts(item row, texts map[string]string) {
 	}
 }
 
-// addTimes adds the times that are not zero.
+// AddTimes adds the times that are not zero.
 func AddTimes(item row, times map[string]time.Time) {
 	for name, t := range times {
 		if !t.IsZero() {
@@ -173,7 +178,7 @@ func DecodeOrder(item row) (order.Record, error) {
 	return order.LoadRecord(r)
 }
 
-// addRow adds one item of an order's partition to its record.
+// AddRow adds one item of an order's partition to its record.
 func AddRow(r *order.Record, item row) error {
 	switch sk := SortKey(item); {
 	case sk == OrderRow:
@@ -189,6 +194,7 @@ func AddRow(r *order.Record, item row) error {
 	return nil // a later release may add other kinds of items
 }
 
+// SortKey returns the sort key of an item.
 func SortKey(item row) string {
 	d := Decoder{Item: item}
 	return d.OptionalText("sk")
@@ -202,6 +208,7 @@ type Decoder struct {
 	Err   error
 }
 
+// Text reads a string.
 func (d *Decoder) Text(name string) string {
 	if v, ok := d.Item[name].(*types.AttributeValueMemberS); ok {
 		return v.Value
@@ -210,6 +217,7 @@ func (d *Decoder) Text(name string) string {
 	return ""
 }
 
+// Number reads an integer.
 func (d *Decoder) Number(name string) int64 {
 	if v, ok := d.Item[name].(*types.AttributeValueMemberN); ok {
 		if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
@@ -242,8 +250,10 @@ func (d *Decoder) dispute() order.Dispute {
 	}
 }
 
+// Time reads a time.
 func (d *Decoder) Time(name string) time.Time { return time.UnixMilli(d.Number(name)).UTC() }
 
+// OptionalText reads a string that may be missing.
 func (d *Decoder) OptionalText(name string) string {
 	if d.Item[name] == nil {
 		return ""
@@ -251,6 +261,7 @@ func (d *Decoder) OptionalText(name string) string {
 	return d.Text(name)
 }
 
+// OptionalTime reads a time that may be missing.
 func (d *Decoder) OptionalTime(name string) time.Time {
 	if d.Item[name] == nil {
 		return time.Time{}
@@ -258,6 +269,7 @@ func (d *Decoder) OptionalTime(name string) time.Time {
 	return d.Time(name)
 }
 
+// Want adds the error that an attribute is not of this kind.
 func (d *Decoder) Want(name, kind string) {
 	d.Err = errors.Join(d.Err, fmt.Errorf("%w: %s: want %s", order.ErrCorrupt, name, kind))
 }

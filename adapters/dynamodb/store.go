@@ -129,6 +129,7 @@ func (s *Store) EachItem(ctx context.Context, id order.ID, add func(item row) er
 	return nil
 }
 
+// Wrap adds the call and its order to an error.
 func Wrap(verb string, id order.ID, err error) error {
 	if err == nil {
 		return nil

@@ -41,7 +41,8 @@ const doubtful = "doubtful"
 // Load implements receipt.Store with one strongly consistent GetItem.
 func (s *Store) Load(ctx context.Context, id order.ID, k receipt.Key) (receipt.Item, error) {
 	out, err := s.client.GetItem(ctx, &sdk.GetItemInput{
-		TableName: &s.table, Key: dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(k)}, ConsistentRead: aws.Bool(true),
+		TableName: &s.table, Key: dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(k)},
+		ConsistentRead: aws.Bool(true),
 	})
 	i := receipt.Item{OrderID: id, Key: k}
 	if err == nil && len(out.Item) > 0 {
@@ -96,7 +97,8 @@ func (s *Store) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] {
 func (s *Store) OfOrder(ctx context.Context, id order.ID) (all []receipt.Item, err error) {
 	err = s.query(ctx, &sdk.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
-		KeyConditionExpression: aws.String("orderId = :id"), ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(id)},
+		KeyConditionExpression:    aws.String("orderId = :id"),
+		ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(id)},
 	}, func(i receipt.Item) bool {
 		all = append(all, i)
 		return true
@@ -130,10 +132,13 @@ func (s *Store) query(ctx context.Context, in *sdk.QueryInput, found func(receip
 
 func encodeReceipt(i receipt.Item) dynamodb.Item {
 	item := dynamodb.Item{
-		"orderId": dynamodb.Text(i.OrderID), "sk": dynamodb.Text(i.Key), "status": dynamodb.Text(i.Status), "attempt": dynamodb.Number(i.Attempt),
-		"revision": dynamodb.Number(i.Revision), "createdAt": dynamodb.Millis(i.CreatedAt), "updatedAt": dynamodb.Millis(i.UpdatedAt),
+		"orderId": dynamodb.Text(i.OrderID), "sk": dynamodb.Text(i.Key), "status": dynamodb.Text(i.Status),
+		"attempt":  dynamodb.Number(i.Attempt),
+		"revision": dynamodb.Number(i.Revision), "createdAt": dynamodb.Millis(i.CreatedAt),
+		"updatedAt": dynamodb.Millis(i.UpdatedAt),
 	}
-	dynamodb.AddTexts(item, map[string]string{"owner": i.Owner, "messageId": string(i.Message), "failure": i.Failure})
+	dynamodb.AddTexts(item, map[string]string{"owner": i.Owner, "messageId": string(i.Message),
+		"failure": i.Failure})
 	if !i.Until.IsZero() {
 		item["leaseUntil"] = dynamodb.Millis(i.Until)
 	}

@@ -69,7 +69,8 @@ func (r *Store) Load(ctx context.Context, id order.ID) (refund.Account, error) {
 func (r *Store) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
 	of := order.Record{OrderID: after.OrderID, Total: after.Charged, Trace: after.Trace, Events: after.Events}
 	more := r.orders.EventsSince(before.Seq, of)
-	now, err := dynamodb.Save(ctx, r.orders, accounts(), dynamodb.OrderKey(after.OrderID), before, after, more...)
+	now, err := dynamodb.Save(ctx, r.orders, accounts(), dynamodb.OrderKey(after.OrderID), before, after,
+		more...)
 	now.Events = nil
 	return now, err
 }
@@ -115,8 +116,9 @@ func decodeAccount(item dynamodb.Item) (refund.Account, error) {
 
 func encodeRefund(i refund.Item) *types.AttributeValueMemberM {
 	m := dynamodb.Item{
-		"amount": dynamodb.Number(i.Amount), "status": dynamodb.Text(i.Status), "fingerprint": dynamodb.Text(i.Fingerprint),
-		"attempt": dynamodb.Number(i.Attempt), "keySeq": dynamodb.Number(i.KeySeq),
+		"amount": dynamodb.Number(i.Amount), "status": dynamodb.Text(i.Status),
+		"fingerprint": dynamodb.Text(i.Fingerprint),
+		"attempt":     dynamodb.Number(i.Attempt), "keySeq": dynamodb.Number(i.KeySeq),
 		"createdAt": dynamodb.Millis(i.CreatedAt), "updatedAt": dynamodb.Millis(i.UpdatedAt),
 	}
 	dynamodb.AddTexts(m, map[string]string{
@@ -139,7 +141,8 @@ func decodeRefund(d *dynamodb.Decoder, name string, id refund.ID) refund.Item {
 	i := refund.Item{
 		ID: id, Amount: in.Number("amount"), Reason: refund.Reason(in.OptionalText("reason")), Status: status,
 		Fingerprint: order.Fingerprint(in.Text("fingerprint")), Owner: in.OptionalText("owner"),
-		Until: in.OptionalTime("leaseUntil"), Attempt: int(in.Number("attempt")), KeySeq: int(in.Number("keySeq")),
+		Until: in.OptionalTime("leaseUntil"), Attempt: int(in.Number("attempt")),
+		KeySeq: int(in.Number("keySeq")),
 		SentAt: in.OptionalTime("sentAt"), Refund: refund.ProviderID(in.OptionalText("stripeRefundId")),
 		Failure: in.OptionalText("failure"), LastError: in.OptionalText("lastError"),
 		CreatedAt: in.Time("createdAt"), UpdatedAt: in.Time("updatedAt"),

@@ -31,7 +31,8 @@ type Store struct{ Orders *dynamodb.Store }
 // that is there: another's, or our own if the response to our first attempt was lost.
 func (s *Store) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
 	_, err := s.Orders.DB.PutItem(ctx, &sdk.PutItemInput{
-		TableName: &s.Orders.TableName, Item: encodeRegistration(r), ConditionExpression: aws.String(dynamodb.Absent),
+		TableName: &s.Orders.TableName, Item: encodeRegistration(r),
+		ConditionExpression:                 aws.String(dynamodb.Absent),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	stored := r
@@ -44,7 +45,8 @@ func (s *Store) Register(ctx context.Context, r intake.Registration) (intake.Reg
 // MarkSent implements intake.Book with one UpdateItem.
 func (s *Store) MarkSent(ctx context.Context, id order.ID) error {
 	_, err := s.Orders.DB.UpdateItem(ctx, &sdk.UpdateItemInput{
-		TableName: &s.Orders.TableName, Key: dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(registrationRow)},
+		TableName: &s.Orders.TableName, Key: dynamodb.Item{"orderId": dynamodb.Text(id),
+			"sk": dynamodb.Text(registrationRow)},
 		UpdateExpression:    aws.String("REMOVE openShard, dueAt"),
 		ConditionExpression: aws.String("attribute_exists(orderId)"),
 	})
@@ -98,11 +100,13 @@ func (s *Store) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
 
 func encodeRegistration(r intake.Registration) dynamodb.Item {
 	return dynamodb.Item{
-		"orderId": dynamodb.Text(r.OrderID), "sk": dynamodb.Text(registrationRow), "fingerprint": dynamodb.Text(r.Fingerprint),
-		"amount": dynamodb.Number(r.Total.Amount), "currency": dynamodb.Text(r.Total.Currency),
+		"orderId": dynamodb.Text(r.OrderID), "sk": dynamodb.Text(registrationRow),
+		"fingerprint": dynamodb.Text(r.Fingerprint),
+		"amount":      dynamodb.Number(r.Total.Amount), "currency": dynamodb.Text(r.Total.Currency),
 		"caller": dynamodb.Text(r.Caller), "createdAt": dynamodb.Millis(r.At),
 		// In the index until MarkSent, beside the dynamodb.Shards of the orders that wait.
-		"openShard": dynamodb.Number(dynamodb.Shards + dynamodb.ShardOf(r.OrderID)), "dueAt": dynamodb.Millis(r.At.Add(unsentAfter)),
+		"openShard": dynamodb.Number(dynamodb.Shards + dynamodb.ShardOf(r.OrderID)),
+		"dueAt":     dynamodb.Millis(r.At.Add(unsentAfter)),
 	}
 }
 
