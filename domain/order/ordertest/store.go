@@ -33,10 +33,8 @@ func TestStore(t *testing.T, open func(t *testing.T) order.Store) {
 	for name, test := range map[string]func(storeTest){
 		"every step of an order is as the transition says": storeTest.life,
 		"an event is added once, with its change":          storeTest.events,
-		"a write rests on the goods that the order holds":  storeTest.goods,
 		"an unreadable record is an error of every call":   storeTest.unreadable,
 		"of fifty concurrent begins one succeeds":          storeTest.oneBegins,
-		"fifty concurrent finishes record one outcome":     storeTest.oneFinishes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,18 +206,6 @@ func (x storeTest) events() {
 	}
 }
 
-func (x storeTest) goods() {
-	x.begin("first", at(0))
-	seen := x.load()
-	seen.Events = nil
-	after := seen
-	seen.Stock, after.Stock = order.Goods{"MUG": 1}, order.Goods{"MUG": 1}
-	after.LastError = "why"
-	if _, err := x.Save(x.Context(), seen, after); !errors.Is(err, order.ErrStale) {
-		x.Errorf("a write for a record that holds goods: got %v, want ErrStale", err)
-	}
-}
-
 func (x storeTest) unreadable() {
 	w, ok := x.Store.(Editor)
 	if !ok {
@@ -260,24 +246,6 @@ func (x storeTest) oneBegins() {
 	}
 	if won != 1 || r.Attempt != 1 {
 		x.Errorf("got %d winners and attempt %d of %q, want one winner's first attempt", won, r.Attempt, r.Owner)
-	}
-}
-
-func (x storeTest) oneFinishes() {
-	c, statuses := x.bind(), order.Open.Next()
-	errs := race(func(i int) error {
-		o := order.Outcome{Status: statuses[i%len(statuses)], Intent: "pi_1"}
-		return c.Finish(x.Context(), x, o, at(time.Second))
-	})
-	r := x.load()
-	for i, err := range errs {
-		if agrees := statuses[i%len(statuses)] == r.Status; agrees != (err == nil) ||
-			err != nil && !errors.Is(err, order.ErrClaimLost) {
-			x.Errorf("racer %d finished as %s, the record is %s: got %v", i, statuses[i%len(statuses)], r.Status, err)
-		}
-	}
-	if len(r.Events) != 1 || r.Seq != 1 {
-		x.Errorf("got events %v, want one", r.Events)
 	}
 }
 
