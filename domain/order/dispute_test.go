@@ -182,7 +182,8 @@ func TestFollowADisputeErrors(t *testing.T) {
 			w.bank.Fail(ordertest.ListDisputes, ordertest.ReturnsUnavailable)
 		}, "list disputes of order ORD-1: unavailable: the bank rejected the call, or a fault was injected (request req_4)", ""},
 		"the list is older than the record": {
-			disputed(), stale, "record dispute du_1 of order ORD-1: record dispute of order \"ORD-1\": concurrent update of the record", order.DisputeLost,
+			disputed(), stale, "record dispute du_1 of order ORD-1: " +
+				`record dispute of order "ORD-1": concurrent update of the record`, order.DisputeLost,
 		},
 		"the record is missing": {disputed(), func(w *world, _ *order.DisputeFollower) {
 			w.store.Delete(w.order.ID())

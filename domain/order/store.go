@@ -51,6 +51,8 @@ const maxSaves = 20
 // there, and the transition decides again. The transition returns ErrUnchanged if there
 // is nothing to write; Change then returns nil. It returns ErrStale if others write for
 // ever.
+//
+//nolint:ireturn // T is a record or an account
 func Change[T any](
 	ctx context.Context, save func(ctx context.Context, before, after T) (T, error), seen T,
 	transition func(T) (T, error),

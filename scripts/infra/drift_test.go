@@ -471,7 +471,7 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 		"dynamodb:Query":      {"order.Processor{", "order.Follower{", "order.Cancellation{", "registrationtable.Store{"},
 		"dynamodb:UpdateItem": {"order.Processor{", "refund.Processor{", "order.Follower{", "registrationtable.Store{"},
 		"dynamodb:PutItem":    {"dynamodb.New(", "receipttable.New("}, // part of TransactWriteItems
-		"dynamodb:Scan":       {".Scan("},                                 // of scripts/orders alone
+		"dynamodb:Scan":       {".Scan("},                             // of scripts/orders alone
 	}
 	const calls = `(?:client\.|DB\.|(?:dynamodb|sdk)\.New)(\w+?)(?:Paginator)?\(`
 	const table = "../adapters/dynamodb/"

@@ -137,8 +137,10 @@ func encodeReceipt(i receipt.Item) dynamodb.Item {
 		"revision": dynamodb.Number(i.Revision), "createdAt": dynamodb.Millis(i.CreatedAt),
 		"updatedAt": dynamodb.Millis(i.UpdatedAt),
 	}
-	dynamodb.AddTexts(item, map[string]string{"owner": i.Owner, "messageId": string(i.Message),
-		"failure": i.Failure})
+	dynamodb.AddTexts(item, map[string]string{
+		"owner": i.Owner, "messageId": string(i.Message),
+		"failure": i.Failure,
+	})
 	if !i.Until.IsZero() {
 		item["leaseUntil"] = dynamodb.Millis(i.Until)
 	}

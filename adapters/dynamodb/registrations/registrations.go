@@ -45,8 +45,10 @@ func (s *Store) Register(ctx context.Context, r intake.Registration) (intake.Reg
 // MarkSent implements intake.Book with one UpdateItem.
 func (s *Store) MarkSent(ctx context.Context, id order.ID) error {
 	_, err := s.Orders.DB.UpdateItem(ctx, &sdk.UpdateItemInput{
-		TableName: &s.Orders.TableName, Key: dynamodb.Item{"orderId": dynamodb.Text(id),
-			"sk": dynamodb.Text(registrationRow)},
+		TableName: &s.Orders.TableName, Key: dynamodb.Item{
+			"orderId": dynamodb.Text(id),
+			"sk":      dynamodb.Text(registrationRow),
+		},
 		UpdateExpression:    aws.String("REMOVE openShard, dueAt"),
 		ConditionExpression: aws.String("attribute_exists(orderId)"),
 	})

@@ -79,7 +79,9 @@ func (w Intercepted) Read(ctx context.Context, id order.IntentID) (order.Intent,
 
 // CancelIntent calls Canceler.CancelIntent through Intercept.
 func (w Intercepted) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return through(w.Intercept, Cancel, func() (order.Intent, error) { return w.Canceler.CancelIntent(ctx, id, k) })
+	return through(w.Intercept, Cancel, func() (order.Intent, error) {
+		return w.Canceler.CancelIntent(ctx, id, k)
+	})
 }
 
 // Find calls Payments.Find through Intercept.

@@ -99,7 +99,7 @@ func (x savesTest[T]) wantStale(id order.ID, before, after, there T, why string)
 }
 
 // with returns a state with fields of another one.
-func with[T any](state, from T, fields ...Field[T]) T {
+func with[T any](state, from T, fields ...Field[T]) T { //nolint:ireturn // T is a record or an account
 	for _, f := range fields {
 		f.Copy(&state, from)
 	}
@@ -108,7 +108,8 @@ func with[T any](state, from T, fields ...Field[T]) T {
 
 func (x savesTest[T]) oneField() {
 	for _, f := range x.Fields {
-		for way, states := range map[string][2]func(order.ID) T{"set": {x.Bare, x.Full}, "removed": {x.Full, x.Bare}} {
+		ways := map[string][2]func(order.ID) T{"set": {x.Bare, x.Full}, "removed": {x.Full, x.Bare}}
+		for way, states := range ways {
 			id := x.id(f.Name, way)
 			from, to := states[0](id), states[1](id)
 			x.mustSave(x.Missing(id), from)

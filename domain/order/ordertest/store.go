@@ -73,9 +73,10 @@ func recordSaves(s order.Store) Saves[order.Record] {
 		Full: func(id order.ID) order.Record {
 			return order.Record{
 				OrderID: id, CustomerID: "CUST", Total: order.Money{Amount: 2, Currency: "eur"}, Fingerprint: "v1:full",
-				Status: order.Refused, Owner: "owner", Attempt: 2, Until: at(time.Minute), Intent: "pi_1", Suspect: "pi_2",
-				Mode: order.TestMode, Failure: "failure", LastError: "last", ParkedAt: at(2 * time.Minute),
-				Dispute: order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: at(3 * time.Minute)}, Seq: 7,
+				Status: order.Refused, Owner: "owner", Attempt: 2, Until: at(time.Minute), Intent: "pi_1",
+				Suspect: "pi_2", Mode: order.TestMode, Failure: "failure", LastError: "last",
+				ParkedAt: at(2 * time.Minute),
+				Dispute:  order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: at(3 * time.Minute)}, Seq: 7,
 				CreatedAt: at(4 * time.Minute), UpdatedAt: at(5 * time.Minute), DueAt: at(6 * time.Minute),
 				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 			}
@@ -141,7 +142,7 @@ func (x storeTest) bind() order.Claim {
 // life leads an order through every transition, and compares the store's record with that
 // of a map at each step.
 func (x storeTest) life() {
-	ctx, o := x.Context(), x.order
+	o := x.order
 	twin := storeTest{x.T, new(Memory), o}
 	var claims [2]order.Claim
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
@@ -149,29 +150,34 @@ func (x storeTest) life() {
 		func(n int, x storeTest) error { claims[n] = x.begin("first", at(0)); return nil },
 		func(n int, x storeTest) error {
 			claims[n].Suspect = "pi_9"
-			return claims[n].Release(ctx, x, order.ReasonRecordLost, at(time.Second))
+			return claims[n].Release(x.Context(), x, order.ReasonRecordLost, at(time.Second))
 		},
-		func(n int, x storeTest) error {
-			return order.NoteParked(ctx, x, o, order.ReasonRecordLost, at(time.Minute))
+		func(_ int, x storeTest) error {
+			return order.NoteParked(x.Context(), x, o, order.ReasonRecordLost, at(time.Minute))
 		},
 		func(n int, x storeTest) error { claims[n] = x.begin("second", at(time.Hour)); return nil },
 		func(n int, x storeTest) error {
-			return claims[n].Finish(ctx, x, order.Outcome{Status: order.Refused, Failure: "why"}, at(time.Hour))
+			o := order.Outcome{Status: order.Refused, Failure: "why"}
+			return claims[n].Finish(x.Context(), x, o, at(time.Hour))
 		},
 		func(n int, x storeTest) error { claims[n] = x.begin("third", at(2*time.Hour)); return nil },
 		func(n int, x storeTest) error {
-			return claims[n].Bind(ctx, x, order.Intent{ID: "pi_1", Mode: order.LiveMode}, at(2*time.Hour))
+			return claims[n].Bind(x.Context(), x, order.Intent{ID: "pi_1", Mode: order.LiveMode}, at(2*time.Hour))
 		},
 		func(n int, x storeTest) error { claims[n] = x.begin("fourth", at(3*time.Hour)); return nil },
 		func(n int, x storeTest) error {
 			o := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "lost_card"}
-			return claims[n].Finish(ctx, x, o, at(3*time.Hour))
+			return claims[n].Finish(x.Context(), x, o, at(3*time.Hour))
 		},
-		func(n int, x storeTest) error { return order.Postpone(ctx, x, x.load(), at(time.Hour)) },
-		func(n int, x storeTest) error { return order.Settle(ctx, x, x.load(), paid, at(4*time.Hour)) },
-		func(n int, x storeTest) error {
+		func(_ int, x storeTest) error {
+			return order.Postpone(x.Context(), x, x.load(), at(time.Hour))
+		},
+		func(_ int, x storeTest) error {
+			return order.Settle(x.Context(), x, x.load(), paid, at(4*time.Hour))
+		},
+		func(_ int, x storeTest) error {
 			d := order.Dispute{ID: "du_1", Status: order.DisputeLost, CreatedAt: at(0)}
-			return order.RecordDispute(ctx, x, x.load(), d, at(5*time.Hour))
+			return order.RecordDispute(x.Context(), x, x.load(), d, at(5*time.Hour))
 		},
 	} {
 		for n, x := range []storeTest{x, twin} {
@@ -480,7 +486,9 @@ func (x stockTest) tooMany() {
 
 func (x stockTest) later() {
 	x = x.of("later", order.Goods{x.sku("a"): pieces + 1})
-	lost := order.Record{OrderID: x.order.ID(), Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1"}
+	lost := order.Record{
+		OrderID: x.order.ID(), Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1",
+	}
 	x.must(order.Recreate(x.Context(), x, lost, at(0)))
 	seen := x.load()
 	x.wantHeld(x.claim("first", at(time.Minute)), false)
@@ -544,7 +552,8 @@ func (x stockTest) refused() {
 	x.wantStock(order.StockKept)
 	x.must(current.Finish(x.Context(), x, canceled, at(time.Hour)))
 	x.wantStock(order.StockReleased)
-	if _, err := order.Begin(x.Context(), x, x.order, lease("third", at(2*time.Hour)), x.order.Goods()); err == nil {
+	third := lease("third", at(2*time.Hour))
+	if _, err := order.Begin(x.Context(), x, x.order, third, x.order.Goods()); err == nil {
 		x.Errorf("begin of a canceled order: got no error, want a SettledError")
 	}
 	x.wantStock(order.StockReleased)

@@ -43,8 +43,8 @@ func paid(id order.ID) order.Record {
 // account returns the account of a paid order with two refunds.
 func account(id order.ID, r1 refund.Item) refund.Account {
 	r2 := refund.Item{
-		ID: "R2", Amount: 10, Fingerprint: "v1:y", Status: refund.Open, Attempt: 1, KeySeq: 1, CreatedAt: noon(),
-		UpdatedAt: noon(),
+		ID: "R2", Amount: 10, Fingerprint: "v1:y", Status: refund.Open, Attempt: 1, KeySeq: 1,
+		CreatedAt: noon(), UpdatedAt: noon(),
 	}
 	p := paid(id)
 	return refund.Account{
@@ -78,15 +78,16 @@ func saves(orders order.Store, store refund.Store) ordertest.Saves[refund.Accoun
 		Missing: func(id order.ID) refund.Account { return refund.Account{OrderID: id} },
 		Bare: func(id order.ID) refund.Account {
 			return account(id, refund.Item{
-				ID: "R1", Amount: 1000, Fingerprint: "v1:x", Status: refund.Open, Attempt: 1, KeySeq: 1, CreatedAt: noon(),
-				UpdatedAt: noon(),
+				ID: "R1", Amount: 1000, Fingerprint: "v1:x", Status: refund.Open, Attempt: 1, KeySeq: 1,
+				CreatedAt: noon(), UpdatedAt: noon(),
 			})
 		},
 		Full: func(id order.ID) refund.Account {
 			later := func(n int) time.Time { return noon().Add(time.Duration(n) * time.Minute) }
 			a := account(id, refund.Item{
 				ID: "R1", Amount: 2000, Reason: refund.Duplicate, Fingerprint: "v1:z", Status: refund.Unknown,
-				Owner: "owner", Until: later(1), Attempt: 2, KeySeq: 2, SentAt: later(2), Refund: "re_1", Failure: "failure",
+				Owner: "owner", Until: later(1), Attempt: 2, KeySeq: 2, SentAt: later(2), Refund: "re_1",
+				Failure:   "failure",
 				LastError: "last", CreatedAt: later(3), UpdatedAt: later(4),
 			})
 			a.Items[1].LastError = "last"

@@ -50,7 +50,6 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 	switch c.Name {
 	case ordertest.Begin:
 		*known = knowledge{order: order.ID(c.Subject), stale: known.stale, tried: known.tried}
-	case ordertest.ListDisputes: // no worker makes it
 	case ordertest.Confirm:
 		if at.Add(ConfirmTime).After(known.until) {
 			o.note(SettlesSoon, known.order, "a confirmation begins with too little of the lease left")
@@ -62,8 +61,10 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 		o.checkOutcome(known, c.Detail)
 	case ordertest.Release:
 		o.checkRelease(known, c.Detail)
-	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, ordertest.Load, Due, ordertest.Postpone,
-		Answer, Put, Checkpoint, Table, Charge:
+	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, ordertest.Load, Due,
+		ordertest.Postpone, Answer, Put, Checkpoint, Table, Charge:
+	// no worker makes one of these
+	case ordertest.ListDisputes, ordertest.RecordDispute, ordertest.Recreate, ordertest.NoteParked:
 	}
 	known.last = c.Name
 }

@@ -71,7 +71,8 @@ func faultsOf(c ordertest.Call) []Fault {
 		return []Fault{Dies, NeverArrives, Freezes}
 	case oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint:
 		return []Fault{NeverArrives, Freezes}
-	case ordertest.ListDisputes: // no worker makes it
+	// no worker makes one of these
+	case ordertest.ListDisputes, ordertest.RecordDispute, ordertest.Recreate, ordertest.NoteParked:
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func rareFaultsOf(c ordertest.Call) []Fault {
 	case oracle.Put:
 		return []Fault{Slow, Overruns, Throttled}
 	case ordertest.Load, oracle.Due, oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint,
-		ordertest.ListDisputes:
+		ordertest.ListDisputes, ordertest.RecordDispute, ordertest.Recreate, ordertest.NoteParked:
 	}
 	return nil
 }

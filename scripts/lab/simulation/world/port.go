@@ -44,7 +44,8 @@ func describe(c oracle.Call) string {
 	case oracle.Table, oracle.Charge:
 		return c.Detail
 	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, ordertest.Load,
-		oracle.Park, oracle.Return, ordertest.Cancel, ordertest.ListDisputes:
+		oracle.Park, oracle.Return, ordertest.Cancel, ordertest.ListDisputes, ordertest.RecordDispute,
+		ordertest.Recreate, ordertest.NoteParked:
 	}
 	return strings.TrimSpace(string(c.Name) + " " + c.Subject)
 }
@@ -114,7 +115,7 @@ func (s store) callOf(before, after order.Record) oracle.Call {
 	case ordertest.Release:
 		c.Detail = after.LastError
 	case ordertest.Postpone:
-		c.Detail = waiting{s.worker}.until(after.DueAt)
+		c.Detail = waiting(s).until(after.DueAt)
 	}
 	return c
 }
