@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -171,8 +172,9 @@ func (st *storm) killPart(s *system.System) {
 	st.parts.kills.Add(int64(hosts[st.parts.turn%len(hosts)].Kill(one())))
 }
 
-// settleParts waits until every event is published and every receipt has ended, after it
-// has moved the dead letters of the receipts back.
+// settleParts waits until every event is published and every receipt has ended. It moves
+// dead letters of the receipts back until there are none: after two weeks SQS would
+// delete them.
 func (st *storm) settleParts(ctx context.Context, s *system.System) error {
 	if !st.Workload.Later {
 		return nil
@@ -180,18 +182,31 @@ func (st *storm) settleParts(ctx context.Context, s *system.System) error {
 	if err := s.Published(ctx); err != nil {
 		return err
 	}
-	var counts sqstest.Counts
-	var err error
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err = m.Redrive(now, system.ReceiptDeadLetters, system.ReceiptQueue)
-	})
-	read := func() bool {
-		s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { counts, err = m.Counts(now, system.ReceiptQueue) })
-		return err == nil && !counts.Empty()
+	for {
+		var err error
+		s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+			_, err = m.Redrive(now, system.ReceiptDeadLetters, system.ReceiptQueue)
+		})
+		if err = errors.Join(err, drainReceipts(ctx, s)); err != nil {
+			return err
+		}
+		if dead, err := s.DeadReceipts(); err != nil || len(dead) == 0 {
+			return err
+		}
 	}
+}
+
+// drainReceipts waits until the receipt queue is empty.
+func drainReceipts(ctx context.Context, s *system.System) error {
 	tick := time.NewTicker(idleAfter)
 	defer tick.Stop()
-	for err == nil && read() {
+	for {
+		var counts sqstest.Counts
+		var err error
+		s.SQS.Machine(func(m *sqstest.Machine, now time.Time) { counts, err = m.Counts(now, system.ReceiptQueue) })
+		if err != nil || counts.Empty() {
+			return err
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -201,7 +216,6 @@ func (st *storm) settleParts(ctx context.Context, s *system.System) error {
 			s.Advance(time.Second) // also while a receipt is sent: then it is delivered twice
 		}
 	}
-	return err
 }
 
 // ofParts is what the parts have written down, by order.
