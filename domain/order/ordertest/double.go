@@ -30,7 +30,7 @@ var (
 // the same: both are a Finish.
 func CallOf(before, after order.Record) Call {
 	switch {
-	case after.Attempt > before.Attempt && after.Owner != "":
+	case after.Owner != "" && (after.Owner != before.Owner || after.Attempt > before.Attempt):
 		return Begin
 	case after.Dispute != before.Dispute:
 		return RecordDispute
