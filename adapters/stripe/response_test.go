@@ -114,6 +114,7 @@ func TestAResponseIsAnError(t *testing.T) {
 		want     order.ErrorKind
 	}{
 		"409, the key is in use":         {all, rigtest.Failure(409, rigtest.KeyInUse, ""), order.KindUnavailable},
+		"409":                            {all, rigtest.Failure(409, rigtest.InvalidRequest, ""), order.KindUnavailable},
 		"429":                            {all, rigtest.Failure(429, rigtest.InvalidRequest+`,"code":"rate_limit"`, ""), order.KindUnavailable},
 		"503":                            {all, rigtest.Failure(503, rigtest.APIError, ""), order.KindUnavailable},
 		"a server error":                 {all, rigtest.Failure(500, rigtest.APIError, ""), order.KindUnknown},
