@@ -32,6 +32,7 @@ var ErrNotSent = errors.New("not sent")
 // NotSentError is a reason why an Exchange sends nothing.
 type NotSentError string
 
+// Error returns the reason.
 func (e NotSentError) Error() string { return string(e) }
 
 // httpExchange is the Exchange over HTTP.
