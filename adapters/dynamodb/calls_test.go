@@ -66,11 +66,11 @@ func (f fixture) must(err error) {
 
 func (f fixture) claimed(id order.ID) order.Claim {
 	f.Helper()
-	o, goods := ordertest.Order(id), order.Goods(nil)
+	o, quantities := ordertest.Order(id), order.Quantities(nil)
 	if f.tracks {
-		goods = o.Goods()
+		quantities = o.Quantities()
 	}
-	c, err := order.Begin(f.Context(), f, o, lease("first"), goods)
+	c, err := order.Begin(f.Context(), f, o, lease("first"), quantities)
 	f.must(err)
 	return c
 }

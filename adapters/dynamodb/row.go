@@ -140,7 +140,7 @@ func encodeOrder(r order.Record) row {
 		item["openShard"] = Number(ShardOf(r.OrderID))
 	}
 	if len(r.Stock) > 0 {
-		item["stock"] = encodeGoods(r.Stock)
+		item["stock"] = encodeStock(r.Stock)
 	}
 	return item
 }
@@ -165,7 +165,7 @@ func DecodeOrder(item row) (order.Record, error) {
 		LastError:   d.OptionalText("lastError"),
 		ParkedAt:    d.OptionalTime("parkedAt"),
 		Dispute:     d.dispute(),
-		Stock:       d.goods("stock"),
+		Stock:       d.quantities("stock"),
 		Seq:         int(d.Number("seq")),
 		CreatedAt:   d.Time("createdAt"),
 		UpdatedAt:   d.Time("updatedAt"),

@@ -12,7 +12,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// The conditions and updates of stock. An order's row holds its goods in the attribute
+// The conditions and updates of stock. An order's row holds its stock in the attribute
 // stock until their effect, so each effect happens once.
 const (
 	enough   = "available >= :n"
@@ -24,7 +24,7 @@ const (
 		" sold = if_not_exists(sold, :zero)"
 )
 
-// WithStock returns the store with an option: Begin reserves an order's goods in this
+// WithStock returns the store with an option: Begin reserves an order's stock in this
 // table, and the writes that settle the order sell or release them. The table's partition
 // key is sku. Every program that settles orders must use the same table.
 //
@@ -38,8 +38,8 @@ func (s *Store) WithStock(table string) *Store {
 // TracksStock reports whether the store has a stock table.
 func (s *Store) TracksStock() bool { return s.stock != "" }
 
-// stockUpdates returns one conditional update for each article, in the order of SKUs.
-func (s *Store) stockUpdates(goods order.Goods, effect order.StockEffect) (all []types.TransactWriteItem) {
+// stockUpdates returns one conditional update for each SKU, in the order of SKUs.
+func (s *Store) stockUpdates(quantities order.Quantities, effect order.StockEffect) (all []types.TransactWriteItem) {
 	condition, update := reserved, free
 	switch effect {
 	case order.StockReserved:
@@ -48,46 +48,46 @@ func (s *Store) stockUpdates(goods order.Goods, effect order.StockEffect) (all [
 		update = sell
 	case order.StockReleased, order.StockKept:
 	}
-	for _, sku := range goods.SKUs() {
+	for _, sku := range quantities.SKUs() {
 		all = append(all, types.TransactWriteItem{Update: &types.Update{
 			TableName: &s.stock, Key: row{"sku": Text(sku)},
 			ConditionExpression: aws.String(condition), UpdateExpression: aws.String(update),
-			ExpressionAttributeValues:           row{":n": Number(goods[sku])},
+			ExpressionAttributeValues:           row{":n": Number(quantities[sku])},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld, // no item: unlisted
 		}})
 	}
 	return all
 }
 
-// stockError returns a *order.ShortError for the first article that could not be
-// reserved, and order.ErrCorrupt for one of which fewer pieces are reserved than the
+// stockError returns a *order.ShortError for the first SKU that could not be
+// reserved, and order.ErrCorrupt for one of which fewer units are reserved than the
 // order holds: only an edit or a deletion of its item can have caused that. Any other
 // error is returned as it is. The updates of the stock start at index first of the
 // transaction.
 //
-// If the row is held by another transaction of the same order, an article may show the
+// If the row is held by another transaction of the same order, a SKU may show the
 // effect of that one already, so its refusal proves nothing.
-func stockError(err error, goods order.Goods, effect order.StockEffect, first int) error {
+func stockError(err error, quantities order.Quantities, effect order.StockEffect, first int) error {
 	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok || len(canceled.CancellationReasons) < first+len(goods) ||
+	if !ok || len(canceled.CancellationReasons) < first+len(quantities) ||
 		aws.ToString(canceled.CancellationReasons[0].Code) != noReason {
 		return err
 	}
-	for i, sku := range goods.SKUs() {
+	for i, sku := range quantities.SKUs() {
 		why := canceled.CancellationReasons[first+i]
 		switch {
 		case aws.ToString(why.Code) != conditionFailed:
 		case effect == order.StockReserved:
 			return &order.ShortError{SKU: sku, Unlisted: len(why.Item) == 0}
 		default:
-			return fmt.Errorf("%w: stock of %q: fewer pieces are reserved than the %d that the order holds",
-				order.ErrCorrupt, sku, goods[sku])
+			return fmt.Errorf("%w: stock of %q: fewer units are reserved than the %d that the order holds",
+				order.ErrCorrupt, sku, quantities[sku])
 		}
 	}
 	return err
 }
 
-// Stock returns the stock of an article with one strongly consistent GetItem, or
+// Stock returns the stock of a SKU with one strongly consistent GetItem, or
 // order.ErrNotFound.
 func (s *Store) Stock(ctx context.Context, sku string) (order.Stock, error) {
 	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{
@@ -102,8 +102,8 @@ func (s *Store) Stock(ctx context.Context, sku string) (order.Stock, error) {
 	return decodeStock(out.Item)
 }
 
-// AddStock adds n pieces of an article with one TransactWriteItems, and returns its stock
-// as Stock does. A negative n takes pieces away: it returns order.ErrTooFewAvailable if
+// AddStock adds n units of a SKU with one TransactWriteItems, and returns its stock
+// as Stock does. A negative n takes units away: it returns order.ErrTooFewAvailable if
 // fewer are available.
 //
 // It is a transaction of one write because of the SDK's client request token: a retry
@@ -125,19 +125,19 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 		err = order.ErrTooFewAvailable
 	}
 	if err != nil {
-		return order.Stock{}, fmt.Errorf("add %d pieces of %q: %w", n, sku, err)
+		return order.Stock{}, fmt.Errorf("add %d units of %q: %w", n, sku, err)
 	}
 	return s.Stock(ctx, sku)
 }
 
-// Recount corrects the item of an article of which pieces are in store, sold ones apart:
+// Recount corrects the item of a SKU of which units are in store, sold ones apart:
 // those that orders hold are reserved, and the others are available. It scans the orders
 // table, strongly consistent, and returns the stock as it is afterwards.
 //
 // It returns order.ErrTooFewAvailable if orders hold more, and order.ErrStale if the item
-// changed meanwhile. Goods that an order reserves and releases during the scan may escape
+// changed meanwhile. Stock that an order reserves and releases during the scan may escape
 // both, so stop what settles orders first.
-func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.Stock, error) {
+func (s *Store) Recount(ctx context.Context, sku string, units int64) (order.Stock, error) {
 	seen, err := s.Stock(ctx, sku)
 	if err != nil && !errors.Is(err, order.ErrNotFound) {
 		return order.Stock{}, err
@@ -150,13 +150,13 @@ func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.St
 		}
 	}
 	held, err := s.held(ctx, sku)
-	if err == nil && held > pieces {
+	if err == nil && held > units {
 		err = fmt.Errorf("%w: orders hold %d", order.ErrTooFewAvailable, held)
 	}
 	if err != nil {
 		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
 	}
-	values[":free"], values[":held"], values[":sales"] = Number(pieces-held), Number(held), Number(seen.Sold)
+	values[":free"], values[":held"], values[":sales"] = Number(units-held), Number(held), Number(seen.Sold)
 	now, err := Update(ctx, s.DB, &dynamodb.UpdateItemInput{
 		TableName: &s.stock, Key: row{"sku": Text(sku)}, ConditionExpression: &condition,
 		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
@@ -171,8 +171,8 @@ func (s *Store) Recount(ctx context.Context, sku string, pieces int64) (order.St
 	return decodeStock(now)
 }
 
-// held returns how many pieces of an article orders hold.
-func (s *Store) held(ctx context.Context, sku string) (pieces int64, err error) {
+// held returns how many units of a SKU orders hold.
+func (s *Store) held(ctx context.Context, sku string) (units int64, err error) {
 	pages := dynamodb.NewScanPaginator(s.DB, &dynamodb.ScanInput{
 		TableName: &s.TableName, ConsistentRead: aws.Bool(true),
 		FilterExpression:         aws.String("attribute_exists(stock.#sku)"),
@@ -185,12 +185,12 @@ func (s *Store) held(ctx context.Context, sku string) (pieces int64, err error) 
 		}
 		for _, item := range page.Items {
 			d := Decoder{Item: item}
-			if pieces += d.goods("stock")[sku]; d.Err != nil {
+			if units += d.quantities("stock")[sku]; d.Err != nil {
 				return 0, fmt.Errorf("row of order %q: %w", d.OptionalText("orderId"), d.Err)
 			}
 		}
 	}
-	return pieces, nil
+	return units, nil
 }
 
 func decodeStock(item row) (order.Stock, error) {
@@ -205,16 +205,16 @@ func decodeStock(item row) (order.Stock, error) {
 	return s, nil
 }
 
-func encodeGoods(goods order.Goods) *types.AttributeValueMemberM {
+func encodeStock(quantities order.Quantities) *types.AttributeValueMemberM {
 	m := row{}
-	for sku, n := range goods {
+	for sku, n := range quantities {
 		m[sku] = Number(n)
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-// goods decodes the goods that an order holds; nil if it holds none.
-func (d *Decoder) goods(name string) order.Goods {
+// stock decodes the stock that an order holds; nil if it holds none.
+func (d *Decoder) quantities(name string) order.Quantities {
 	if d.Item[name] == nil {
 		return nil
 	}
@@ -223,10 +223,10 @@ func (d *Decoder) goods(name string) order.Goods {
 		d.Want(name, "a map")
 		return nil
 	}
-	in, goods := Decoder{Item: m.Value}, order.Goods{}
+	in, quantities := Decoder{Item: m.Value}, order.Quantities{}
 	for sku := range m.Value {
-		goods[sku] = in.Number(sku)
+		quantities[sku] = in.Number(sku)
 	}
 	d.Err = errors.Join(d.Err, in.Err)
-	return goods
+	return quantities
 }

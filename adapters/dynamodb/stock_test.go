@@ -25,13 +25,13 @@ func TestStock(t *testing.T) {
 	ordertest.TestStock(t, func(*testing.T) ordertest.StockStore { return store })
 }
 
-// openStock is open with a stock table that has so many pieces of each article.
-func openStock(t *testing.T, pieces int64) fixture {
+// openStock is open with a stock table that has so many units of each SKU.
+func openStock(t *testing.T, units int64) fixture {
 	t.Helper()
 	f := open(t)
 	f.Store, f.tracks = f.WithStock(f.OpenStock(t)), true
-	for sku := range ordertest.Order("O1").Goods() {
-		f.add(sku, pieces)
+	for sku := range ordertest.Order("O1").Quantities() {
+		f.add(sku, units)
 	}
 	f.Proxy.Reset()
 	return f
@@ -78,7 +78,7 @@ func TestProcessWithStock(t *testing.T) {
 		return counts
 	}
 	for claim, tt := range map[string]struct {
-		pieces int64
+		units  int64
 		before func(fixture, *ordertest.Bank)
 		want   order.Status
 		calls  map[string]int
@@ -86,7 +86,7 @@ func TestProcessWithStock(t *testing.T) {
 		"a new order costs as many calls as without stock": {
 			1, func(fixture, *ordertest.Bank) {}, order.Paid, transactions(2, 1),
 		},
-		"a new order without goods costs three calls": {
+		"a new order without stock costs three calls": {
 			0, func(fixture, *ordertest.Bank) {}, order.OutOfStock, transactions(2, 1),
 		},
 		"a duplicate of a settled order costs one call": {
@@ -98,16 +98,16 @@ func TestProcessWithStock(t *testing.T) {
 		"a takeover of an order that holds nothing yet costs one call more": {
 			1, func(f fixture, _ *ordertest.Bank) { f.released(nil, false) }, order.Paid, transactions(3, 1),
 		},
-		"an order whose intent was bound before is not charged without goods": {
+		"an order whose intent was bound before is not charged without stock": {
 			0, func(f fixture, b *ordertest.Bank) { f.released(b, false) }, order.Refused, transactions(3, 1),
 		},
-		"an order whose intent was bound before is charged with its goods": {
+		"an order whose intent was bound before is charged with its stock": {
 			1, func(f fixture, b *ordertest.Bank) { f.released(b, false) }, order.Paid, transactions(3, 0),
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			f, bank := openStock(t, tt.pieces), &ordertest.Bank{Scope: "test"}
+			f, bank := openStock(t, tt.units), &ordertest.Bank{Scope: "test"}
 			tt.before(f, bank)
 			f.Proxy.Reset()
 			p := order.Processor{
@@ -129,10 +129,10 @@ func TestProcessWithStock(t *testing.T) {
 func TestStockSurvivesTransientErrors(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]dynamodbtest.Kind{
-		"a conflict on a hot article": dynamodbtest.TransactionConflict,
-		"a lost request":              dynamodbtest.LoseBefore,
-		"a lost response":             dynamodbtest.LoseAfter,
-		"an internal error after":     dynamodbtest.InternalErrorAfter,
+		"a conflict on a hot SKU": dynamodbtest.TransactionConflict,
+		"a lost request":          dynamodbtest.LoseBefore,
+		"a lost response":         dynamodbtest.LoseAfter,
+		"an internal error after": dynamodbtest.InternalErrorAfter,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,29 +163,29 @@ func TestAddStockAddsOnceIfItsResponseIsLost(t *testing.T) {
 	}
 }
 
-// TestARepeatedSaveReservesOnce repeats the transaction that reserves goods as another
+// TestARepeatedSaveReservesOnce repeats the transaction that reserves stock as another
 // request, as after a response that was lost for too long.
 func TestARepeatedSaveReservesOnce(t *testing.T) {
 	t.Parallel()
 	f := openStock(t, 3)
 	tracking := f.Store
 	f.Store, f.tracks = dynamodb.New(f.Config, f.Table), false
-	goods := f.claimed("O1").Order.Goods()
+	quantities := f.claimed("O1").Order.Quantities()
 	before := f.loaded("O1")
 	after := before
-	after.Stock = goods
+	after.Stock = quantities
 	for range 2 {
 		held, err := tracking.Save(t.Context(), before, after)
 		f.must(err)
-		if diff := cmp.Diff(goods, held.Stock); diff != "" {
-			t.Errorf("goods of the record (-want +got):\n%s", diff)
+		if diff := cmp.Diff(quantities, held.Stock); diff != "" {
+			t.Errorf("stock of the record (-want +got):\n%s", diff)
 		}
 	}
 	f.Store = tracking
 	f.wantStock(order.Stock{SKU: "MUG", Available: 2, Reserved: 1})
 }
 
-func TestAStoreWithoutStockLeavesGoodsAlone(t *testing.T) {
+func TestAStoreWithoutStockLeavesStockAlone(t *testing.T) {
 	t.Parallel()
 	f := openStock(t, 1)
 	c := f.bound("O1")
@@ -218,16 +218,16 @@ func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
 	f.must(err)
 	err = c.Finish(t.Context(), f, outcome(order.Paid), at(2))
 	if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), `stock of "MUG"`) {
-		t.Errorf("got %v, want %v that names the article", err, order.ErrCorrupt)
+		t.Errorf("got %v, want %v that names the SKU", err, order.ErrCorrupt)
 	}
 	if r := f.loaded("O1"); r.Status != order.Open || len(r.Stock) != 2 {
-		t.Errorf("got %+v, want an open order with its goods", r)
+		t.Errorf("got %+v, want an open order with its stock", r)
 	}
 }
 
-// Another transaction of the same order commits its items one by one: the article may
+// Another transaction of the same order commits its items one by one: the SKU may
 // have its effect already while the row is still held.
-func TestAnArticleThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
+func TestAnSKUThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
 	t.Parallel()
 	reason := func(codes ...string) string {
 		return `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"` +
@@ -237,13 +237,13 @@ func TestAnArticleThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
 	o := ordertest.Order("O1")
 	claimed := order.Record{OrderID: "O1", Status: order.Open, Owner: "first", Attempt: 1}
 	holds := claimed
-	holds.Stock = o.Goods()
+	holds.Stock = o.Quantities()
 	for name, tt := range map[string]struct {
 		body string
 		call func(*dynamodb.Store) error
 	}{
 		"begin": {reason(held, failed, none), func(s *dynamodb.Store) error {
-			_, err := order.Begin(t.Context(), s, o, lease("first"), o.Goods())
+			_, err := order.Begin(t.Context(), s, o, lease("first"), o.Quantities())
 			return err
 		}},
 		"reserve": {reason(held, failed, none), func(s *dynamodb.Store) error {
@@ -277,8 +277,8 @@ func TestAnInvalidStockIsCorrupt(t *testing.T) {
 	if _, err := f.Stock(t.Context(), "MUG"); !errors.Is(err, order.ErrCorrupt) {
 		t.Errorf("got %v, want %v", err, order.ErrCorrupt)
 	}
-	goods := map[string]types.AttributeValue{"stock": text("MUG")}
-	if _, err := dynamodb.DecodeOrder(goods); !errors.Is(err, order.ErrCorrupt) {
+	quantities := map[string]types.AttributeValue{"stock": text("MUG")}
+	if _, err := dynamodb.DecodeOrder(quantities); !errors.Is(err, order.ErrCorrupt) {
 		t.Errorf("got %v, want %v", err, order.ErrCorrupt)
 	}
 }

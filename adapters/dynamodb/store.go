@@ -6,7 +6,7 @@
 // package below.
 //
 // save.go has the one write over a codec, store.go the calls, row.go the items, stock.go
-// the option that reserves goods, retry.go the retries and the meaning of failed calls.
+// the option that reserves stock, retry.go the retries and the meaning of failed calls.
 package dynamodb
 
 import (
@@ -27,7 +27,7 @@ var _ order.Store = (*Store)(nil)
 type Store struct {
 	DB        *dynamodb.Client
 	TableName string
-	stock     string // the stock table; "": goods are not reserved
+	stock     string // the stock table; "": stock is not reserved
 }
 
 // New returns a Store for the named table. cfg provides region, credentials, endpoint and
@@ -63,14 +63,14 @@ func orders() Codec[order.Record] {
 func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
 	more := s.EventsSince(before.Seq, after)
 	first := 1 + len(more)
-	goods, effect := order.StockChange(before, after)
-	if len(goods) > 0 && s.stock == "" {
+	quantities, effect := order.StockChange(before, after)
+	if len(quantities) > 0 && s.stock == "" {
 		return order.Record{}, errNoStockTable
 	}
-	more = append(more, s.stockUpdates(goods, effect)...)
+	more = append(more, s.stockUpdates(quantities, effect)...)
 	now, err := Save(ctx, s, orders(), OrderKey(after.OrderID), before, after, more...)
 	if err != nil {
-		err = stockError(err, goods, effect, first)
+		err = stockError(err, quantities, effect, first)
 	}
 	now.Events = nil
 	return now, err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Canceler cancels intents at the provider, for operators and for goods that no customer
+// Canceler cancels intents at the provider, for operators and for stock that no customer
 // pays. ordertest.TestPayments tests this contract.
 type Canceler interface {
 	// CancelIntent cancels an intent that has not succeeded, so that no attempt can
@@ -58,11 +58,11 @@ func (c *Cancellation) Cancel(ctx context.Context, id ID, at time.Time) (Record,
 	return c.Store.Load(ctx, id)
 }
 
-// FreeGoods cancels an order that holds goods and has waited for its customer for at
+// CancelDeclined cancels an order that holds stock and has waited for its customer for at
 // least hold: it was declined, or needs authentication. It does nothing to any other
-// order, nor while the provider processes the payment. r is the record as loaded;
-// FreeGoods returns it as it is afterwards. It has the promises and errors of Cancel.
-func (c *Cancellation) FreeGoods(
+// order, nor while the provider processes the payment. r is the record as loaded; the
+// record as it is afterwards is returned. The promises and errors are those of Cancel.
+func (c *Cancellation) CancelDeclined(
 	ctx context.Context, r Record, hold time.Duration, at time.Time,
 ) (Record, error) {
 	waits := r.Status == Declined || r.Status == ActionRequired

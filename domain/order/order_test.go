@@ -313,7 +313,7 @@ func TestTheTotalMultipliesByQuantity(t *testing.T) {
 		}
 		o, err := order.New(d)
 		if want := (order.Money{Amount: 50*quantity + 14, Currency: "usd"}); err != nil || o.Total() != want {
-			t.Errorf("%d pieces: got %v, %v, want %v", quantity, o.Total(), err, want)
+			t.Errorf("%d units: got %v, %v, want %v", quantity, o.Total(), err, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type Processor struct {
 	// ConfirmTime is the time that one Confirm, the Finish after it and the response to
 	// the queue need. No Confirm starts with less of the lease left.
 	ConfirmTime time.Duration
-	// TracksStock reserves the goods of each order.
+	// TracksStock reserves the stock of each order.
 	TracksStock bool
 }
 
@@ -35,11 +35,11 @@ var (
 // write binds one intent, and an intent succeeds at most once, at any age. This holds
 // without clocks, leases and the lifetime of idempotency keys.
 func (p *Processor) Process(ctx context.Context, o Order, sent time.Time, l Lease) Result {
-	var goods Goods
+	var quantities Quantities
 	if p.TracksStock {
-		goods = o.Goods()
+		quantities = o.Quantities()
 	}
-	claim, err := Begin(ctx, p.Store, o, l, goods)
+	claim, err := Begin(ctx, p.Store, o, l, quantities)
 	if err != nil {
 		return ResultOf(err)
 	}
@@ -87,7 +87,7 @@ func (p *Processor) giveUp(ctx context.Context, c Claim, r Result) Result {
 }
 
 // charge finds or creates the order's one intent, binds it to the claim and confirms it
-// if it has no outcome yet. An order whose goods are short gets no intent. If it has one,
+// if it has no outcome yet. An order whose stock is short gets no intent. If it has one,
 // as after Restore, it is refused, because a Confirm of an earlier attempt may still
 // arrive.
 func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outcome, error) {
@@ -152,7 +152,7 @@ const recordLate = 24 * time.Hour
 
 // findOrPrepare prepares an order only if the provider has no intent for it, as for an
 // order that waited out a long outage. It uses a single intent that still waits, unless
-// the goods are short: an attempt that died before Bind left it. Any other intent was
+// the stock is short: an attempt that died before Bind left it. Any other intent was
 // bound to a record that the store lost.
 //
 // An intent that an earlier attempt found stays found, whatever the search returns now
@@ -182,7 +182,7 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 // that was used with other parameters: another attempt may charge, or have charged, an
 // order that the store lost.
 //
-// It prepares none for an order whose goods are short.
+// It prepares none for an order whose stock is short.
 func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 	if err := c.checkStock(); err != nil {
 		return Intent{}, err
@@ -196,11 +196,11 @@ func (p *Processor) prepare(ctx context.Context, c Claim) (Intent, error) {
 
 var (
 	errShort      = errors.New("out of stock")
-	errUnknownSKU = errors.New("unknown SKU: the stock has no such article")
+	errUnknownSKU = errors.New("unknown SKU: the stock has no such SKU")
 )
 
-// checkStock returns errShort for a claim whose goods are short, and errUnknownSKU for an
-// article that somebody may have forgotten to add.
+// checkStock returns errShort for a claim whose stock is short, and errUnknownSKU for an
+// SKU that somebody may have forgotten to add.
 func (c Claim) checkStock() error {
 	switch {
 	case c.Short == "":

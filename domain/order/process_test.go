@@ -469,7 +469,7 @@ func storeCases() map[string]processCase {
 			fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
 			want:  unclaimed, calls: "begin",
 		},
-		"an order of an article that the store does not know waits for it": {
+		"an order of a SKU that the store does not know waits for it": {
 			before: func(w *world) { w.store = ordertest.NewMemoryWithStock() },
 			want: order.Result{
 				Verdict: order.Redeliver, Reason: order.ReasonUnknownSKU, Status: order.Open, Attempt: 1,

@@ -32,9 +32,9 @@ type Reconciler struct {
 	// Refunds looks at the refunds of a charged order, and moves no money. nil looks at
 	// none.
 	Refunds func(context.Context, ID) error
-	// FreeGoods may cancel an order that holds goods and waits for its customer: see
+	// CancelDeclined may cancel an order that holds stock and waits for its customer: see
 	// Cancellation. It returns the record as it is afterwards. nil cancels none.
-	FreeGoods func(context.Context, Record) (Record, error)
+	CancelDeclined func(context.Context, Record) (Record, error)
 }
 
 // Paced is a provider of which the calls of a Reconciler and of a Cancellation wait for
@@ -62,8 +62,8 @@ func (p Paced) CancelIntent(ctx context.Context, id IntentID, k Key) (Intent, er
 	return p.Canceler.CancelIntent(ctx, id, k)
 }
 
-// HintFreed is what a run did with an order whose customer let its goods wait: FreeGoods
-// canceled it. No webhook has this result.
+// HintFreed is what a run did with an order whose customer let its stock wait:
+// CancelDeclined canceled it. No webhook has this result.
 const HintFreed Followed = "freed"
 
 // Reconciled is what one run did.
@@ -161,8 +161,8 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	if err == nil && followed != HintForeign && record.Status.Charged() && r.Refunds != nil {
 		err = r.Refunds(ctx, id)
 	}
-	if err == nil && followed == HintUnchanged && r.FreeGoods != nil {
-		followed, record, err = r.freeGoods(ctx, record)
+	if err == nil && followed == HintUnchanged && r.CancelDeclined != nil {
+		followed, record, err = r.cancelDeclined(ctx, record)
 	}
 	now := r.Now()
 	if err == nil && followed != HintSettled {
@@ -234,9 +234,9 @@ func (r *reconciling) add(followed Followed, record Record) {
 	}
 }
 
-// freeGoods calls FreeGoods for an order about which the provider reports nothing new.
-func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Record, error) {
-	record, err := r.FreeGoods(ctx, seen)
+// cancelDeclined cancels an order about which the provider reports nothing new.
+func (r *reconciling) cancelDeclined(ctx context.Context, seen Record) (Followed, Record, error) {
+	record, err := r.CancelDeclined(ctx, seen)
 	switch {
 	case err != nil:
 		return "", seen, err
@@ -254,7 +254,7 @@ func (r *reconciling) freeGoods(ctx context.Context, seen Record) (Followed, Rec
 //
 // A declined order gets one look, because the webhook of a customer who pays at the
 // moment of the decline may meet the lease of the worker that records the decline.
-// Webhooks report later payments. One that holds goods is looked at until FreeGoods
+// Webhooks report later payments. One that holds stock is looked at until CancelDeclined
 // cancels it.
 func (r *reconciling) postpone(ctx context.Context, followed Followed, record Record, now time.Time) error {
 	least, _ := record.RecheckAfter()

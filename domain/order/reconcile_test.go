@@ -37,11 +37,11 @@ type night struct {
 	unmoved error
 	mode    order.Mode // of the bank's key
 	// overcharges is how much more the records say than the bank.
-	overcharges int64
-	parallel    int           // 0 is 4
-	listed      chan struct{} // closed at the end of Due, unless nil
-	refunds     func(order.ID) error
-	freeGoods   func(context.Context, order.Record) (order.Record, error)
+	overcharges    int64
+	parallel       int           // 0 is 4
+	listed         chan struct{} // closed at the end of Due, unless nil
+	refunds        func(order.ID) error
+	cancelDeclined func(context.Context, order.Record) (order.Record, error)
 }
 
 func peek(s *ordertest.Memory, id order.ID) order.Record {
@@ -154,7 +154,7 @@ func (n *night) tryRun(budget int) (order.Reconciled, error) {
 				return n.now
 			},
 		},
-		Waiting: n, Parallel: stdcmp.Or(n.parallel, 4), FreeGoods: n.freeGoods,
+		Waiting: n, Parallel: stdcmp.Or(n.parallel, 4), CancelDeclined: n.cancelDeclined,
 		Refunds: func(_ context.Context, id order.ID) error {
 			n.count("refunds")
 			if n.refunds == nil {
@@ -555,7 +555,7 @@ func TestAStaleRecordIsAnAnswerOfTheStore(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.add("order", ordertest.Declines, "")
-	n.freeGoods = func(_ context.Context, r order.Record) (order.Record, error) { return r, errors.New("no stock table") }
+	n.cancelDeclined = func(_ context.Context, r order.Record) (order.Record, error) { return r, errors.New("no stock table") }
 	n.unmoved = order.ErrStale
 	n.now = n.now.Add(25 * time.Hour)
 	if got := n.run(10); len(got.Failed) != 1 || len(got.Unavailable) > 0 {
@@ -563,11 +563,11 @@ func TestAStaleRecordIsAnAnswerOfTheStore(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatItsCustomerPaysWhileItsGoodsAreFreedIsSettled(t *testing.T) {
+func TestAnOrderThatItsCustomerPaysWhileItsStockAreFreedIsSettled(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.add("order", ordertest.Declines, "")
-	n.freeGoods = func(_ context.Context, r order.Record) (order.Record, error) {
+	n.cancelDeclined = func(_ context.Context, r order.Record) (order.Record, error) {
 		r.Status = order.Paid
 		return r, nil
 	}
@@ -599,7 +599,7 @@ func TestAnInterruptedRunReportsNoFailedLook(t *testing.T) {
 	}
 }
 
-// Each call of the provider waits, those that cancel an order for its goods as well.
+// Each call of the provider waits, those that cancel an order for its stock as well.
 func TestPacedCallsWait(t *testing.T) {
 	t.Parallel()
 	bank, allowed := &ordertest.Bank{Scope: "test"}, 0
@@ -610,9 +610,9 @@ func TestPacedCallsWait(t *testing.T) {
 	p := order.Paced{Payments: bank, Canceler: bank, Allow: func(context.Context) error { allowed++; return nil }}
 	c := order.Cancellation{Store: new(ordertest.Memory), Payments: p, Canceler: p, Scope: "test"}
 	r := order.Record{
-		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Goods{"MUG": 1},
+		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Quantities{"MUG": 1},
 	}
-	_, _ = c.FreeGoods(t.Context(), r, 0, noon()) // the store has no such order
+	_, _ = c.CancelDeclined(t.Context(), r, 0, noon()) // the store has no such order
 	if _, err := p.CancelIntent(t.Context(), i.ID, order.CancelKey("test", "ORD-1", noon())); err != nil || allowed != 2 {
 		t.Errorf("got error %v and %d calls allowed, want 2: a Read and a cancel", err, allowed)
 	}

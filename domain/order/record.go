@@ -25,14 +25,14 @@ type Lease struct {
 type Claim struct {
 	Order     Order // with the fingerprint that the record carries
 	Lease     Lease
-	Attempt   int       // number of this claim, from 1
-	Intent    IntentID  // bound by an earlier attempt; "" if none is bound: no money has moved
-	Suspect   IntentID  // see Record; a Suspect that is set here is recorded by Release
-	CreatedAt time.Time // time of the order's first claim
-	Trace     Trace     // of the record
-	Stock     Goods     // that the order holds; nil if it holds none
-	Short     string    // the SKU that could not be reserved, or TooManyArticles; "" if none is
-	Unlisted  bool      // the store has no article Short
+	Attempt   int        // number of this claim, from 1
+	Intent    IntentID   // bound by an earlier attempt; "" if none is bound: no money has moved
+	Suspect   IntentID   // see Record; a Suspect that is set here is recorded by Release
+	CreatedAt time.Time  // time of the order's first claim
+	Trace     Trace      // of the record
+	Stock     Quantities // that the order holds; nil if it holds none
+	Short     string     // the SKU that could not be reserved, or TooManySKUs; "" if none is
+	Unlisted  bool       // the store has no SKU Short
 
 	record Record // as Begin left it
 }
@@ -56,18 +56,18 @@ type Record struct {
 	Total       Money
 	Fingerprint Fingerprint
 	Status      Status
-	Owner       string    // of the current claim; "" if there is none
-	Attempt     int       // number of claims
-	Until       time.Time // end of the owner's lease
-	Intent      IntentID  // bound intent; "": no money has moved
-	Suspect     IntentID  // found for the order while none was bound: a record that named it was lost
-	Mode        Mode      // of the bound intent; "" if none is bound, or an early release bound it
-	Failure     string    // of a declined, canceled, refused or waiting order: the provider's code
-	LastError   string    // the reason of the last attempt that did not settle it
-	ParkedAt    time.Time // when its message was moved to the dead-letter queue; zero if it was not
-	Dispute     Dispute   // the newest one of the intent's charge; zero if there is none
-	Stock       Goods     // reserved for the order; nil if none are, or the store does not track them
-	Seq         int       // number of events
+	Owner       string     // of the current claim; "" if there is none
+	Attempt     int        // number of claims
+	Until       time.Time  // end of the owner's lease
+	Intent      IntentID   // bound intent; "": no money has moved
+	Suspect     IntentID   // found for the order while none was bound: a record that named it was lost
+	Mode        Mode       // of the bound intent; "" if none is bound, or an early release bound it
+	Failure     string     // of a declined, canceled, refused or waiting order: the provider's code
+	LastError   string     // the reason of the last attempt that did not settle it
+	ParkedAt    time.Time  // when its message was moved to the dead-letter queue; zero if it was not
+	Dispute     Dispute    // the newest one of the intent's charge; zero if there is none
+	Stock       Quantities // reserved for the order; nil if none are, or the store does not track them
+	Seq         int        // number of events
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	DueAt       time.Time // when to recheck it; zero if it waits for nothing

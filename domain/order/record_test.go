@@ -85,18 +85,18 @@ func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 		is   error
 		edit func(*order.Record)
 	}{
-		"invalid order id":         {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
-		"missing status":           {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
-		`status "lost"`:            {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
-		"attempt 0, seq 0":         {order.ErrCorrupt, func(r *order.Record) { r.Attempt = 0 }},
-		"attempt 1, seq -1":        {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
-		"missing fingerprint":      {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
-		"paid without an intent":   {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
-		"stock without an article": {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Goods{} }},
-		`stock of "MUG": 0 pieces`: {order.ErrCorrupt, func(r *order.Record) {
-			r.Stock = order.Goods{"MUG": 0, "TSHIRT": 1}
+		"invalid order id":       {order.ErrCorrupt, func(r *order.Record) { r.OrderID = "a b" }},
+		"missing status":         {order.ErrCorrupt, func(r *order.Record) { r.Status = "" }},
+		`status "lost"`:          {order.ErrUnknownVersion, func(r *order.Record) { r.Status = "lost" }},
+		"attempt 0, seq 0":       {order.ErrCorrupt, func(r *order.Record) { r.Attempt = 0 }},
+		"attempt 1, seq -1":      {order.ErrCorrupt, func(r *order.Record) { r.Seq = -1 }},
+		"missing fingerprint":    {order.ErrCorrupt, func(r *order.Record) { r.Fingerprint = "" }},
+		"paid without an intent": {order.ErrCorrupt, func(r *order.Record) { r.Status = order.Paid }},
+		"stock without a SKU":    {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Quantities{} }},
+		`stock of "MUG": 0 units`: {order.ErrCorrupt, func(r *order.Record) {
+			r.Stock = order.Quantities{"MUG": 0, "TSHIRT": 1}
 		}},
-		`stock of "MUG": -1 pieces`: {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Goods{"MUG": -1} }},
+		`stock of "MUG": -1 units`: {order.ErrCorrupt, func(r *order.Record) { r.Stock = order.Quantities{"MUG": -1} }},
 		`dispute status "late"`: {order.ErrUnknownVersion, func(r *order.Record) {
 			r.Dispute = order.Dispute{ID: "du_1", Status: "late"}
 		}},
@@ -111,9 +111,9 @@ func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
 		}
 	}
 	holding := good
-	holding.Stock = order.Goods{"MUG": 1}
+	holding.Stock = order.Quantities{"MUG": 1}
 	if _, err := order.LoadRecord(holding); err != nil {
-		t.Errorf("record that holds goods: got %v, want no error", err)
+		t.Errorf("record that holds stock: got %v, want no error", err)
 	}
 	paid := good
 	paid.Status, paid.Intent, paid.Seq = order.Paid, "pi_1", 1

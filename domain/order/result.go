@@ -35,7 +35,7 @@ const (
 	ReasonOutOfTime      Reason = "out_of_time"   // too little of the lease is left to confirm
 	ReasonUnconfirmed    Reason = "unconfirmed"   // the intent still waits after Confirm
 	ReasonConflict       Reason = "conflict"      // the order id is used with different content
-	ReasonUnknownSKU     Reason = "unknown_sku"   // the store has no such article
+	ReasonUnknownSKU     Reason = "unknown_sku"   // the store has no such SKU
 	ReasonMismatch       Reason = "mismatch"      // the intent belongs to something else
 	ReasonRefused        Reason = "refused"       // the provider does not accept the order
 	ReasonKeyReused      Reason = "key_reused"    // the key was used before with another order

@@ -24,7 +24,7 @@ const (
 	Refunded          Status = "refunded"
 
 	Refused Status = "refused" // the provider does not accept the order; a redrive retries it
-	// OutOfStock is the status of an order whose goods could not be reserved. It is never
+	// OutOfStock is the status of an order whose stock could not be reserved. It is never
 	// charged, and only stores that track stock have it.
 	OutOfStock Status = "out_of_stock"
 )
@@ -94,9 +94,9 @@ func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	return 0, false
 }
 
-// RecheckAfter is that of the record's status. A refused order that holds goods waits as
+// RecheckAfter is that of the record's status. A refused order that holds stock waits as
 // well, for a person who redrives or cancels it, so that the index has every order that
-// holds goods.
+// holds stock.
 func (r Record) RecheckAfter() (after time.Duration, waits bool) {
 	if r.Status == Refused && len(r.Stock) > 0 {
 		return 24 * time.Hour, true

@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// Goods are quantities of articles, by SKU.
-type Goods map[string]int64
+// Stock is quantities of SKUs, by SKU.
+type Quantities map[string]int64
 
-// SKUs returns the articles in ascending order.
-func (g Goods) SKUs() []string { return slices.Sorted(maps.Keys(g)) }
+// SKUs returns the SKUs in ascending order.
+func (g Quantities) SKUs() []string { return slices.Sorted(maps.Keys(g)) }
 
-// validate returns ErrCorrupt for goods that no order can hold. Their effects would be
-// refused for ever, or move pieces the wrong way.
-func (g Goods) validate() error {
+// validate returns ErrCorrupt for stock that no order can hold. Their effects would be
+// refused for ever, or move units the wrong way.
+func (g Quantities) validate() error {
 	if g != nil && len(g) == 0 {
-		return fmt.Errorf("%w: stock without an article", ErrCorrupt)
+		return fmt.Errorf("%w: stock without a SKU", ErrCorrupt)
 	}
 	for _, sku := range g.SKUs() {
 		if g[sku] < 1 {
-			return fmt.Errorf("%w: stock of %q: %d pieces", ErrCorrupt, sku, g[sku])
+			return fmt.Errorf("%w: stock of %q: %d units", ErrCorrupt, sku, g[sku])
 		}
 	}
 	return nil
 }
 
-// Stock is how many pieces of one article there are. Only goods that come in or are
-// written off change the sum: an order moves pieces from Available to Reserved, and from
+// Stock is how many units of one SKU there are. Only stock that comes in or is
+// written off change the sum: an order moves units from Available to Reserved, and from
 // there to Sold or back.
 type Stock struct {
 	SKU       string
@@ -37,27 +37,27 @@ type Stock struct {
 	Sold      int64 // of paid orders
 }
 
-// ErrTooFewAvailable reports that fewer pieces of an article are available than a write
+// ErrTooFewAvailable reports that fewer units of a SKU are available than a write
 // would take away.
-var ErrTooFewAvailable = errors.New("too few pieces available")
+var ErrTooFewAvailable = errors.New("too few units available")
 
-// MaxArticles is how many articles one order can hold: a DynamoDB transaction has at most
+// MaxSKUs is how many SKUs one order can hold: a DynamoDB transaction has at most
 // 100 items, and two of them are the order and its event.
-const MaxArticles = 98
+const MaxSKUs = 98
 
-// TooManyArticles is the Failure of an order with more than MaxArticles articles.
-const TooManyArticles = "too_many_articles"
+// TooManySKUs is the Failure of an order with more than MaxSKUs SKUs.
+const TooManySKUs = "too_many_articles"
 
-// Goods returns the quantities of the order's lines, added up for each SKU.
-func (o Order) Goods() Goods {
-	g := Goods{}
+// Stock returns the quantities of the order's lines, added up for each SKU.
+func (o Order) Quantities() Quantities {
+	g := Quantities{}
 	for _, l := range o.lines {
 		g[l.SKU] += l.Quantity // at most MaxLines * MaxQuantity
 	}
 	return g
 }
 
-// StockEffect is what a transition does to the goods that an order holds.
+// StockEffect is what a transition does to the stock that an order holds.
 type StockEffect string
 
 // The effects of a transition.
@@ -69,7 +69,7 @@ const (
 )
 
 // StockEffectOf returns the effect of a transition to this status with this intent. An
-// order without an intent cannot be paid while it is refused: it reserves goods again
+// order without an intent cannot be paid while it is refused: it reserves stock again
 // when it is reopened.
 func StockEffectOf(to Status, bound IntentID) StockEffect {
 	switch to {
@@ -86,8 +86,8 @@ func StockEffectOf(to Status, bound IntentID) StockEffect {
 	return StockKept
 }
 
-// StockChange returns the goods that a write of after in place of before moves, and how.
-func StockChange(before, after Record) (Goods, StockEffect) {
+// StockChange returns the stock that a write of after in place of before moves, and how.
+func StockChange(before, after Record) (Quantities, StockEffect) {
 	switch {
 	case len(before.Stock) == 0 && len(after.Stock) > 0:
 		return after.Stock, StockReserved
@@ -97,7 +97,7 @@ func StockChange(before, after Record) (Goods, StockEffect) {
 	return nil, StockKept
 }
 
-// After returns the stock after an effect on n pieces.
+// After returns the stock after an effect on n units.
 func (s Stock) After(e StockEffect, n int64) Stock {
 	switch e {
 	case StockSold:

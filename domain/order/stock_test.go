@@ -13,17 +13,17 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-func TestGoodsAddUpTheLinesOfEachArticle(t *testing.T) {
+func TestStockAddUpTheLinesOfEachSKU(t *testing.T) {
 	t.Parallel()
 	o := newOrder(t, with(func(d *order.Draft) {
 		d.Lines = []order.Line{
 			{SKU: "B", Quantity: 2, UnitAmount: 1}, {SKU: "A", Quantity: 1, UnitAmount: 1}, {SKU: "B", Quantity: 5, UnitAmount: 1},
 		}
 	}))
-	if diff := cmp.Diff(order.Goods{"A": 1, "B": 7}, o.Goods()); diff != "" {
-		t.Errorf("goods (-want +got):\n%s", diff)
+	if diff := cmp.Diff(order.Quantities{"A": 1, "B": 7}, o.Quantities()); diff != "" {
+		t.Errorf("stock (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"A", "B"}, o.Goods().SKUs()); diff != "" {
+	if diff := cmp.Diff([]string{"A", "B"}, o.Quantities().SKUs()); diff != "" {
 		t.Errorf("SKUs (-want +got):\n%s", diff)
 	}
 }
@@ -46,12 +46,12 @@ func TestStockEffectOf(t *testing.T) {
 	}
 }
 
-// track makes the world's store track stock, with so many pieces of each article.
-func (w *world) track(pieces int64) {
+// track makes the world's store track stock, with so many units of each SKU.
+func (w *world) track(units int64) {
 	w.Helper()
 	w.store = ordertest.NewMemoryWithStock()
-	for sku := range w.order.Goods() {
-		w.add(sku, pieces)
+	for sku := range w.order.Quantities() {
+		w.add(sku, units)
 	}
 }
 
@@ -62,37 +62,37 @@ func (w *world) add(sku string, n int64) {
 	}
 }
 
-// stock returns the stock of the order's articles, of which it has one piece each and
+// stock returns the stock of the order's SKUs, of which it has one unit each and
 // which are all in the same state.
 func (w *world) stock() (all order.Stock) {
 	w.Helper()
-	for sku := range w.order.Goods() {
+	for sku := range w.order.Quantities() {
 		s, err := w.store.Stock(w.Context(), sku)
 		if err != nil {
 			w.Fatal(err)
 		}
 		s.SKU = ""
 		if all != (order.Stock{}) && s != all {
-			w.Errorf("stock of %s is %+v, of another article %+v, want all or none", sku, s, all)
+			w.Errorf("stock of %s is %+v, of another SKU %+v, want all or none", sku, s, all)
 		}
 		all = s
 	}
 	return all
 }
 
-// balance checks that the goods of the row are those that are reserved, and that no
-// piece appears or vanishes.
-func (w *world) balance(pieces int64) {
+// balance checks that the stock of the row is what is reserved, and that no
+// unit appears or vanishes.
+func (w *world) balance(units int64) {
 	w.Helper()
 	s, r := w.stock(), peek(w.store, w.order.ID())
-	held := maps.Equal(r.Stock, w.order.Goods())
-	if s.Available < 0 || s.Available+s.Reserved+s.Sold != pieces || (s.Reserved == 1) != held || s.Reserved > 1 ||
+	held := maps.Equal(r.Stock, w.order.Quantities())
+	if s.Available < 0 || s.Available+s.Reserved+s.Sold != units || (s.Reserved == 1) != held || s.Reserved > 1 ||
 		(s.Sold == 1) != r.Status.Charged() {
-		w.Errorf("stock is %+v, the order is %s and holds %v; want %d pieces in all", s, r.Status, r.Stock, pieces)
+		w.Errorf("stock is %+v, the order is %s and holds %v; want %d units in all", s, r.Status, r.Stock, units)
 	}
 }
 
-func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
+func TestAnOrderWithoutStockIsNeverCharged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.track(0)
@@ -105,13 +105,13 @@ func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
 	}
 	record := w.record()
 	if e := record.Events[0]; e.Type() != "order.out_of_stock" || e.Failure != "MUG" || record.Failure != "MUG" {
-		t.Errorf("got event %+v and failure %q, want both to name the article MUG", e, record.Failure)
+		t.Errorf("got event %+v and failure %q, want both to name the SKU MUG", e, record.Failure)
 	}
-	for sku := range w.order.Goods() {
+	for sku := range w.order.Quantities() {
 		w.add(sku, 1)
 	}
 	if r := w.redeliver(noFault); r.Status != order.OutOfStock || r.Reason != order.ReasonDuplicate {
-		t.Errorf("redelivered when there are goods: got %+v, want it to stay out of stock", r)
+		t.Errorf("redelivered when there is stock: got %+v, want it to stay out of stock", r)
 	}
 	if got, err := w.cancel(); err != nil || got.Status != order.OutOfStock {
 		t.Errorf("canceled: got %s, %v, want it to stay out of stock", got.Status, err)
@@ -119,15 +119,15 @@ func TestAnOrderWithoutGoodsIsNeverCharged(t *testing.T) {
 	w.balance(1)
 }
 
-// Somebody forgot to add an article to the stock. Its orders wait until it is there.
-func TestAnOrderOfAnUnknownArticleWaits(t *testing.T) {
+// Somebody forgot to add a SKU to the stock. Its orders wait until it is there.
+func TestAnOrderOfAnUnknownSKUWaits(t *testing.T) {
 	t.Parallel()
 	for claim, bound := range map[string]bool{"a new order": false, "a restored order": true} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			w.track(0)
-			w.store = ordertest.NewMemoryWithStock() // without an article
+			w.store = ordertest.NewMemoryWithStock() // without a SKU
 			if bound {
 				i, err := w.bank.Prepare(t.Context(), w.order, order.PrepareKey("test", w.order.ID()))
 				if err != nil {
@@ -147,11 +147,11 @@ func TestAnOrderOfAnUnknownArticleWaits(t *testing.T) {
 			if record := w.record(); record.Status != order.Open || record.LastError != "unknown_sku" || len(record.Events) > 0 {
 				t.Errorf("got %+v, want it open without an event", record)
 			}
-			for sku := range w.order.Goods() {
+			for sku := range w.order.Quantities() {
 				w.add(sku, 1)
 			}
 			if r := w.redeliver(noFault); r.Status != order.Paid {
-				t.Errorf("with the articles: got %+v, want it paid", r)
+				t.Errorf("with the SKUs: got %+v, want it paid", r)
 			}
 			w.balance(1)
 		})
@@ -160,7 +160,7 @@ func TestAnOrderOfAnUnknownArticleWaits(t *testing.T) {
 
 // After a restore from backup the store may lack an order that was charged. Its message
 // must not settle it as out of stock.
-func TestAnOrderWithoutGoodsMayHaveALostRecord(t *testing.T) {
+func TestAnOrderWithoutStockMayHaveALostRecord(t *testing.T) {
 	t.Parallel()
 	for claim, charged := range map[string]bool{"it was charged": true, "its intent was only prepared": false} {
 		t.Run(claim, func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestAnOrderWithoutGoodsMayHaveALostRecord(t *testing.T) {
 }
 
 // Restore knows the order's intent and not its lines, so the record that it writes holds
-// no goods.
-func TestARestoredOrderIsNotChargedWithoutItsGoods(t *testing.T) {
+// no stock.
+func TestARestoredOrderIsNotChargedWithoutItsStock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
@@ -198,16 +198,16 @@ func TestARestoredOrderIsNotChargedWithoutItsGoods(t *testing.T) {
 		t.Error(v)
 	}
 	w.balance(0)
-	for sku := range w.order.Goods() {
+	for sku := range w.order.Quantities() {
 		w.add(sku, 1)
 	}
 	if r := w.redeliver(noFault); r.Status != order.Paid || r.Intent != "pi_1" {
-		t.Errorf("redriven when there are goods: got %+v, want pi_1 paid", r)
+		t.Errorf("redriven when there is stock: got %+v, want pi_1 paid", r)
 	}
 	w.balance(1)
 }
 
-func TestAChargeIsRecordedWithoutGoods(t *testing.T) {
+func TestAChargeIsRecordedWithoutStock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
@@ -224,32 +224,32 @@ func TestAChargeIsRecordedWithoutGoods(t *testing.T) {
 }
 
 // Two workers in a row crash, each before or after any call. The third one completes,
-// and an order that the customer does not pay is freed. After each of them the goods
+// and an order that the customer does not pay is freed. After each of them the stock
 // balance.
 func TestTwoCrashesAnywhereKeepTheBalance(t *testing.T) {
 	t.Parallel()
 	for card, status := range finalStatuses() {
-		for _, pieces := range []int64{0, 1, 5} {
+		for _, units := range []int64{0, 1, 5} {
 			w := newWorld(t, card)
 			for i := range 2 * maxCalls * 2 * maxCalls {
 				w.reset()
-				w.track(pieces)
+				w.track(units)
 				for n, rest := 0, i; n < 2; n, rest = n+1, rest/(2*maxCalls) {
 					w.crash(ordertest.CrashAt(rest%(2*maxCalls)/2, rest%2 == 0))
-					w.balance(pieces)
+					w.balance(units)
 				}
 				want := status
-				if pieces == 0 {
+				if units == 0 {
 					want = order.OutOfStock
 				}
 				if r := w.redeliver(noFault); r.Status != want || w.violations() != "" {
-					t.Fatalf("%s, %d pieces, history %d: got %+v %s, want %s", card, pieces, i, r, w.violations(), want)
+					t.Fatalf("%s, %d units, history %d: got %+v %s, want %s", card, units, i, r, w.violations(), want)
 				}
-				w.balance(pieces)
+				w.balance(units)
 				w.free(0)
-				w.balance(pieces)
+				w.balance(units)
 				if s := w.stock(); want != order.Pending && s.Reserved != 0 {
-					t.Fatalf("%s, %d pieces, history %d: got %+v, want none reserved", card, pieces, i, s)
+					t.Fatalf("%s, %d units, history %d: got %+v, want none reserved", card, units, i, s)
 				}
 			}
 		}
@@ -259,7 +259,7 @@ func TestTwoCrashesAnywhereKeepTheBalance(t *testing.T) {
 func (w *world) free(hold time.Duration) order.Record {
 	w.Helper()
 	c := order.Cancellation{Store: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
-	r, err := c.FreeGoods(w.Context(), w.record(), hold, w.now)
+	r, err := c.CancelDeclined(w.Context(), w.record(), hold, w.now)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -278,14 +278,14 @@ func declinedLater(after time.Duration) func(*world) {
 	}
 }
 
-func TestFreeGoods(t *testing.T) {
+func TestCancelDeclined(t *testing.T) {
 	t.Parallel()
 	const hold = 24 * time.Hour
 	delivered := func(w *world) { w.deliver(noFault) }
 	for claim, tt := range map[string]struct {
 		card    ordertest.Card
 		before  func(*world)
-		pieces  int64
+		units   int64
 		waited  time.Duration
 		want    order.Status
 		holding bool
@@ -310,40 +310,40 @@ func TestFreeGoods(t *testing.T) {
 		},
 		"a pending order is left": {ordertest.TakesDays, delivered, 1, 9 * hold, order.Pending, true},
 		"an open order is left":   {ordertest.Pays, crashAfter(ordertest.Bind), 1, 9 * hold, order.Open, true},
-		"a declined order without goods is left": {
+		"a declined order without stock is left": {
 			ordertest.Declines, func(w *world) { w.store = new(ordertest.Memory); delivered(w) }, 1, 9 * hold, order.Declined, false,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, tt.card)
-			w.track(tt.pieces)
+			w.track(tt.units)
 			tt.before(w)
 			w.now = w.now.Add(tt.waited)
 			if r := w.free(hold); r.Status != tt.want || (r.Stock != nil) != tt.holding {
-				t.Errorf("got %s with goods %v, want %s, with goods: %t", r.Status, r.Stock, tt.want, tt.holding)
+				t.Errorf("got %s with stock %v, want %s, with stock: %t", r.Status, r.Stock, tt.want, tt.holding)
 			}
 		})
 	}
 }
 
 // The clock of whoever recorded the decline may be ahead of ours.
-func TestFreeGoodsWithoutAHoldNeedsNoClock(t *testing.T) {
+func TestCancelDeclinedWithoutAHoldNeedsNoClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ordertest.Declines)
 	w.track(1)
 	w.deliver(noFault)
 	w.now = w.now.Add(-order.MaxSkew)
 	if r := w.free(0); r.Status != order.Canceled || r.Stock != nil {
-		t.Errorf("got %s with goods %v, want a canceled order without goods", r.Status, r.Stock)
+		t.Errorf("got %s with stock %v, want a canceled order without stock", r.Status, r.Stock)
 	}
 }
 
-func TestReconcileFreesGoods(t *testing.T) {
+func TestReconcileFreesStock(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.store = ordertest.NewMemoryWithStock()
-	for sku := range ordertest.Order("ORD-1").Goods() {
+	for sku := range ordertest.Order("ORD-1").Quantities() {
 		if _, err := n.store.AddStock(t.Context(), sku, 3); err != nil {
 			t.Fatal(err)
 		}
@@ -352,8 +352,8 @@ func TestReconcileFreesGoods(t *testing.T) {
 	n.add("asked", ordertest.NeedsAuthentication, "")
 	n.add("pending", ordertest.TakesDays, "")
 	cancellation := order.Cancellation{Store: n.store, Payments: n.bank, Canceler: n.bank, Scope: "test"}
-	n.freeGoods = func(ctx context.Context, r order.Record) (order.Record, error) {
-		return cancellation.FreeGoods(ctx, r, 40*time.Hour, n.now)
+	n.cancelDeclined = func(ctx context.Context, r order.Record) (order.Record, error) {
+		return cancellation.CancelDeclined(ctx, r, 40*time.Hour, n.now)
 	}
 	for day, want := range []map[order.Followed]int{
 		{order.HintUnchanged: 3}, {order.HintUnchanged: 1, order.HintFreed: 2}, {order.HintUnchanged: 1},
@@ -364,17 +364,17 @@ func TestReconcileFreesGoods(t *testing.T) {
 		}
 	}
 	if s, err := n.store.Stock(t.Context(), "MUG"); err != nil || s.Available != 2 || s.Reserved != 1 {
-		t.Errorf("got %+v, %v, want the goods of the pending order reserved", s, err)
+		t.Errorf("got %+v, %v, want the stock of the pending order reserved", s, err)
 	}
 }
 
-// A refused order that holds goods waits for a person. No look ends that, or frees them.
-func TestARefusedOrderThatHoldsGoodsStaysInTheIndex(t *testing.T) {
+// A refused order that holds stock waits for a person. No look ends that, or frees them.
+func TestARefusedOrderThatHoldsStockStaysInTheIndex(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.add("refused", ordertest.Pays, ordertest.Bind)
 	r := peek(n.store, "refused")
-	r.Status, r.Stock, r.Owner, r.Until = order.Refused, order.Goods{"MUG": 1}, "", time.Time{}
+	r.Status, r.Stock, r.Owner, r.Until = order.Refused, order.Quantities{"MUG": 1}, "", time.Time{}
 	n.store.Replace(peek(n.store, "refused"), r)
 	n.now = n.now.Add(25 * time.Hour)
 	got := n.run(10)
@@ -386,13 +386,13 @@ func TestARefusedOrderThatHoldsGoodsStaysInTheIndex(t *testing.T) {
 	}
 }
 
-// A run of the operator's frees no goods. The schedule's does so later.
-func TestARunWithoutFreeGoodsDropsNoOrderThatHoldsThem(t *testing.T) {
+// A run of the operator's frees no stock. The schedule's does so later.
+func TestARunWithoutCancelDeclinedDropsNoOrderThatHoldsThem(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.add("declined", ordertest.Declines, "")
 	r := peek(n.store, "declined")
-	r.Stock = order.Goods{"MUG": 1}
+	r.Stock = order.Quantities{"MUG": 1}
 	n.store.Replace(peek(n.store, "declined"), r)
 	n.now = n.now.Add(25 * time.Hour)
 	n.run(10)
@@ -401,11 +401,11 @@ func TestARunWithoutFreeGoodsDropsNoOrderThatHoldsThem(t *testing.T) {
 	}
 }
 
-func TestReconcileLooksAgainAtGoodsThatItCannotFree(t *testing.T) {
+func TestReconcileLooksAgainAtStockThatItCannotFree(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
 	n.add("declined", ordertest.Declines, "")
-	n.freeGoods = func(context.Context, order.Record) (order.Record, error) {
+	n.cancelDeclined = func(context.Context, order.Record) (order.Record, error) {
 		return order.Record{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
 	}
 	for range 2 {

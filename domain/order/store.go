@@ -24,19 +24,19 @@ type Store interface {
 	// status, seq, owner, intent, attempt, lease, stock or the note of NoteParked, or in
 	// anything that after changes, but for UpdatedAt and Trace. It returns nil if the
 	// record is after already, because the answer to an earlier try was lost. It returns
-	// *ShortError for goods that are not in stock, and the errors of Load for a record
+	// *ShortError for a quantity that is not in stock, and the errors of Load for a record
 	// that is there and cannot be read. After any other error the write may or may not
 	// have happened.
 	Save(ctx context.Context, before, after Record) (Record, error)
 }
 
-// ShortError reports goods that cannot be reserved.
+// ShortError reports stock that cannot be reserved.
 type ShortError struct {
 	SKU      string
-	Unlisted bool // the store has no such article
+	Unlisted bool // the store has no such SKU
 }
 
-// Error names the article.
+// Error names the SKU.
 func (e *ShortError) Error() string { return "out of stock: " + e.SKU }
 
 // ErrUnchanged is the result of a transition that has nothing to write.
@@ -81,10 +81,10 @@ func Change[T any](
 // The claim is NewClaim of the record. A refused order is open again: Begin adds the
 // event of that transition in the same write.
 //
-// goods are what to reserve if the order holds none, all or none of them; the claim says
-// which the order holds, or which article is short. They are nil for a store that does
+// stock is what to reserve if the order holds none, all or none of them; the claim says
+// which the order holds, or which SKU is short. They are nil for a store that does
 // not track stock. An order that holds none may have an intent: Recreate does not know
-// its goods.
+// its stock.
 //
 // Begin returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
 // record, ErrConflict if the id is used with different content, *SettledError if the
@@ -92,14 +92,14 @@ func Change[T any](
 // for an invalid record. After any error that a function of this file does not name, its
 // write may or may not have happened; the next Begin reads what did.
 //
-// A new order and a duplicate cost one call, a takeover two, and an article that is short
+// A new order and a duplicate cost one call, a takeover two, and a SKU that is short
 // one more.
-func Begin(ctx context.Context, s Store, o Order, l Lease, goods Goods) (Claim, error) {
+func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities) (Claim, error) {
 	var short *ShortError
-	if len(goods) > MaxArticles {
-		goods, short = nil, &ShortError{SKU: TooManyArticles}
+	if len(quantities) > MaxSKUs {
+		quantities, short = nil, &ShortError{SKU: TooManySKUs}
 	}
-	r, err := Change(ctx, s.Save, Record{OrderID: o.ID()}, begin(o, l, goods))
+	r, err := Change(ctx, s.Save, Record{OrderID: o.ID()}, begin(o, l, quantities))
 	if errors.As(err, &short) {
 		r, err = Change(ctx, s.Save, r, begin(o, l, nil))
 	}
@@ -125,7 +125,7 @@ func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error 
 // if the record already has this status and intent, ErrClaimLost if the claim was lost or
 // the outcome is not that of the bound intent, and a *TransitionError for a status that
 // cannot follow open. Finish and Settle have the StockEffect of the transition on the
-// goods that the order holds, in the same write.
+// stock that the order holds, in the same write.
 func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
 	err := Open.Transition(o.Status)
 	if err == nil {
@@ -143,7 +143,7 @@ func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) e
 }
 
 // Settle records an outcome that the provider reported later. It is guarded by the
-// status, seq, intent and goods of r as loaded: it returns ErrStale if they changed
+// status, seq, intent and stock of r as loaded: it returns ErrStale if they changed
 // since, a *TransitionError for an invalid transition, and nil, changing nothing, if the
 // record already has this status and intent.
 func Settle(ctx context.Context, s Store, r Record, o Outcome, at time.Time) error {

@@ -11,9 +11,9 @@ import (
 // record has no status. See Change.
 type transition func(Record) (Record, error)
 
-// begin claims the order under l, and reserves its goods if it holds none. Its errors are
-// those of CheckClaim. goods are nil if the store does not track stock, or has too few.
-func begin(o Order, l Lease, goods Goods) transition {
+// begin claims the order under l, and reserves its stock if it holds none. Its errors are
+// those of CheckClaim. stock is nil if the store does not track stock, or has too few.
+func begin(o Order, l Lease, quantities Quantities) transition {
 	return func(r Record) (Record, error) {
 		if r.Status == "" {
 			r = Record{
@@ -22,12 +22,12 @@ func begin(o Order, l Lease, goods Goods) transition {
 		} else if err := CheckClaim(r, o, l); err != nil {
 			return r, err
 		}
-		holds := r.Stock != nil || goods == nil
+		holds := r.Stock != nil || quantities == nil
 		if r.Owner == l.Owner && holds { // a repetition, because the answer to the first write was lost
 			return r, ErrUnchanged
 		}
 		if !holds {
-			r.Stock = goods
+			r.Stock = quantities
 		}
 		if r.Owner == l.Owner {
 			return r, nil
@@ -161,7 +161,7 @@ func park(o Order, why Reason, at time.Time) transition {
 }
 
 // settled returns the record after an outcome: with its event, without a claim, and
-// without the goods that the outcome sells or gives back.
+// without the stock that the outcome sells or gives back.
 func (r Record) settled(o Outcome, at time.Time) Record {
 	r = r.with(Event{From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at})
 	r.Status, r.Failure, r.Owner, r.Until, r.ParkedAt = o.Status, o.Failure, "", time.Time{}, time.Time{}
@@ -197,7 +197,7 @@ func (r Record) takes(o Outcome) bool {
 	return r.Intent == o.Intent && (o.Intent != "" || o.Status.MayLackIntent())
 }
 
-// unchangedSince reports whether the record has the status, events, intent and goods of
+// unchangedSince reports whether the record has the status, events, intent and stock of
 // seen.
 func (r Record) unchangedSince(seen Record) bool {
 	return r.Status == seen.Status && r.Seq == seen.Seq && r.Intent == seen.Intent &&

@@ -188,7 +188,7 @@ func (x step) stale() {
 		"status": func(r *order.Record) { r.Status = order.ActionRequired },
 		"seq":    func(r *order.Record) { r.Seq++ },
 		"intent": func(r *order.Record) { r.Intent = "pi_2" },
-		"goods":  func(r *order.Record) { r.Stock = order.Goods{"MUG": 1} },
+		"stock":  func(r *order.Record) { r.Stock = order.Quantities{"MUG": 1} },
 	} {
 		seen := x.record()
 		age(&seen)

@@ -17,7 +17,7 @@ type payments interface {
 }
 
 // newProcess returns what settles an order. With a stock table it also cancels an order
-// that was declined, so that its goods are available again.
+// that was declined, so that its stock is available again.
 func newProcess(c environment, store order.Store, p payments) process {
 	processor := newProcessor(c, store, p)
 	if c.Stock == "" {
@@ -29,7 +29,7 @@ func newProcess(c environment, store order.Store, p payments) process {
 }
 
 // freeing returns p, which afterwards cancels an order that it leaves declined and that
-// holds goods. A delivery that dies in between is repeated, and finds the order declined
+// holds stock. A delivery that dies in between is repeated, and finds the order declined
 // again. An error leads to a redelivery too.
 //
 // The result of an order that it canceled stays declined: the metric Settled and its
@@ -42,7 +42,7 @@ func freeing(p process, c order.Cancellation, now func() time.Time) process {
 		}
 		record, err := c.Store.Load(ctx, o.ID())
 		if err == nil {
-			record, err = c.FreeGoods(ctx, record, 0, now())
+			record, err = c.CancelDeclined(ctx, record, 0, now())
 		}
 		if err == nil {
 			if record.Status != order.Canceled { // the customer was faster

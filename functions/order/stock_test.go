@@ -13,7 +13,7 @@ import (
 	"orderonce/functions/internal/consumer"
 )
 
-// tracked is a store with three pieces of each article, and a bank.
+// tracked is a store with three units of each SKU, and a bank.
 type tracked struct {
 	*testing.T
 
@@ -25,7 +25,7 @@ type tracked struct {
 func newTracked(t *testing.T) *tracked {
 	t.Helper()
 	w := &tracked{T: t, store: ordertest.NewMemoryWithStock(), bank: &ordertest.Bank{Scope: "test"}}
-	for sku := range ordertest.Order("ORD-1").Goods() {
+	for sku := range ordertest.Order("ORD-1").Quantities() {
 		_, err := w.store.AddStock(t.Context(), sku, 3)
 		must(t, err)
 	}
@@ -48,7 +48,7 @@ func (r records) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	return r.tracked.Load(ctx, id)
 }
 
-// deliver processes an order with this card, and frees its goods at a provider that may
+// deliver processes an order with this card, and frees its stock at a provider that may
 // be down.
 func (w *tracked) deliver(card ordertest.Card, stock string, down error) order.Result {
 	w.Helper()
@@ -86,7 +86,7 @@ func (w *tracked) wantStock(want order.Stock) {
 	}
 }
 
-func TestADeclinedOrderFreesItsGoods(t *testing.T) {
+func TestADeclinedOrderFreesItsStock(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
@@ -102,7 +102,7 @@ func TestADeclinedOrderFreesItsGoods(t *testing.T) {
 		"a paid order costs no further call": {
 			ordertest.Pays, "stock", order.Paid, order.Paid, 0, order.Stock{SKU: "MUG", Available: 2, Sold: 1},
 		},
-		"an order that needs authentication keeps its goods": {
+		"an order that needs authentication keeps its stock": {
 			ordertest.NeedsAuthentication, "stock", order.ActionRequired, order.ActionRequired, 0,
 			order.Stock{SKU: "MUG", Available: 2, Reserved: 1},
 		},
@@ -125,7 +125,7 @@ func TestADeclinedOrderFreesItsGoods(t *testing.T) {
 	}
 }
 
-func TestADeliveryThatCouldNotFreeTheGoodsComesBack(t *testing.T) {
+func TestADeliveryThatCouldNotFreeTheStockComesBack(t *testing.T) {
 	t.Parallel()
 	w := newTracked(t)
 	down := &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}

@@ -69,7 +69,7 @@ func TestWire(t *testing.T) {
 	}
 	newerJSON := strings.NewReplacer( // an event of a newer release
 		"event#000001", "event#000002", `"N": "1"}`, `"N": "2"}`, "order.paid", "order.shipped", `"to": {"S": "paid"}`,
-		`"to": {"S": "shipped"}, "parcel": {"S": "P-1"}, "pieces": {"N": "3"}, "status": {"S": "x"}`,
+		`"to": {"S": "shipped"}, "parcel": {"S": "P-1"}, "units": {"N": "3"}, "status": {"S": "x"}`,
 	).Replace(recordJSON)
 	var e events.DynamoDBEvent
 	if err := json.Unmarshal([]byte(`{"Records":[`+recordJSON+`,`+newerJSON+`]}`), &e); err != nil {
@@ -88,8 +88,8 @@ func TestWire(t *testing.T) {
 		"orders orderonce.test Order Paid", `{"version":1,"orderId":"ORD-1","seq":1,"type":"order.paid","from":"open",` +
 			`"status":"paid","amount":3998,"currency":"usd","paymentIntentId":"pi_1","occurredAt":"2026-09-21T14:13:20.020Z"}`,
 		"orders orderonce.test Order Shipped", `{"amount":3998,"currency":"usd","from":"open",` +
-			`"occurredAt":"2026-09-21T14:13:20.020Z","orderId":"ORD-1","parcel":"P-1","paymentIntentId":"pi_1","pieces":3,` +
-			`"seq":2,"status":"shipped","type":"order.shipped","version":1}`,
+			`"occurredAt":"2026-09-21T14:13:20.020Z","orderId":"ORD-1","parcel":"P-1","paymentIntentId":"pi_1",` +
+			`"seq":2,"status":"shipped","type":"order.shipped","units":3,"version":1}`,
 	}); diff != "" {
 		t.Errorf("events (-got +want):\n%s", diff)
 	}

@@ -48,7 +48,7 @@ func (c environment) callTime() time.Duration { return time.Second + c.Stripe.Ti
 // calls to Stripe, of the charge and of the refunds, and four to the table.
 func (c environment) margin() time.Duration { return 2*c.callTime() + 4*config.AWSResponseTimeout }
 
-// freeTime is the time that freeing the goods of an order may take: what is left of the
+// freeTime is the time that freeing the stock of an order may take: what is left of the
 // margin after a look, which makes one call to Stripe and two to the table.
 func (c environment) freeTime() time.Duration {
 	return c.margin() - c.callTime() - 2*config.AWSResponseTimeout

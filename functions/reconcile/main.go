@@ -1,6 +1,6 @@
 // Command reconcile is the Lambda function of a schedule. It looks at the orders that
 // wait and settles those that Stripe has settled. It never moves money. With a stock
-// table it also cancels orders whose customers let their goods wait for too long.
+// table it also cancels orders whose customers let their stock wait for too long.
 package main
 
 import (
@@ -40,8 +40,8 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 				Store: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
 			},
 			Waiting: store, Parallel: c.parallel(),
-			Refunds:   refunds{newRefunds(store, options), allow, f.Log, f.Meter}.look,
-			FreeGoods: newFreeGoods(c, store, payments, time.Now),
+			Refunds:        refunds{newRefunds(store, options), allow, f.Log, f.Meter}.look,
+			CancelDeclined: newCancelDeclined(c, store, payments, time.Now),
 		},
 		margin: c.margin(), log: f.Log, meter: f.Meter, now: time.Now,
 	}, nil

@@ -13,9 +13,9 @@ type payments interface {
 	order.Canceler
 }
 
-// newFreeGoods returns what cancels an order that holds goods and has waited for its
+// newCancelDeclined returns what cancels an order that holds stock and has waited for its
 // customer for STOCK_HOLD; nil without a stock table.
-func newFreeGoods(
+func newCancelDeclined(
 	c environment, store order.Store, p payments, now func() time.Time,
 ) func(context.Context, order.Record) (order.Record, error) {
 	if c.Stock == "" {
@@ -25,6 +25,6 @@ func newFreeGoods(
 	return func(ctx context.Context, r order.Record) (order.Record, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.freeTime())
 		defer cancel()
-		return cancellation.FreeGoods(ctx, r, c.Hold, now())
+		return cancellation.CancelDeclined(ctx, r, c.Hold, now())
 	}
 }

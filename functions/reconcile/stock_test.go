@@ -11,7 +11,7 @@ import (
 	"orderonce/functions/internal/provider"
 )
 
-func TestGoodsAreFreedAfterTheHold(t *testing.T) {
+func TestStockAreFreedAfterTheHold(t *testing.T) {
 	t.Parallel()
 	store, bank := ordertest.NewMemoryWithStock(), &ordertest.Bank{Scope: "test"}
 	d := ordertest.Draft("ORD-1")
@@ -20,7 +20,7 @@ func TestGoodsAreFreedAfterTheHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for sku := range o.Goods() {
+	for sku := range o.Quantities() {
 		if _, err := store.AddStock(t.Context(), sku, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestGoodsAreFreedAfterTheHold(t *testing.T) {
 		after time.Duration
 		want  order.Status
 	}{{time.Hour - 1, order.ActionRequired}, {time.Hour, order.Canceled}} {
-		free := newFreeGoods(c, store, bank, func() time.Time { return noon().Add(step.after) })
+		free := newCancelDeclined(c, store, bank, func() time.Time { return noon().Add(step.after) })
 		record, err := store.Load(t.Context(), "ORD-1")
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestGoodsAreFreedAfterTheHold(t *testing.T) {
 			t.Errorf("after %v: got %s, %v, want %s", step.after, got.Status, err, step.want)
 		}
 	}
-	if newFreeGoods(environment{}, store, bank, noon) != nil {
+	if newCancelDeclined(environment{}, store, bank, noon) != nil {
 		t.Error("without a stock table: got a function, want none")
 	}
 }
@@ -59,8 +59,8 @@ func (d *deadlines) Load(ctx context.Context, _ order.ID) (order.Record, error) 
 	return order.Record{}, context.DeadlineExceeded
 }
 
-// A look makes its own calls before it frees goods, and the margin covers both.
-func TestFreeingGoodsEndsWithinTheMargin(t *testing.T) {
+// A look makes its own calls before it frees stock, and the margin covers both.
+func TestFreeingStockEndsWithinTheMargin(t *testing.T) {
 	t.Parallel()
 	store, bank := &deadlines{}, &ordertest.Bank{Scope: "test"}
 	i, err := bank.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareKey("test", "ORD-1"))
@@ -70,9 +70,9 @@ func TestFreeingGoodsEndsWithinTheMargin(t *testing.T) {
 	c := environment{Stock: "stock", Hold: time.Hour, Stripe: provider.Stripe{Timeout: 8 * time.Second}}
 	c.Scope = "test"
 	r := order.Record{
-		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Goods{"MUG": 1},
+		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Quantities{"MUG": 1},
 	}
-	_, err = newFreeGoods(c, store, bank, noon)(t.Context(), r)
+	_, err = newCancelDeclined(c, store, bank, noon)(t.Context(), r)
 	most := c.margin() - c.Stripe.Timeout - config.AWSResponseTimeout
 	if err == nil || store.left <= 0 || store.left > most {
 		t.Errorf("got %v left and error %v, want at most %v", store.left, err, most)

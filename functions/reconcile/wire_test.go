@@ -49,7 +49,7 @@ func newShop(t *testing.T) *shop {
 	s.must(err)
 	s.stripe = server
 	t.Cleanup(func() { s.must(server.Close()) })
-	for _, sku := range ordertest.Order("any").Goods().SKUs() {
+	for _, sku := range ordertest.Order("any").Quantities().SKUs() {
 		_, err := s.store(s.stock).AddStock(t.Context(), sku, 1000)
 		s.must(err)
 	}
@@ -287,7 +287,7 @@ func TestTheWiredFunctionGoesOnPastRowsThatFail(t *testing.T) {
 		t.Errorf("metrics (-got +want):\n%s\n%s", diff, s.out.String())
 	}
 	s.wantStatuses(want)
-	const freed = 3 // reads of the order whose goods are freed
+	const freed = 3 // reads of the order whose stock is freed
 	if reads := s.stripe.Count(stripetest.Read) - before; reads != each+20+freed {
 		t.Errorf("got %d reads of intents, want %d: none of a row that cannot be read or is of another mode", reads, each+20+freed)
 	}
@@ -328,7 +328,7 @@ func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {
 }
 
 // No more orders are looked at at once than calls are allowed in a second, and the calls
-// of freed goods and of refunds wait as well.
+// of freed stock and of refunds wait as well.
 func TestTheWiredFunctionKeepsTheRate(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -87,7 +87,7 @@ locals {
       Resource  = key # nothing is sent with a previous one
       Condition = { StringEquals = { "kms:ViaService" = local.services.sqs } }
     } if key != null },
-    local.stock_statements, # also to add goods
+    local.stock_statements, # also to add stock
     { for table in aws_dynamodb_table.receipts : "ResolveReceipts" => {
       Action   = "dynamodb:PutItem"
       Resource = table.arn

@@ -71,7 +71,7 @@ locals {
   has_refund_key = var.create_refund && var.stripe_refund_key_version > 0
 
   # The secret and the version of each function's key. With stock, reconcile cancels the
-  # PaymentIntents whose goods it releases.
+  # PaymentIntents whose stock it releases.
   stripe_key = {
     arn   = aws_secretsmanager_secret.stripe.arn
     label = "Key ${aws_secretsmanager_secret_version.stripe.secret_string_wo_version}."

@@ -1,4 +1,4 @@
-# Goods in stock, if stock_tracking. The transactions that write orders also move the goods:
+# Stock, if stock_tracking. The transactions that write orders also move it:
 # available, reserved, sold. docs/guides/deploy.md says how to turn it on and off.
 
 # No sort key, stream or expiry: a row per SKU, which stays. infra/terraform/README.md says

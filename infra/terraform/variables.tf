@@ -387,7 +387,7 @@ variable "intake_reserved_concurrency" {
 
 variable "stock_tracking" {
   description = <<-EOT
-    Reserve goods in a table of their own before an order is charged. An order without goods is not charged.
+    Reserve stock in a table of their own before an order is charged. An order without stock is not charged.
     Before you set it to false, remove the table from the state: docs/guides/deploy.md, "Reserve stock".
   EOT
   type        = bool
@@ -396,7 +396,7 @@ variable "stock_tracking" {
 }
 
 variable "stock_hold_hours" {
-  description = "Hours for which an order that was declined, or waits for its customer, keeps its goods."
+  description = "Hours for which an order that was declined, or waits for its customer, keeps its stock."
   type        = number
   default     = 24
   nullable    = false

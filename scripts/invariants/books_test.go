@@ -68,7 +68,7 @@ func (b *books) record() {
 			stock.Sold += 2
 		} else {
 			stock.Reserved += 2
-			b.change(id, func(o *invariants.Order) { o.Stock = order.Goods{shirt: 2} })
+			b.change(id, func(o *invariants.Order) { o.Stock = order.Quantities{shirt: 2} })
 		}
 		if o.Status.Charged() {
 			b.Receipts[id] = []receipt.Item{{OrderID: id, Key: receipt.Paid, Status: receipt.Sent, Message: "m", Revision: 2}}

@@ -418,8 +418,8 @@ func stock() []mistake {
 			b.Stock[shirt] = s
 		}
 	}
-	holds := func(id order.ID, goods order.Goods) func(*books) {
-		return func(b *books) { b.change(id, func(o *invariants.Order) { o.Stock = goods }) }
+	holds := func(id order.ID, quantities order.Quantities) func(*books) {
+		return func(b *books) { b.change(id, func(o *invariants.Order) { o.Stock = quantities }) }
 	}
 	return []mistake{
 		{"a shirt was lost", "I22", shirts(func(s *order.Stock) { s.Available-- })},
@@ -429,10 +429,10 @@ func stock() []mistake {
 			b.Delivered[shirt] -= 95
 			shirts(func(s *order.Stock) { s.Available -= 95 })(b)
 		}},
-		{"an order holds other stock than its lines", "I22", holds("declined", order.Goods{shirt: 3})},
+		{"an order holds other stock than its lines", "I22", holds("declined", order.Quantities{shirt: 3})},
 		{"an order that waits holds nothing", "I22", holds("waiting", nil)},
 		{"a paid order still holds stock", "I22", func(b *books) {
-			holds("paid", order.Goods{shirt: 2})(b)
+			holds("paid", order.Quantities{shirt: 2})(b)
 			shirts(func(s *order.Stock) { s.Reserved, s.Available = s.Reserved+2, s.Available-2 })(b)
 		}},
 	}

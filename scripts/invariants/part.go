@@ -35,7 +35,7 @@ func (b *Books) unpublished() (broken findings) {
 // unbalancedStock compares the stock with what came in, with the rows that hold some, and
 // with the orders that Stripe charged.
 func (b *Books) unbalancedStock() (broken findings) {
-	held, charged, ordered := order.Goods{}, order.Goods{}, b.ordered()
+	held, charged, ordered := order.Quantities{}, order.Quantities{}, b.ordered()
 	for id, o := range b.Orders {
 		want := ordered[content{id, o.Fingerprint}]
 		if o.Stock != nil && !maps.Equal(o.Stock, want) {
@@ -68,11 +68,11 @@ type content struct {
 }
 
 // ordered returns what every valid message orders.
-func (b *Books) ordered() map[content]order.Goods {
-	all := map[content]order.Goods{}
+func (b *Books) ordered() map[content]order.Quantities {
+	all := map[content]order.Quantities{}
 	for _, m := range b.Messages {
 		if m.Invalid == nil && !m.IsRefund() {
-			all[content{m.OrderID(), m.Order.Fingerprint()}] = m.Order.Goods()
+			all[content{m.OrderID(), m.Order.Fingerprint()}] = m.Order.Quantities()
 		}
 	}
 	return all
@@ -90,7 +90,7 @@ func mayBePaid(o Order) bool {
 	return false
 }
 
-func sum(total, more order.Goods) {
+func sum(total, more order.Quantities) {
 	for sku, n := range more {
 		total[sku] += n
 	}

@@ -116,7 +116,7 @@ func showPuts(w io.Writer, puts []put) {
 	requests.Render()
 }
 
-// exampleStock returns the pieces of each article of stockFile and of the examples.
+// exampleStock returns the units of each SKU of stockFile and of the examples.
 func exampleStock() (map[string]int64, error) {
 	all, err := run{}.stages()
 	if err != nil {
@@ -125,27 +125,27 @@ func exampleStock() (map[string]int64, error) {
 	return all.stock()
 }
 
-// stock returns the pieces of each article: those of stockFile, and a million of each
-// other article that is ordered.
+// stock returns the units of each SKU: those of stockFile, and a million of each
+// other SKU that is ordered.
 func (all stages) stock() (map[string]int64, error) {
 	text, err := os.ReadFile(stockFile)
 	if err != nil {
 		return nil, err
 	}
-	pieces := map[string]int64{}
-	if err := json.Unmarshal(text, &pieces); err != nil {
+	units := map[string]int64{}
+	if err := json.Unmarshal(text, &units); err != nil {
 		return nil, fmt.Errorf("%s: %w", stockFile, err)
 	}
 	decoder := jobs.NewDecoder()
 	for _, s := range all {
 		for _, body := range slices.Concat(s.waves...) {
-			j, _ := decoder.Decode(body) // what is not an order has no articles
-			for sku := range j.Order.Goods() {
-				if _, known := pieces[sku]; !known {
-					pieces[sku] = 1_000_000
+			j, _ := decoder.Decode(body) // what is not an order has no SKUs
+			for sku := range j.Order.Quantities() {
+				if _, known := units[sku]; !known {
+					units[sku] = 1_000_000
 				}
 			}
 		}
 	}
-	return pieces, nil
+	return units, nil
 }

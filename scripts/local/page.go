@@ -33,7 +33,7 @@ func newPage(o *system.Options) *page {
 	p.desk.Hook(o)
 	p.watch.Hook(o)
 	o.FunctionTimeout, o.Visibility, o.Env = attack.FunctionTimeout, attack.Visibility, attack.Env()
-	o.Stock[attack.Article] = 1_000_000_000
+	o.Stock[attack.SKU] = 1_000_000_000
 	o.Output = w
 	return p
 }

@@ -259,7 +259,7 @@ func (s summary) settled(attempt int, id order.ID) string {
 		end = cmp.Or(first.Failure, string(first.To))
 	}
 	if first.To == order.Declined && r.Status == order.Canceled {
-		end += ", canceled: its goods are free"
+		end += ", canceled: its stock is free"
 	}
 	if attempt > 1 {
 		end += fmt.Sprintf(", settled at attempt %d", attempt)

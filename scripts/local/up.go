@@ -201,7 +201,7 @@ Give money back, cancel an order that waits for its customer, post refunds (one 
   orders cancel ORD-1008
   orders post examples/refunds.jsonl
 
-Look at the receipts of an order, and at the stock of an article; an article that has no stock is not sold:
+Look at the receipts of an order, and at the stock of a SKU; a SKU that has no stock is not sold:
 
   orders receipts ORD-1001
   orders stock VINYL

@@ -26,13 +26,13 @@ type list struct {
 	Due     bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
 	Since   time.Time      `placeholder:"TIME" help:"Only orders that changed at that time (RFC 3339) or later."`
 	Limit   int            `default:"100" help:"At most so many orders; 0 for all."`
-	Holding bool           `help:"Only orders that hold goods, which wait."`
+	Holding bool           `help:"Only orders that hold stock, which wait."`
 	Scan    bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
 }
 
 // Help explains the command beyond its one line.
 func (list) Help() string {
-	return `Orders that wait (open, action_required, pending), and those that hold goods, are found through an
+	return `Orders that wait (open, action_required, pending), and those that hold stock, are found through an
 index: that costs one small read per order. So are orders that were put by HTTP ten minutes ago and
 may not have been sent (not_sent): their client must put them again. Every other order is found by a
 scan of the whole table. Its cost is printed first, and it needs --scan. An order that changes

@@ -32,7 +32,7 @@ Rows with the same orderId, one after the other, are the lines of one order.
 
 Examples:
   orders post orders.jsonl --rate 50
-  orders post --csv --column orderId="Order no." --column sku=Article orders.csv`
+  orders post --csv --column orderId="Order no." --column sku=SKU orders.csv`
 }
 
 // Run posts every line, or none if one of them is neither a valid order nor a refund.

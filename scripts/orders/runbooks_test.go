@@ -67,7 +67,7 @@ func TestEveryRunbook(t *testing.T) {
 		"8. A bad release was deployed":              badRelease(kit.BuildPatched, kit.Binary),
 		"9. A receipt is doubtful": doubtfulReceipt(
 			kit.Build(t, "functions/publish"), kit.Build(t, "functions/receipt")),
-		"10. An article is sold out, or its stock does not add up": soldOut(),
+		"10. A SKU is sold out, or its stock does not add up": soldOut(),
 	}
 	sections := strings.Split(string(text), "\n## ")
 	for n, section := range sections {
@@ -682,7 +682,7 @@ func (i *incident) kill(count *atomic.Int64) {
 }
 
 // soldOut has two records on vinyl: one is sold, and a customer who must authenticate
-// holds the other one. Of another article, somebody deletes the item.
+// holds the other one. Of another SKU, somebody deletes the item.
 func soldOut() runbook {
 	of := func(id order.ID, sku, method string) string {
 		return strings.ReplaceAll(sale(id, 2400, method), "BOOK", sku)
@@ -693,7 +693,7 @@ func soldOut() runbook {
 			i.post(of("ORD-9101", "VINYL", pays))
 			i.post(of("ORD-9102", "VINYL", asks))
 			i.post(of("ORD-9103", "VINYL", pays), of("ORD-9104", "POSTER", asks))
-			i.deleteArticle("POSTER")
+			i.deleteSKU("POSTER")
 		},
 		events: map[string]func(*incident){
 			"the customer orders again": func(i *incident) {
@@ -708,8 +708,8 @@ func soldOut() runbook {
 	}
 }
 
-// deleteArticle deletes an article's item, and returns what it was.
-func (i *incident) deleteArticle(sku string) {
+// deleteArticle deletes a SKU's item, and returns what it was.
+func (i *incident) deleteSKU(sku string) {
 	i.t.Helper()
 	_, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{
 		TableName: &i.Stock, Key: system.Item{"sku": &types.AttributeValueMemberS{Value: sku}},

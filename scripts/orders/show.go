@@ -16,7 +16,7 @@ type show struct {
 
 // Help explains the command beyond its one line.
 func (show) Help() string {
-	return `It prints the order's row, its history, the goods that it holds, its refunds and what happens next.
+	return `It prints the order's row, its history, the stock that it holds, its refunds and what happens next.
 With RECEIPTS_TABLE set it also prints the order's receipts. With SCOPE and STRIPE_SECRET_KEY set it
 also reads Stripe, says how often the order was charged, and links its
 payments in the Dashboard. It finds payments that no row names, for example after a restore from

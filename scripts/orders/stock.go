@@ -12,21 +12,21 @@ import (
 )
 
 // maxPieces bounds one change of the stock, so that no sum overflows.
-const maxPieces = 1_000_000_000
+const maxUnits = 1_000_000_000
 
 type stock struct {
-	SKU     string `arg:"" name:"sku" help:"The article."`
-	Add     int64  `placeholder:"N" xor:"change" help:"Add N pieces; --add=-N takes N available pieces away."`
-	Recount *int64 `placeholder:"N" xor:"change" help:"Correct the numbers: N pieces are in store, without the sold ones."`
+	SKU     string `arg:"" name:"sku" help:"The SKU."`
+	Add     int64  `placeholder:"N" xor:"change" help:"Add N units; --add=-N takes N available units away."`
+	Recount *int64 `placeholder:"N" xor:"change" help:"Correct the numbers: N units are in store, without the sold ones."`
 }
 
 // Help explains the command beyond its one line.
 func (stock) Help() string {
-	return `It prints how many pieces of an article are available, reserved by orders that may still be
-paid, and sold. --add adds pieces that came in, and creates the article if it is new. It is a sum
+	return `It prints how many units of a SKU are available, reserved by orders that may still be
+paid, and sold. --add adds units that came in, and creates the SKU if it is new. It is a sum
 and not an order: a second run adds again. If the answer was lost, look before you repeat it.
 
---recount counts what the orders hold, which scans the orders table, and makes the other pieces
+--recount counts what the orders hold, which scans the orders table, and makes the other units
 available. It changes nothing if the numbers change meanwhile. Stop processing first.
 
 Examples:
@@ -35,21 +35,21 @@ Examples:
   orders stock MUG --recount 42`
 }
 
-// Validate returns an error for an article or a number that no stock has.
+// Validate returns an error for a SKU or a number that no stock has.
 func (s stock) Validate() error {
 	if !order.ValidSKU(s.SKU) {
 		return fmt.Errorf("sku %s: want %s", order.Quote(s.SKU), order.SKURule)
 	}
-	if s.Recount != nil && (*s.Recount < 0 || *s.Recount > maxPieces) {
-		return fmt.Errorf("--recount %d: want 0 to %d pieces", *s.Recount, maxPieces)
+	if s.Recount != nil && (*s.Recount < 0 || *s.Recount > maxUnits) {
+		return fmt.Errorf("--recount %d: want 0 to %d units", *s.Recount, maxUnits)
 	}
-	if s.Add < -maxPieces || s.Add > maxPieces {
-		return fmt.Errorf("--add %d: want at most %d pieces at once", s.Add, maxPieces)
+	if s.Add < -maxUnits || s.Add > maxUnits {
+		return fmt.Errorf("--add %d: want at most %d units at once", s.Add, maxUnits)
 	}
 	return nil
 }
 
-// Run prints the stock of one article, after it has added pieces.
+// Run prints the stock of one SKU, after it has added units.
 func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	env, cfg, err := cloud.Connect[cloud.StockEnv](ctx, sh)
 	if err != nil {
@@ -71,11 +71,11 @@ func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	case errors.Is(err, order.ErrStale):
 		return fmt.Errorf("%w: an order changed the stock: stop processing, then run it again", err)
 	case errors.Is(err, order.ErrNotFound):
-		return fmt.Errorf("no article %q in table %q: --add creates it", s.SKU, env.Table)
+		return fmt.Errorf("no SKU %q in table %q: --add creates it", s.SKU, env.Table)
 	case err != nil:
 		return err
 	}
-	text := fmt.Sprintf("article    %s\navailable  %d\nreserved   %d\nsold       %d\n",
+	text := fmt.Sprintf("SKU        %s\navailable  %d\nreserved   %d\nsold       %d\n",
 		now.SKU, now.Available, now.Reserved, now.Sold)
 	return sh.Result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
 }

@@ -13,15 +13,15 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// trackStock makes the deployment track stock, with so many pieces of each article of an
+// trackStock makes the deployment track stock, with so many units of each SKU of an
 // order. It returns the table.
-func (d *deployment) trackStock(pieces int64) (table string) {
+func (d *deployment) trackStock(units int64) (table string) {
 	d.Helper()
 	table = d.table.OpenStock(d.T)
 	d.store = d.store.WithStock(table)
 	d.environ = append(d.environ, "STOCK_TABLE="+table, "REFUND_QUEUE_URL=https://sqs.example/1/refunds")
-	for sku := range ordertest.Order("any").Goods() {
-		_, err := d.store.AddStock(d.Context(), sku, pieces)
+	for sku := range ordertest.Order("any").Quantities() {
+		_, err := d.store.AddStock(d.Context(), sku, units)
 		must(d.T, err)
 	}
 	return table
@@ -32,31 +32,31 @@ func TestStock(t *testing.T) {
 	d := deploy(t)
 	d.trackStock(0)
 	d.steps(
-		step{line: "stock VINYL", claim: "an unknown article", code: 1, want: "no article \"VINYL\" in table\n--add creates it"},
-		step{line: "stock VINYL --add 5", want: "article    VINYL\navailable  5\nreserved   0\nsold       0"},
+		step{line: "stock VINYL", claim: "an unknown SKU", code: 1, want: "no SKU \"VINYL\" in table\n--add creates it"},
+		step{line: "stock VINYL --add 5", want: "SKU        VINYL\navailable  5\nreserved   0\nsold       0"},
 		step{line: "stock VINYL --add 3", want: "available  8"},
 		step{line: "stock VINYL --add=-2", want: "available  6"},
 		step{line: "stock VINYL --add=-7", code: 1, want: order.ErrTooFewAvailable.Error()},
 		step{line: "--json stock VINYL", want: `{"sku":"VINYL","available":6,"reserved":0,"sold":0}`},
 		step{line: "list --scan --status out_of_stock", before: func() { d.process(pays, "SHORT") }, want: "SHORT \n  MUG"},
-		step{line: "cancel SHORT --yes", code: 1, want: "it was never charged and holds no goods"},
+		step{line: "cancel SHORT --yes", code: 1, want: "it was never charged and holds no stock"},
 		step{
 			line: "refund SHORT --amount 100 --reason duplicate --yes", code: 1,
-			want: "it was never charged and holds no goods",
+			want: "it was never charged and holds no stock",
 		},
 	)
 }
 
-// The operator's commands settle orders that hold goods, and refuse to without the table.
+// The operator's commands settle orders that hold stock, and refuse to without the table.
 // The index has them, also a refused one.
-func TestOrdersThatHoldGoods(t *testing.T) {
+func TestOrdersThatHoldStock(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	d.process(takes, "NONE")
 	d.trackStock(3)
 	for _, id := range []order.ID{"REFUSED", "UNBOUND"} {
 		c, err := order.Begin(t.Context(), d.store, ordertest.Order(id), order.Lease{Owner: "w", From: noon(), Until: noon()},
-			ordertest.Order(id).Goods())
+			ordertest.Order(id).Quantities())
 		must(t, err)
 		refusal := order.Outcome{Status: order.Refused}
 		if id == "REFUSED" {
@@ -86,7 +86,7 @@ func TestOrdersThatHoldGoods(t *testing.T) {
 	)
 }
 
-// Somebody edited an article's item, or deleted it.
+// Somebody edited a SKU's item, or deleted it.
 func TestRecountStock(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
@@ -94,8 +94,8 @@ func TestRecountStock(t *testing.T) {
 	d.process(pays, "SOLD")
 	d.process(takes, "PENDING")
 	d.process(asks, "ASKED")
-	add := func(pieces int64) {
-		_, err := d.store.AddStock(t.Context(), "MUG", pieces)
+	add := func(units int64) {
+		_, err := d.store.AddStock(t.Context(), "MUG", units)
 		must(t, err)
 	}
 	deleteItem := func() {
@@ -121,26 +121,26 @@ func TestRecountStock(t *testing.T) {
 	d.steps(
 		step{
 			line: "stock MUG --recount 8", claim: "a wrong number", before: func() { add(-3) },
-			want: "article    MUG\navailable  6\nreserved   2\nsold       1",
+			want: "SKU        MUG\navailable  6\nreserved   2\nsold       1",
 		},
 		step{line: "stock MUG --recount 2", claim: "as many as orders hold", want: "available  0\nreserved   2"},
 		step{line: "stock MUG --recount 8", want: "available  6"},
 		step{line: "stock MUG --recount 1", claim: "fewer", code: 1, want: order.ErrTooFewAvailable.Error() + "\norders hold 2"},
 		step{line: "stock MUG --recount 8", environ: "ORDERS_TABLE=", code: 1, want: "ORDERS_TABLE: want"},
 		step{
-			line: "stock MUG --recount 8", claim: "an order reserves a piece meanwhile", code: 1,
+			line: "stock MUG --recount 8", claim: "an order reserves a unit meanwhile", code: 1,
 			before: during(func() { d.process(takes, "LATER") }), want: stop,
 		},
 		step{
-			line: "stock MUG --recount 8", claim: "goods come in meanwhile", code: 1,
+			line: "stock MUG --recount 8", claim: "stock comes in meanwhile", code: 1,
 			before: during(func() { add(10) }), want: stop,
 		},
 		step{
-			line: "stock MUG --recount 8", claim: "the article is deleted meanwhile", code: 1,
+			line: "stock MUG --recount 8", claim: "the SKU is deleted meanwhile", code: 1,
 			before: during(deleteItem), want: stop,
 		},
 		step{
-			line: "stock MUG --recount 5", claim: "a deleted article", before: during(func() {}),
+			line: "stock MUG --recount 5", claim: "a deleted SKU", before: during(func() {}),
 			want: "available  2\nreserved   3\nsold       0",
 		},
 	)

@@ -38,7 +38,7 @@ func (m *Memory) Save(_ context.Context, before, after order.Record) (order.Reco
 		}
 		return withoutEvents(now), err
 	}
-	if err := m.moveGoods(before, after); err != nil {
+	if err := m.moveStock(before, after); err != nil {
 		return order.Record{}, err
 	}
 	for _, e := range after.Events {
@@ -155,7 +155,7 @@ func (m *Memory) Replace(seen, r order.Record) bool {
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// Event slices and goods are shared, but never written to.
+	// Event slices and stock is shared, but never written to.
 	return &Memory{rows: maps.Clone(m.rows), stock: maps.Clone(m.stock)}
 }
 
@@ -175,7 +175,7 @@ func (m *Memory) AppendState(b []byte) []byte {
 			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),
 			millis(r.DueAt), millis(r.ParkedAt), millis(r.Dispute.CreatedAt),
 		)
-		b = appendGoods(b, r.Stock)
+		b = appendStock(b, r.Stock)
 		for _, e := range r.Events { // their number is Seq
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
 			b = appendStrings(b, string(e.Dispute.ID), string(e.Dispute.Status))

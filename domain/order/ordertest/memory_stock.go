@@ -15,7 +15,7 @@ func NewMemoryWithStock() *Memory { return &Memory{stock: map[string]order.Stock
 // TracksStock reports whether the store tracks stock.
 func (m *Memory) TracksStock() bool { return m.stock != nil }
 
-// Stock returns the stock of an article, or order.ErrNotFound.
+// Stock returns the stock of a SKU, or order.ErrNotFound.
 func (m *Memory) Stock(_ context.Context, sku string) (order.Stock, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -26,36 +26,36 @@ func (m *Memory) Stock(_ context.Context, sku string) (order.Stock, error) {
 	return s, nil
 }
 
-// PeekStock returns the stock of an article, for a search that reads it after every step.
+// PeekStock returns the stock of a SKU, for a search that reads it after every step.
 func (m *Memory) PeekStock(sku string) order.Stock {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.stock[sku]
 }
 
-// AddStock adds n pieces of an article.
+// AddStock adds n units of a SKU.
 func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.stock[sku]
 	if s.SKU = sku; s.Available+n < 0 {
-		return order.Stock{}, fmt.Errorf("add %d pieces of %q: %w", n, sku, order.ErrTooFewAvailable)
+		return order.Stock{}, fmt.Errorf("add %d units of %q: %w", n, sku, order.ErrTooFewAvailable)
 	}
 	s.Available += n
 	m.stock[sku] = s
 	return s, nil
 }
 
-// moveGoods makes the effect of a write on the stock: it reserves goods that the record
+// moveStock makes the effect of a write on the stock: it reserves stock that the record
 // did not hold, and sells or gives back those that it held.
-func (m *Memory) moveGoods(before, after order.Record) error {
-	goods, effect := order.StockChange(before, after)
-	for _, sku := range goods.SKUs() {
-		if s, listed := m.stock[sku]; effect == order.StockReserved && s.Available < goods[sku] {
+func (m *Memory) moveStock(before, after order.Record) error {
+	quantities, effect := order.StockChange(before, after)
+	for _, sku := range quantities.SKUs() {
+		if s, listed := m.stock[sku]; effect == order.StockReserved && s.Available < quantities[sku] {
 			return &order.ShortError{SKU: sku, Unlisted: !listed}
 		}
 	}
-	for sku, n := range goods {
+	for sku, n := range quantities {
 		m.stock[sku] = m.stock[sku].After(effect, n)
 	}
 	return nil
@@ -70,8 +70,8 @@ func (m *Memory) appendStock(b []byte) []byte {
 	return b
 }
 
-// appendGoods appends an encoding of the goods that a record holds.
-func appendGoods(b []byte, g order.Goods) []byte {
+// appendStock appends an encoding of the stock that a record holds.
+func appendStock(b []byte, g order.Quantities) []byte {
 	for _, sku := range g.SKUs() {
 		b = appendInts(appendStrings(b, sku), g[sku])
 	}

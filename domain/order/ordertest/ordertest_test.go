@@ -85,7 +85,7 @@ func TestMemoryStatesAreEqualIfAndOnlyIfRecordsAre(t *testing.T) {
 		"updated":        func(r *order.Record) { r.UpdatedAt = from },
 		"due":            func(r *order.Record) { r.DueAt = from },
 		"parked":         func(r *order.Record) { r.ParkedAt = from },
-		"stock":          func(r *order.Record) { r.Stock = order.Goods{"MUG": 1} },
+		"stock":          func(r *order.Record) { r.Stock = order.Quantities{"MUG": 1} },
 		"an event":       func(r *order.Record) { r.Seq, r.Events = 1, []order.Event{{Seq: 1, To: order.Paid, At: from}} },
 	} {
 		one, two := ordertest.NewMemoryWithStock(), ordertest.NewMemoryWithStock()

@@ -122,7 +122,7 @@ func (x storeTest) load() order.Record {
 	return r
 }
 
-// begin claims the order without goods.
+// begin claims the order without stock.
 func (x storeTest) begin(owner string, from time.Time) order.Claim {
 	x.Helper()
 	c, err := order.Begin(x.Context(), x, x.order, lease(owner, from), nil)
@@ -304,9 +304,9 @@ func TestDue(t *testing.T, open func(t *testing.T) (order.Store, order.Waiting))
 // StockStore is a store that tracks stock.
 type StockStore interface {
 	order.Store
-	// Stock returns the stock of an article, or order.ErrNotFound.
+	// Stock returns the stock of a SKU, or order.ErrNotFound.
 	Stock(ctx context.Context, sku string) (order.Stock, error)
-	// AddStock adds n pieces, or takes some away if n is negative. It returns
+	// AddStock adds n units, or takes some away if n is negative. It returns
 	// order.ErrTooFewAvailable, changing nothing, if fewer are available.
 	AddStock(ctx context.Context, sku string, n int64) (order.Stock, error)
 }
@@ -318,49 +318,49 @@ type StockStore interface {
 func TestStock(t *testing.T, open func(t *testing.T) StockStore) {
 	t.Helper()
 	for name, test := range map[string]func(stockTest){
-		"a new order reserves its goods, once":                     stockTest.reserves,
-		"begin reserves all goods or none and names what is short": stockTest.allOrNone,
-		"an order of too many articles holds none":                 stockTest.tooMany,
+		"a new order reserves its stock, once":                     stockTest.reserves,
+		"begin reserves all stock or none and names what is short": stockTest.allOrNone,
+		"an order of too many SKUs holds none":                     stockTest.tooMany,
 		"an order that holds none reserves with its next claim":    stockTest.later,
 		"every transition has its effect, once":                    stockTest.effects,
 		"a refused write changes no stock":                         stockTest.refused,
-		"of fifty orders for the last ten pieces ten hold them":    stockTest.lastPieces,
+		"of fifty orders for the last ten units ten hold them":     stockTest.lastUnits,
 		"stock is added and taken away":                            stockTest.added,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			x := stockTest{storeTest{t, s, Order(idOf(t.Name()))}, s}
-			x = x.of("", order.Goods{x.sku("a"): 2, x.sku("b"): 3})
-			for sku := range x.order.Goods() {
-				x.add(sku, pieces)
+			x = x.of("", order.Quantities{x.sku("a"): 2, x.sku("b"): 3})
+			for sku := range x.order.Quantities() {
+				x.add(sku, units)
 			}
 			test(x)
 		})
 	}
 }
 
-// stockTest is one order of two articles, which no other test uses, in a store with ten
-// pieces of each.
+// stockTest is one order of two SKUs, which no other test uses, in a store with ten
+// units of each.
 type stockTest struct {
 	storeTest
 
 	stock StockStore
 }
 
-const pieces = 10
+const units = 10
 
-// sku returns an article that is unique to the test.
+// sku returns a SKU that is unique to the test.
 func (x stockTest) sku(name string) string { return string(idOf(x.Name())) + "-" + name }
 
 // of returns the test of another order in the same store.
-func (x stockTest) of(name string, goods order.Goods) stockTest {
+func (x stockTest) of(name string, quantities order.Quantities) stockTest {
 	d := Draft(idOf(x.Name() + name))
 	d.Lines = nil
-	for _, sku := range goods.SKUs() {
-		for range 2 { // lines of one article are added up
-			d.Lines = append(d.Lines, order.Line{SKU: sku, Quantity: goods[sku], UnitAmount: 100})
-			if goods[sku]%2 != 0 || len(goods) > 2 {
+	for _, sku := range quantities.SKUs() {
+		for range 2 { // lines of one SKU are added up
+			d.Lines = append(d.Lines, order.Line{SKU: sku, Quantity: quantities[sku], UnitAmount: 100})
+			if quantities[sku]%2 != 0 || len(quantities) > 2 {
 				break
 			}
 			d.Lines[len(d.Lines)-1].Quantity /= 2
@@ -376,10 +376,10 @@ func (x stockTest) add(sku string, n int64) {
 	x.must(err)
 }
 
-// claim claims the order with its goods.
+// claim claims the order with its stock.
 func (x stockTest) claim(owner string, from time.Time) order.Claim {
 	x.Helper()
-	c, err := order.Begin(x.Context(), x, x.order, lease(owner, from), x.order.Goods())
+	c, err := order.Begin(x.Context(), x, x.order, lease(owner, from), x.order.Quantities())
 	x.must(err)
 	return c
 }
@@ -393,32 +393,32 @@ func (x stockTest) finish(s order.Status) order.Claim {
 	return c
 }
 
-// wantHeld checks that claim and record hold the order's goods, or none.
+// wantHeld checks that claim and record hold the order's stock, or none.
 func (x stockTest) wantHeld(c order.Claim, held bool) {
 	x.Helper()
-	var want order.Goods
+	var want order.Quantities
 	if held {
-		want = x.order.Goods()
+		want = x.order.Quantities()
 	}
 	if r := x.load(); !maps.Equal(c.Stock, want) || !maps.Equal(r.Stock, want) {
 		x.Errorf("got %v in the claim and %v in the record, want %v", c.Stock, r.Stock, want)
 	}
 }
 
-// wantStock checks the stock of each article of the order, for a store that began with
-// ten pieces: e is the effect on its goods, or "" if it holds none.
+// wantStock checks the stock of each SKU of the order, for a store that began with
+// ten units: e is the effect on its stock, or "" if it holds none.
 func (x stockTest) wantStock(e order.StockEffect) {
 	x.Helper()
-	for sku, n := range x.order.Goods() {
-		want := order.Stock{SKU: sku, Available: pieces}
+	for sku, n := range x.order.Quantities() {
+		want := order.Stock{SKU: sku, Available: units}
 		if e != "" {
-			want = order.Stock{SKU: sku, Available: pieces - n, Reserved: n}.After(e, n)
+			want = order.Stock{SKU: sku, Available: units - n, Reserved: n}.After(e, n)
 		}
-		x.wantArticle(want)
+		x.wantSKU(want)
 	}
 }
 
-func (x stockTest) wantArticle(want order.Stock) {
+func (x stockTest) wantSKU(want order.Stock) {
 	x.Helper()
 	got, err := x.stock.Stock(x.Context(), want.SKU)
 	if err != nil || got != want {
@@ -440,14 +440,14 @@ func (x stockTest) reserves() {
 
 func (x stockTest) allOrNone() {
 	for _, tt := range []struct {
-		goods    order.Goods
-		short    string
-		unlisted bool
+		quantities order.Quantities
+		short      string
+		unlisted   bool
 	}{
-		{order.Goods{x.sku("a"): 1, x.sku("b"): pieces + 1}, x.sku("b"), false},
-		{order.Goods{x.sku("a"): 1, x.sku("unknown"): 1}, x.sku("unknown"), true},
+		{order.Quantities{x.sku("a"): 1, x.sku("b"): units + 1}, x.sku("b"), false},
+		{order.Quantities{x.sku("a"): 1, x.sku("unknown"): 1}, x.sku("unknown"), true},
 	} {
-		many := x.of(tt.short, tt.goods)
+		many := x.of(tt.short, tt.quantities)
 		for n, owner := range []string{"first", "second"} {
 			c := many.claim(owner, at(time.Duration(n)*time.Hour))
 			many.wantHeld(c, false)
@@ -460,32 +460,32 @@ func (x stockTest) allOrNone() {
 	if s, err := x.stock.Stock(x.Context(), x.sku("unknown")); !errors.Is(err, order.ErrNotFound) {
 		x.Errorf("got %+v, %v, want %v", s, err, order.ErrNotFound)
 	}
-	exact := x.of("exact", order.Goods{x.sku("a"): pieces})
+	exact := x.of("exact", order.Quantities{x.sku("a"): units})
 	exact.wantHeld(exact.claim("first", at(0)), true)
 }
 
 func (x stockTest) tooMany() {
-	goods := order.Goods{}
-	for i := range order.MaxArticles + 1 {
+	quantities := order.Quantities{}
+	for i := range order.MaxSKUs + 1 {
 		sku := x.sku(fmt.Sprintf("n%03d", i))
-		goods[sku] = 1
-		x.add(sku, pieces)
+		quantities[sku] = 1
+		x.add(sku, units)
 	}
-	many := x.of("many", goods)
+	many := x.of("many", quantities)
 	c := many.claim("first", at(0))
 	many.wantHeld(c, false)
-	if c.Short != order.TooManyArticles {
-		x.Errorf("got %q as short, want %q", c.Short, order.TooManyArticles)
+	if c.Short != order.TooManySKUs {
+		x.Errorf("got %q as short, want %q", c.Short, order.TooManySKUs)
 	}
 	many.wantStock("")
-	delete(goods, x.sku("n000"))
-	most := x.of("most", goods)
+	delete(quantities, x.sku("n000"))
+	most := x.of("most", quantities)
 	most.finish(order.Paid) // the largest transaction
 	most.wantStock(order.StockSold)
 }
 
 func (x stockTest) later() {
-	x = x.of("later", order.Goods{x.sku("a"): pieces + 1})
+	x = x.of("later", order.Quantities{x.sku("a"): units + 1})
 	lost := order.Record{
 		OrderID: x.order.ID(), Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1",
 	}
@@ -500,22 +500,22 @@ func (x stockTest) later() {
 	}
 	canceled := order.Outcome{Status: order.Canceled, Intent: "pi_1"}
 	if err := order.Settle(x.Context(), x, seen, canceled, at(time.Hour)); !errors.Is(err, order.ErrStale) {
-		x.Errorf("settle of a record that got its goods since: got %v, want ErrStale", err)
+		x.Errorf("settle of a record that got its stock since: got %v, want ErrStale", err)
 	}
-	x.wantArticle(order.Stock{SKU: x.sku("a"), Reserved: pieces + 1})
+	x.wantSKU(order.Stock{SKU: x.sku("a"), Reserved: units + 1})
 }
 
 func (x stockTest) effects() {
 	add := func(name string) stockTest {
-		y := x.of(name, order.Goods{x.sku(name): 4})
-		y.add(x.sku(name), pieces)
+		y := x.of(name, order.Quantities{x.sku(name): 4})
+		y.add(x.sku(name), units)
 		return y
 	}
 	for _, s := range order.Open.Next() {
 		y, e := add(string(s)), order.StockEffectOf(s, "pi_1")
 		c := y.finish(s)
 		if c.Stock = nil; e == order.StockKept {
-			c.Stock = y.order.Goods()
+			c.Stock = y.order.Quantities()
 		}
 		y.wantHeld(c, e == order.StockKept)
 		y.wantStock(e)
@@ -553,17 +553,17 @@ func (x stockTest) refused() {
 	x.must(current.Finish(x.Context(), x, canceled, at(time.Hour)))
 	x.wantStock(order.StockReleased)
 	third := lease("third", at(2*time.Hour))
-	if _, err := order.Begin(x.Context(), x, x.order, third, x.order.Goods()); err == nil {
+	if _, err := order.Begin(x.Context(), x, x.order, third, x.order.Quantities()); err == nil {
 		x.Errorf("begin of a canceled order: got no error, want a SettledError")
 	}
 	x.wantStock(order.StockReleased)
 }
 
-func (x stockTest) lastPieces() {
+func (x stockTest) lastUnits() {
 	claims := make([]order.Claim, racers)
 	for i, err := range race(func(i int) (err error) {
-		o := x.of(fmt.Sprint(i), order.Goods{x.sku("a"): 1}).order
-		claims[i], err = order.Begin(x.Context(), x, o, lease("first", at(0)), o.Goods())
+		o := x.of(fmt.Sprint(i), order.Quantities{x.sku("a"): 1}).order
+		claims[i], err = order.Begin(x.Context(), x, o, lease("first", at(0)), o.Quantities())
 		return err
 	}) {
 		if err != nil {
@@ -579,10 +579,10 @@ func (x stockTest) lastPieces() {
 			short++
 		}
 	}
-	if held != pieces || short != racers-pieces {
-		x.Errorf("got %d orders with goods and %d without, want %d and %d", held, short, pieces, racers-pieces)
+	if held != units || short != racers-units {
+		x.Errorf("got %d orders with stock and %d without, want %d and %d", held, short, units, racers-units)
 	}
-	x.wantArticle(order.Stock{SKU: x.sku("a"), Reserved: pieces})
+	x.wantSKU(order.Stock{SKU: x.sku("a"), Reserved: units})
 }
 
 func (x stockTest) added() {
@@ -590,15 +590,15 @@ func (x stockTest) added() {
 		add, available int64
 		want           error
 	}{
-		{5, pieces + 5, nil},
-		{-5, pieces, nil},
-		{-pieces - 1, pieces, order.ErrTooFewAvailable},
-		{-pieces, 0, nil},
+		{5, units + 5, nil},
+		{-5, units, nil},
+		{-units - 1, units, order.ErrTooFewAvailable},
+		{-units, 0, nil},
 	} {
 		if _, err := x.stock.AddStock(x.Context(), x.sku("a"), tt.add); !errors.Is(err, tt.want) {
 			x.Errorf("add %d: got %v, want %v", tt.add, err, tt.want)
 		}
-		x.wantArticle(order.Stock{SKU: x.sku("a"), Available: tt.available})
+		x.wantSKU(order.Stock{SKU: x.sku("a"), Available: tt.available})
 	}
 	if _, err := x.stock.AddStock(x.Context(), x.sku("unknown"), -1); !errors.Is(err, order.ErrTooFewAvailable) {
 		x.Errorf("take away from nothing: got %v, want ErrTooFewAvailable", err)

@@ -56,7 +56,7 @@ run "each_function_has_its_environment" {
     error_message = "environment: differs from docs/reference/configuration.md"
   }
 
-  # Without the table, an order or its cancellation would leak goods. publish needs none.
+  # Without the table, an order or its cancellation would leak stock. publish needs none.
   assert {
     condition = jsonencode({ for name, function in aws_lambda_function.functions : name => {
       for variable, value in function.environment[0].variables : variable => value if startswith(variable, "STOCK_")
@@ -108,7 +108,7 @@ run "each_function_has_its_environment" {
     condition = strcontains(output.operator_environment, join("\n", [
       "", "export STOCK_TABLE=orderonce-dev-stock", "export RECEIPTS_TABLE=orderonce-dev-receipts", "",
     ]))
-    error_message = "operator_environment: the operator's tool would cancel orders without releasing goods"
+    error_message = "operator_environment: the operator's tool would cancel orders without releasing stock"
   }
 }
 

@@ -28,7 +28,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
         ])
         ParkMessages = "sqs:GetQueueAttributes sqs:SendMessage on ${aws_sqs_queue.dead_letters["orders-dead"].arn}"
         WriteOrders  = "dynamodb:PutItem dynamodb:Query dynamodb:UpdateItem on ${aws_dynamodb_table.orders.arn}"
-        # Without it, a declined order could not be canceled, and its goods would stay reserved.
+        # Without it, a declined order could not be canceled, and its stock would stay reserved.
         LoadDeclinedOrders = "dynamodb:Query on ${aws_dynamodb_table.orders.arn}"
       }
       refund = { # it alone may read refunds that it writes, and no events
@@ -102,7 +102,7 @@ run "each_role_allows_exact_actions_on_exact_arns" {
     error_message = "ReadStripeKey: must be of the functions that call Stripe, publish and intake do not"
   }
 
-  # Whoever writes orders moves their goods.
+  # Whoever writes orders moves their stock.
   assert {
     condition = { for name, policy in merge(
       { for name, role in aws_iam_role_policy.functions : name => role.policy },

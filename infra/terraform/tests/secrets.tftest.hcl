@@ -110,7 +110,7 @@ run "with_stock_reconcile_cancels_and_needs_the_key_that_writes" {
     condition = strcontains(
       aws_lambda_function.functions["reconcile"].environment[0].variables.STRIPE_SECRET_ARN, "secret:writes"
     )
-    error_message = "reconcile: could not cancel what holds goods"
+    error_message = "reconcile: could not cancel what holds stock"
   }
 }
 

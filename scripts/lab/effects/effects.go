@@ -1,5 +1,5 @@
 // Package effects has scenarios of the jobs around an order: clients that put orders by
-// HTTP, receipts, and the last piece of an article. It runs the real intake.Intake,
+// HTTP, receipts, and the last unit of a SKU. It runs the real intake.Intake,
 // order.Processor and receipt.Processor over the stores of their contract suites.
 //
 // The usual schedule runs one task after the other without a fault. A deviation is a
@@ -155,7 +155,7 @@ func lease(a *stage.Actor) order.Lease {
 func newOrder(id order.ID, quantity int64, card ordertest.Card) order.Order {
 	o, err := order.New(order.Draft{
 		ID: string(id), CustomerID: "C", Currency: "usd",
-		Lines:   []order.Line{{SKU: article, Quantity: quantity, UnitAmount: 1000}},
+		Lines:   []order.Line{{SKU: sku, Quantity: quantity, UnitAmount: 1000}},
 		Payment: order.Payment{Customer: "cus_1", Method: ordertest.PaymentMethod(card)},
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-// Stock is a world with two orders for the last piece of an article. The message of the
+// Stock is a world with two orders for the last unit of a SKU. The message of the
 // first order arrives twice, and after an hour the schedule looks at it.
 type Stock struct {
 	Card ordertest.Card // of the first order; the second one pays
@@ -21,7 +21,7 @@ type Stock struct {
 
 // World returns the world.
 func (x Stock) World() World {
-	name := fmt.Sprintf("the last piece and a card that %s", x.Card)
+	name := fmt.Sprintf("the last unit and a card that %s", x.Card)
 	if x.Cancels {
 		name += ", and an operator cancels"
 	}
@@ -33,7 +33,7 @@ func (x Stock) World() World {
 			Stage: s, Stock: x, store: ordertest.NewMemoryWithStock(), bank: &ordertest.Bank{Scope: scope},
 			orders: []order.Order{newOrder(theOrder, 1, x.Card), newOrder("ORD-2", 1, ordertest.Pays)},
 		}
-		if _, err := w.store.AddStock(s.Context, article, 1); err != nil {
+		if _, err := w.store.AddStock(s.Context, sku, 1); err != nil {
 			panic(err) // a bug in this package
 		}
 		first := w.orders[0]
@@ -42,8 +42,8 @@ func (x Stock) World() World {
 	}}}
 }
 
-// article is what every order has one piece of.
-const article = "A"
+// SKU is what every order has one unit of.
+const sku = "A"
 
 type stockWorld struct {
 	*stage.Stage
@@ -55,7 +55,7 @@ type stockWorld struct {
 }
 
 // message is a message of the order queue. As in functions/order, its worker frees the
-// goods of an order that was declined.
+// stock of an order that was declined.
 func (w *stockWorld) message(o order.Order, after time.Duration) *task {
 	sent := stage.Epoch().Add(after)
 	return &task{
@@ -118,13 +118,13 @@ func (w *stockWorld) payAtProvider(id order.IntentID) {
 	}
 }
 
-// balance returns what is wrong with the stock at this moment: the goods that rows hold
+// balance returns what is wrong with the stock at this moment: the stock that rows hold
 // are reserved, and those of paid orders are sold.
 func (w *stockWorld) balance() string {
-	s, want := w.store.PeekStock(article), order.Stock{SKU: article, Available: 1}
+	s, want := w.store.PeekStock(sku), order.Stock{SKU: sku, Available: 1}
 	for _, o := range w.orders {
 		r, _ := w.store.Peek(o.ID())
-		want.Reserved += r.Stock[article]
+		want.Reserved += r.Stock[sku]
 		if r.Status == order.Paid {
 			want.Sold++
 		}
@@ -187,13 +187,13 @@ func (p stockPorts) call(c ordertest.Call, do func() error) error {
 	return err
 }
 
-// free cancels the order if it holds goods that its customer does not pay.
+// free cancels the order if it holds stock that its customer does not pay.
 func (p stockPorts) free(id order.ID) error {
 	r, err := p.Load(p.actor.Context, id)
 	if err != nil {
 		return err
 	}
-	_, err = p.cancellation().FreeGoods(p.actor.Context, r, 0, p.actor.Now)
+	_, err = p.cancellation().CancelDeclined(p.actor.Context, r, 0, p.actor.Now)
 	return err
 }
 

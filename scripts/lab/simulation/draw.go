@@ -110,7 +110,7 @@ func contentOf(n int, id order.ID, method string) world.Message {
 	for i := range 1 + r.IntN(world.MaxLines) {
 		sku := []string{"MUG", "TSHIRT-M", "CAP"}[i] //nolint:gosec // G602: MaxLines is 3
 		quantity, price := int64(1+r.IntN(3)), p.Amount+int64(100*r.IntN(20))
-		m.Lines[i] = world.Article{SKU: sku, Quantity: quantity, Price: price}
+		m.Lines[i] = world.SKU{SKU: sku, Quantity: quantity, Price: price}
 	}
 	return m
 }

@@ -96,7 +96,7 @@ product at full size and the baselines at a smaller one.
   creates or confirms the intent.
 - **HTTP**, for the product alone: a fifth of the orders is put at the entrance, until it answers, and
   put again a wave later. ` + "`functions/intake`" + ` is killed as well.
-- **Stock**, for the product alone: every order reserves what it buys. 2 % buy goods of which there are
+- **Stock**, for the product alone: every order reserves what it buys. 2 % buy stock of which there are
   half as many.
 - **Events and receipts**, for the product alone: the event bus refuses events, SES throttles, loses
   requests and answers, and its reports get lost. ` + "`functions/publish`" + ` and

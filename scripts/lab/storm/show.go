@@ -90,7 +90,7 @@ func facts(o run.Outcome) []fact {
 		{r.Exceeding, "refunds parked, because they exceed what is left of the charge"},
 		{r.NotCharged, "refunds parked, because the order was not charged"},
 		{r.Kills, "processes killed with a refund in their batch"},
-		{r.Canceled, "orders canceled before they were charged, or after a decline, which frees their goods"},
+		{r.Canceled, "orders canceled before they were charged, or after a decline, which frees their stock"},
 		{p.Put, "orders put by HTTP"},
 		{p.Requests, "requests for them"},
 		{p.OutOfStock, "orders out of stock"},

@@ -161,9 +161,9 @@ func add(r *invariants.Order, item Item) error {
 }
 
 // stock returns the stock that an order item holds.
-func stock(item Item) (held order.Goods) {
+func stock(item Item) (held order.Quantities) {
 	if m, is := item["stock"].(*types.AttributeValueMemberM); is {
-		held = order.Goods{}
+		held = order.Quantities{}
 		for sku := range m.Value {
 			held[sku] = Number(m.Value, sku)
 		}

@@ -8,7 +8,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// createStock creates the stock table with the articles of Options.Stock.
+// createStock creates the stock table with the SKUs of Options.Stock.
 func (s *System) createStock(ctx context.Context, client *sdk.Client) error {
 	if s.Options.Stock == nil {
 		return nil

@@ -62,7 +62,7 @@ type Options struct {
 	Receipt   string // the function of the receipt queue; "" for none. It needs Publish
 	Engine    dynamodbtest.Location
 	Table     string // default "orders", see TableIn
-	// Stock is how many pieces of each article there are at the start; nil means that the
+	// Stock is how many units of each SKU there are at the start; nil means that the
 	// functions do not track stock.
 	Stock     map[string]int64
 	Instances int // execution environments, and invocations, at once; default 2

@@ -15,7 +15,7 @@ import (
 const (
 	ofTheDeployment = "--region and --profile must be those of the deployment"
 	// NeverCharged is what to do about an order that is out of stock.
-	NeverCharged      = "it was never charged and holds no goods: sell again under a new orderId when there are goods"
+	NeverCharged      = "it was never charged and holds no stock: sell again under a new orderId when there is stock"
 	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
 )
 

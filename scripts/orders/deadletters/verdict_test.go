@@ -289,7 +289,7 @@ func TestVerdicts(t *testing.T) {
 			"pi_1 was made for this order id with different content",
 		},
 		"another scope": {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
-		"an unknown article": {
+		"an unknown SKU": {
 			"unknown_sku", "open without an intent", "fix", "not charged", "orders stock SKU --add N",
 		},
 		"a panic":              {"panic", "open without an intent", "fix", "not charged", "the log has the stack"},
@@ -308,7 +308,7 @@ func TestVerdicts(t *testing.T) {
 		"a refund of a pending order":  {"not_charged", "a pending order", "redrive", "not refunded", "nothing is charged"},
 		"a refund of a declined order": {"not_charged", "a declined order", "fix", "not refunded", "orders cancel ORD-1, then discard"},
 		"a refund of a canceled order": {"not_charged", "a canceled order", "discard", "not refunded", "nothing to give back"},
-		"a refund of an order without goods": {
+		"a refund of an order without stock": {
 			"not_charged", "an order that is out of stock", "discard", "not refunded", "nothing to give back",
 		},
 		"a refund of a refused order": {"not_charged", "a refused order", "fix", "not refunded", "decide about its own message"},

@@ -12,29 +12,29 @@ import (
 // OrderJSON is an order in the output of --json. It has no customer and no payment
 // method.
 type OrderJSON struct {
-	OrderID    string        `json:"orderId"`
-	Status     string        `json:"status,omitempty"` // "" if the row does not exist
-	Amount     int64         `json:"amount,omitempty"` // in minor units
-	Currency   string        `json:"currency,omitempty"`
-	Intent     string        `json:"paymentIntentId,omitempty"`
-	Failure    string        `json:"failure,omitempty"`
-	Holds      order.Goods   `json:"holds,omitempty"` // pieces by SKU
-	LastError  string        `json:"lastError,omitempty"`
-	Attempts   int           `json:"attempts,omitempty"`
-	HeldUntil  *time.Time    `json:"heldUntil,omitempty"`
-	ParkedAt   *time.Time    `json:"parkedAt,omitempty"`
-	CreatedAt  *time.Time    `json:"createdAt,omitempty"`
-	UpdatedAt  *time.Time    `json:"updatedAt,omitempty"`
-	RecheckAt  *time.Time    `json:"recheckAt,omitempty"`
-	Dispute    *disputeJSON  `json:"dispute,omitempty"`
-	Events     []EventJSON   `json:"events,omitempty"`
-	Refunded   int64         `json:"refunded,omitempty"`
-	ByOthers   int64         `json:"refundedByOthers,omitempty"`
-	Refunds    []refundJSON  `json:"refunds,omitempty"`
-	Receipts   []ReceiptJSON `json:"receipts,omitempty"`
-	Charges    *int          `json:"charges,omitempty"` // at Stripe; absent if Stripe was not read
-	AtStripe   []PaymentJSON `json:"atStripe,omitempty"`
-	WhatIsNext string        `json:"next,omitempty"`
+	OrderID    string           `json:"orderId"`
+	Status     string           `json:"status,omitempty"` // "" if the row does not exist
+	Amount     int64            `json:"amount,omitempty"` // in minor units
+	Currency   string           `json:"currency,omitempty"`
+	Intent     string           `json:"paymentIntentId,omitempty"`
+	Failure    string           `json:"failure,omitempty"`
+	Holds      order.Quantities `json:"holds,omitempty"` // units by SKU
+	LastError  string           `json:"lastError,omitempty"`
+	Attempts   int              `json:"attempts,omitempty"`
+	HeldUntil  *time.Time       `json:"heldUntil,omitempty"`
+	ParkedAt   *time.Time       `json:"parkedAt,omitempty"`
+	CreatedAt  *time.Time       `json:"createdAt,omitempty"`
+	UpdatedAt  *time.Time       `json:"updatedAt,omitempty"`
+	RecheckAt  *time.Time       `json:"recheckAt,omitempty"`
+	Dispute    *disputeJSON     `json:"dispute,omitempty"`
+	Events     []EventJSON      `json:"events,omitempty"`
+	Refunded   int64            `json:"refunded,omitempty"`
+	ByOthers   int64            `json:"refundedByOthers,omitempty"`
+	Refunds    []refundJSON     `json:"refunds,omitempty"`
+	Receipts   []ReceiptJSON    `json:"receipts,omitempty"`
+	Charges    *int             `json:"charges,omitempty"` // at Stripe; absent if Stripe was not read
+	AtStripe   []PaymentJSON    `json:"atStripe,omitempty"`
+	WhatIsNext string           `json:"next,omitempty"`
 }
 
 type disputeJSON struct {

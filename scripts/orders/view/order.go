@@ -27,7 +27,7 @@ func Order(r order.Record) string {
 	if d := r.Dispute; d.ID != "" {
 		line("dispute", fmt.Sprintf("%s %s, opened %s", d.ID, d.Status, Stamp(d.CreatedAt)))
 	}
-	line("holds", describeGoods(r.Stock))
+	line("holds", describeStock(r.Stock))
 	line("last error", r.LastError)
 	line("attempts", fmt.Sprint(r.Attempt))
 	if r.Owner != "" {
@@ -61,8 +61,8 @@ func describeIntent(r order.Record) string {
 	return cmp.Or(string(r.Intent), "none bound: no money has moved")
 }
 
-// describeGoods formats the goods that an order holds, such as "MUG 1, TSHIRT-M 2".
-func describeGoods(g order.Goods) string {
+// describeStock formats the stock that an order holds, such as "MUG 1, TSHIRT-M 2".
+func describeStock(g order.Quantities) string {
 	all := make([]string, 0, len(g))
 	for _, sku := range g.SKUs() {
 		all = append(all, fmt.Sprintf("%s %d", sku, g[sku]))

@@ -137,7 +137,7 @@ func nextOf(s order.Status) string {
 	case order.Canceled:
 		return "nothing: it stays canceled"
 	case order.OutOfStock:
-		return "nothing: it is never charged; sell again under a new orderId when there are goods"
+		return "nothing: it is never charged; sell again under a new orderId when there is stock"
 	case order.Refused:
 		return "nothing by itself: correct the cause, then redrive its message"
 	case order.Paid, order.PartiallyRefunded, order.Refunded:

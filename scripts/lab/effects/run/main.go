@@ -21,7 +21,7 @@ type options struct {
 func main() {
 	prove.Main(new(options), "prove-effects",
 		"Search every schedule of few deviations for one in which an order put by HTTP is charged twice, "+
-			"a receipt is sent twice or lost, or a piece of stock is sold twice or lost.")
+			"a receipt is sent twice or lost, or a unit of stock is sold twice or lost.")
 }
 
 // Prove searches all worlds at the same time and prints what each found, in their order.

@@ -27,20 +27,20 @@ type Message struct {
 	ID       order.ID
 	Customer string // the producer's id of the customer; in a FIFO queue also the message group
 	Currency string
-	Lines    [MaxLines]Article // up to the first without a quantity
-	Payer    string            // Stripe's id of the customer
-	Method   string            // a payment method of stripetest
-	Poison   string            // if not "", the body, which is not an order
+	Lines    [MaxLines]SKU // up to the first without a quantity
+	Payer    string        // Stripe's id of the customer
+	Method   string        // a payment method of stripetest
+	Poison   string        // if not "", the body, which is not an order
 }
 
-// Article is one line of an order. Price is in the unit of Stripe's amount.
-type Article struct {
+// SKU is one line of an order. Price is in the unit of Stripe's amount.
+type SKU struct {
 	SKU      string
 	Quantity int64
 	Price    int64
 }
 
-func (m *Message) lines() []Article {
+func (m *Message) lines() []SKU {
 	for i, l := range m.Lines {
 		if l.Quantity == 0 {
 			return m.Lines[:i]
@@ -49,7 +49,7 @@ func (m *Message) lines() []Article {
 	return m.Lines[:]
 }
 
-func (m *Message) last() *Article { return &m.Lines[len(m.lines())-1] }
+func (m *Message) last() *SKU { return &m.Lines[len(m.lines())-1] }
 
 // Body returns the message's body. The product does not write it, so that the product's
 // decoder cannot agree with itself.
@@ -108,11 +108,11 @@ func Fields() []Field {
 	return []Field{
 		{"customer", func(m *Message) { m.Customer += "0" }},
 		{"currency", func(m *Message) { m.Currency = otherCurrency(m.Currency) }},
-		{"article", func(m *Message) { m.last().SKU += "-XL" }},
+		{"SKU", func(m *Message) { m.last().SKU += "-XL" }},
 		{"quantity", func(m *Message) { m.last().Quantity++ }},
 		{"price", func(m *Message) { m.last().Price += 100 }}, // Stripe accepts this in every currency
 		{"a line more", func(m *Message) { // it is free
-			m.Lines[min(len(m.lines()), MaxLines-1)] = Article{SKU: "GIFT", Quantity: 1}
+			m.Lines[min(len(m.lines()), MaxLines-1)] = SKU{SKU: "GIFT", Quantity: 1}
 		}},
 		{"the order of its lines", func(m *Message) { m.Lines[0], *m.last() = *m.last(), m.Lines[0] }},
 		{"the same sum in other pieces", func(m *Message) { // prices are even

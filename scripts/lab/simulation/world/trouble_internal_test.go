@@ -15,7 +15,7 @@ import (
 // sold returns an order of two mugs for 39.98 USD.
 func sold(id order.ID, method string) Message {
 	m := Message{ID: id, Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method}
-	m.Lines[0] = Article{SKU: "MUG", Quantity: 2, Price: 1999}
+	m.Lines[0] = SKU{SKU: "MUG", Quantity: 2, Price: 1999}
 	return m
 }
 

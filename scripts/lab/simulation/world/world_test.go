@@ -15,7 +15,7 @@ func usual(stage.Kind, int) int { return 0 }
 // sold returns an order of mugs for 19.99 USD each.
 func sold(quantity int64, method string) world.Message {
 	m := world.Message{ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method}
-	m.Lines[0] = world.Article{SKU: "MUG", Quantity: quantity, Price: 1999}
+	m.Lines[0] = world.SKU{SKU: "MUG", Quantity: quantity, Price: 1999}
 	return m
 }
 

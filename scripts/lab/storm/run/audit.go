@@ -289,7 +289,7 @@ func nameOf(d *jobs.Decoder, m sqstest.Message) string {
 
 // allows reports whether an order may end in a status: that of its card, also after
 // refunds; canceled if an operator cancels it, or if it was declined, because then its
-// goods are free again; and out of stock if there is not enough.
+// stock is free again; and out of stock if there is not enough.
 func (s Workload) allows(m message, status order.Status) bool {
 	return status == m.want || status.Charged() && m.want == order.Paid ||
 		status == order.Canceled && (s.cancels(m.order) != (moment{}) || s.Later && m.want == order.Declined) ||

@@ -61,10 +61,10 @@ func BuildParts(build func(pkg string) (path string, err error)) (add func(*syst
 const (
 	// httpShare is the share of the orders that are put by HTTP.
 	httpShare = 0.2
-	// scarceShare is the share of the orders for goods of which there are half as many as
+	// scarceShare is the share of the orders for stock of which there are half as many as
 	// are ordered.
 	scarceShare = 0.02
-	// kinds is the number of other goods, and scarceKinds of scarce ones: so many that few
+	// kinds is the number of other stock, and scarceKinds of scarce ones: so many that few
 	// transactions meet at one.
 	kinds       = 200
 	scarceKinds = 4
@@ -81,14 +81,14 @@ func (s Workload) byHTTP(n int) bool {
 // scarce reports whether there may be nothing left of what an order buys.
 func (s Workload) scarce(n int) bool { return s.Later && s.dice(stockDice, n).Float64() < scarceShare }
 
-func (s Workload) article(n int) string {
+func (s Workload) sku(n int) string {
 	if s.scarce(n) {
 		return fmt.Sprintf("LAST-%d", n%scarceKinds)
 	}
 	return fmt.Sprintf("TSHIRT-%d", n%kinds)
 }
 
-// stock returns how many pieces of each article there are.
+// stock returns how many units of each SKU there are.
 func (s Workload) stock() map[string]int64 {
 	all := map[string]int64{}
 	for n := range kinds {
@@ -96,7 +96,7 @@ func (s Workload) stock() map[string]int64 {
 	}
 	for n := range s.Orders {
 		if s.scarce(n) {
-			all[s.article(n)]++ // an order buys two on average
+			all[s.sku(n)]++ // an order buys two on average
 		}
 	}
 	return all

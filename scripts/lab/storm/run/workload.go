@@ -88,7 +88,7 @@ func (s Workload) messages(n int) []message {
 	d := newDraft(n, dice)
 	if s.Later {
 		d.live(s.fate(n))
-		d.article = s.article(n)
+		d.sku = s.sku(n)
 	}
 	all := []message{d.message()}
 	if roll < 0.05 {
@@ -112,14 +112,14 @@ type draft struct {
 	method         string
 	want           order.Status
 	waits          bool
-	article        string
+	sku            string
 	quantity, unit int64
 }
 
 // newDraft returns a random valid order. Most cards succeed.
 func newDraft(n int, dice *rand.Rand) draft {
 	d := draft{
-		n: n, currency: "usd", unit: 1, article: "TSHIRT-M", method: "pm_" + canary + "Card", want: order.Paid,
+		n: n, currency: "usd", unit: 1, sku: "TSHIRT-M", method: "pm_" + canary + "Card", want: order.Paid,
 	}
 	switch dice.IntN(10) {
 	case 0, 1, 2:
@@ -148,7 +148,7 @@ func (d draft) body() string {
 	return fmt.Sprintf(`{"orderId":%q,"customerId":"%[2]s-%[3]d","currency":%[4]q,`+
 		`"lines":[{"sku":%[8]q,"quantity":%[5]d,"unitAmount":%[6]d}],`+
 		`"payment":{"customer":"cus_%[2]s%[3]d","method":%[7]q}}`,
-		orderID(d.n), canary, d.n, d.currency, d.quantity, d.unit, d.method, d.article)
+		orderID(d.n), canary, d.n, d.currency, d.quantity, d.unit, d.method, d.sku)
 }
 
 // malformed makes the body invalid. A lenient decoder accepts some of the results.

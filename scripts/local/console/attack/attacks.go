@@ -85,7 +85,7 @@ func single() []act {
 			"Calls are repeated, orders take longer. Each is charged once.", (*Desk).throttle),
 
 		of("declined", cards, "A card that is declined",
-			"No charge. The row says declined, then canceled: its goods are free for others.",
+			"No charge. The row says declined, then canceled: its stock is free for others.",
 			posts("posted with a card that is declined", paying(declines))),
 		of("action", cards, "A card that needs its customer",
 			"The row waits in action_required. No charge yet.",

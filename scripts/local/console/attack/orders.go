@@ -9,8 +9,8 @@ import (
 	"orderonce/scripts/local/console/watch"
 )
 
-// Article is what the posted orders buy: something that does not run out.
-const Article = "SONG"
+// SKU is what the posted orders buy: something that does not run out.
+const SKU = "SONG"
 
 // The payment methods of the orders, see docs.stripe.com/testing.
 const (
@@ -31,7 +31,7 @@ type content struct {
 func (c content) body() string {
 	return fmt.Sprintf(`{"orderId":%q,"customerId":"%[2]s-customer","currency":"usd",`+
 		`"lines":[{"sku":%[3]q,"quantity":%[4]d,"unitAmount":999}],`+
-		`"payment":{"customer":"cus_%[2]s","method":%[5]q}}`, c.id, watch.Canary, Article, c.quantity, c.method)
+		`"payment":{"customer":"cus_%[2]s","method":%[5]q}}`, c.id, watch.Canary, SKU, c.quantity, c.method)
 }
 
 // The messages that are posted of one content.

@@ -187,7 +187,7 @@ const (
 )
 
 // auditStock compares the stock with every order, when all of them are at rest. What the
-// operator has delivered is not known here: each article's pieces are taken as complete.
+// operator has delivered is not known here: each SKU's units are taken as complete.
 func (w *Watch) auditStock(ctx context.Context, s *system.System) {
 	books, ok := w.stockBooks()
 	if !ok || s.Stock == "" {

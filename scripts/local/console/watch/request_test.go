@@ -57,7 +57,7 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 	at := time.UnixMilli(1_767_225_600_000)
 	lease := order.Lease{Owner: "owner-of-the-claim", From: at, Until: at.Add(time.Minute)}
 	record := order.Record{
-		OrderID: "ORD-1", Status: order.Open, Owner: lease.Owner, Until: lease.Until, Attempt: 1, Stock: o.Goods(),
+		OrderID: "ORD-1", Status: order.Open, Owner: lease.Owner, Until: lease.Until, Attempt: 1, Stock: o.Quantities(),
 		Fingerprint: o.Fingerprint(),
 	}
 	unbound := order.NewClaim(record, o, lease)
