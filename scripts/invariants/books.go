@@ -1,10 +1,10 @@
 package invariants
 
 import (
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
+	"orderonce/scripts/jobs"
 )
 
 // Books are what a system at rest has written down. A nil field of a part that may be

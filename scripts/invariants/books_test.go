@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 )
 
 const (

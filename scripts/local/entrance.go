@@ -12,9 +12,9 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 )
 
 // The files of the orders that are put by HTTP and of the stock.

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 

@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 

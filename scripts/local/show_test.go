@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 

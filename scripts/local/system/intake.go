@@ -11,9 +11,9 @@ import (
 
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 )
 
 // intakeTime is the timeout of the function of the entrance by HTTP.

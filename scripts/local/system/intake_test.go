@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )

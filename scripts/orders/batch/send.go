@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/jobs"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 )
 

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"orderonce/adapters/sqs/jobs"
+	"orderonce/scripts/jobs"
 )
 
 // maxMessage is the largest message of SQS, in bytes.

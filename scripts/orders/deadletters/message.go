@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
+	"orderonce/scripts/jobs"
 )
 
 // Message is a message of a dead-letter queue.

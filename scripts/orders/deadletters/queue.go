@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/jobs"
+	"orderonce/scripts/jobs"
 )
 
 // Pair is a queue and its dead-letter queue, by their URLs.

@@ -19,10 +19,10 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
 

@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
 

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
 

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 

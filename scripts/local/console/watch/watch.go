@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"orderonce/adapters/sqs/jobs"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 

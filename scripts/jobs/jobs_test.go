@@ -1,0 +1,35 @@
+package jobs_test
+
+import (
+	"testing"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/jobs"
+)
+
+// The errors of each kind are tested where its messages are decoded.
+func TestDecodeReadsOrdersAndRefunds(t *testing.T) {
+	t.Parallel()
+	const refund = `{"type":"refund","orderId":"ORD12345","refundId":"R-1","amount":1999,"reason":"duplicate"}`
+	decoder := jobs.NewDecoder()
+	for body, want := range map[string]struct {
+		order  order.ID
+		refund bool
+		err    string
+	}{
+		`{"orderId":"A","customerId":"C","currency":"usd","lines":[{"sku":"S","quantity":1,"unitAmount":50}],` +
+			`"payment":{"customer":"cus_1","method":"pm_1"}}`: {order: "A"},
+		refund: {order: "ORD12345", refund: true},
+		`{"detail-type":"x","detail":` + refund + `}`: {order: "ORD12345", refund: true},
+		`{"type":"reversal"}`:                         {err: `message body: type: want "order"`},
+		`{"type":"refund","tip":1}`:                   {err: `message body: unknown field "tip"`},
+	} {
+		got, err := decoder.Decode(body)
+		if got.OrderID() != want.order || got.IsRefund() != want.refund || (err == nil) != (want.err == "") {
+			t.Errorf("%s: got %+v, %v, want %+v", body, got, err, want)
+		}
+		if err != nil && err.Error() != want.err {
+			t.Errorf("%s: got %v, want %s", body, err, want.err)
+		}
+	}
+}
