@@ -9,7 +9,7 @@ import (
 
 	"orderonce/adapters/internal/strictjson"
 	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/internal/validate"
+	"orderonce/adapters/sqs/internal/decode"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -32,53 +32,29 @@ type message struct {
 	Reason   string  `json:"reason"`
 }
 
-// Decoder decodes and validates refunds in JSON. It is safe for concurrent use, and
-// expensive to create, so share one.
-type Decoder struct {
-	json     strictjson.Decoder[message]
-	validate validate.Validator
-}
+// Kind implements decode.Message.
+func (m message) Kind() string { return m.Type }
 
-// NewDecoder returns a decoder.
-func NewDecoder() *Decoder { return &Decoder{strictjson.New[message](), validate.New()} }
-
-// Decode decodes a refund, which EventBridge or SNS may have wrapped. It returns an
-// error of Parse.
-func (d *Decoder) Decode(body string) (refund.Request, error) {
-	raw, err := sqs.Unwrap(body)
-	if err != nil {
-		return refund.Request{}, err
-	}
-	return d.Parse(raw)
-}
-
-var errType = &strictjson.Error{Problem: `type: want "refund"; send orders to the order queue`}
-
-// Parse decodes a refund that is not wrapped. It returns a body error, which says what
-// is wrong with the JSON, or an *order.InvalidError. Both name fields, and contain no
-// more of the body than order.Quote allows.
-func (d *Decoder) Parse(raw []byte) (refund.Request, error) {
-	m, err := d.json.Decode(raw)
-	if m.Type != Type { // an order, for example, whose fields are unknown
-		if fields, e := strictjson.Members(raw); e == nil && strictjson.Text(fields["type"]) != Type {
-			return refund.Request{}, errType
-		}
-	}
-	if err != nil {
-		return refund.Request{}, err
-	}
-	draft := refund.Draft{OrderID: m.OrderID, RefundID: m.RefundID, Amount: -1, Reason: m.Reason}
-	if m.Amount != nil {
-		draft.Amount = *m.Amount
+// Domain implements decode.Message.
+func (m message) Domain() (refund.Request, error) {
+	draft := refund.Draft{
+		OrderID: m.OrderID, RefundID: m.RefundID, Amount: decode.Number(m.Amount), Reason: m.Reason,
 	}
 	if m.Currency != nil {
 		draft.Currency = *m.Currency
 	}
-	r, err := refund.New(draft)
-	if err = d.validate.Message("refund", m, err); err != nil {
-		return refund.Request{}, err
-	}
-	return r, nil
+	return refund.New(draft)
+}
+
+// Decoder decodes and validates refunds in JSON. It is safe for concurrent use, and
+// expensive to create, so share one.
+type Decoder = decode.Decoder[message, refund.Request]
+
+// NewDecoder returns a decoder.
+func NewDecoder() *Decoder {
+	return decode.New[message](Type, func(string) error {
+		return &strictjson.Error{Problem: `type: want "refund"; send orders to the order queue`}
+	})
 }
 
 // Tasks turns refunds into tasks. All fields are required.
