@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -138,22 +137,14 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 		asked   int               // requests to Stripe
 		want    string            // what is printed, in parts
 	}{
-		"a live key":            {environ: "STRIPE_SECRET_KEY=sk_live_canary", want: "got a live one"},
-		"a restricted live key": {environ: "STRIPE_SECRET_KEY=\nrk_live_canary", want: "got a live one"},
-		"a publishable key":     {environ: "STRIPE_SECRET_KEY=pk_test_canary", want: "starts with sk_test_ or rk_test_"},
-		"no key":                {environ: "STRIPE_SECRET_KEY=", want: "STRIPE_SECRET_KEY: want a secret, got empty"},
-		"not a URL":             {environ: "QUEUE_URL=orders", want: `QUEUE_URL: want the URL of the order queue, got "orders"`},
-		"no such queue":         {environ: "QUEUE_URL=QUEUE:none", want: "read the settings of queue \n/none: "},
+		"a live key":        {environ: "STRIPE_SECRET_KEY=sk_live_canary", want: "got a live one"},
+		"a publishable key": {environ: "STRIPE_SECRET_KEY=pk_test_canary", want: "starts with sk_test_ or rk_test_"},
+		"no such queue":     {environ: "QUEUE_URL=QUEUE:none", want: "read the settings of queue \n/none: "},
 		"no permission for the order queue": {
 			refuses: "GetQueueAttributes", want: "/orders: operation error SQS: GetQueueAttributes\nlacks this permission",
 		},
 		"no permission for the URL of the dead-letter queue": {
 			refuses: "GetQueueUrl", want: "find the dead-letter queue " + sqstest.ARN("dead") + ": ",
-		},
-		"no such dead-letter queue": {environ: "DEAD_LETTER_QUEUE_URL=QUEUE:none", want: "/none: operation error SQS: GetQueueAttributes"},
-		"another dead-letter queue": {
-			environ: "DEAD_LETTER_QUEUE_URL=QUEUE:other", want: "deadLetterTargetArn in the RedrivePolicy of the queue is " +
-				sqstest.ARN("dead") + ", want " + sqstest.ARN("other"),
 		},
 		"SQS's default retention": {
 			queues: keeps(4 * day), want: "queues of orders misconfigured:\n  MessageRetentionPeriod of the queue is 96h0m0s, " +
@@ -209,12 +200,10 @@ func TestEveryOrderIsNew(t *testing.T) {
 // stopped.
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("broken")
 	for claim, tt := range map[string]struct {
 		card    ordertest.Card
 		stopped bool
 		mishap  ordertest.Fault
-		breaks  func(*probe)
 		want    string // what is printed, in parts, and then the error
 	}{
 		"a paid order is shown with its charge": {
@@ -231,12 +220,6 @@ func TestFollow(t *testing.T) {
 			card: ordertest.Pays, mishap: ordertest.ReturnsUnavailable, want: "  3.0 s  open, attempt 1\n" +
 				"not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: see docs/reference/failures.md",
 		},
-		"the table cannot be read": {card: ordertest.Pays, want: "broken", breaks: func(p *probe) {
-			p.load = func(context.Context, order.ID) (r order.Record, _ error) { return r, broken }
-		}},
-		"Stripe cannot be read": {card: ordertest.Pays, want: "broken", breaks: func(p *probe) {
-			p.read = func(context.Context, order.IntentID) (i order.Intent, _ error) { return i, broken }
-		}},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -258,9 +241,6 @@ func TestFollow(t *testing.T) {
 						}()
 						return nil
 					},
-				}
-				if tt.breaks != nil {
-					tt.breaks(&p)
 				}
 				err := p.follow(t.Context(), ordertest.Order("SMOKE-1"), "{}", time.Minute)
 				printed := out.String() + fmt.Sprint(err)

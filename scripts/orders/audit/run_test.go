@@ -204,22 +204,11 @@ func TestAFolderOfAnotherAuditIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheMemoryOfAnAuditDoesNotGrowWithIt(t *testing.T) {
-	t.Parallel()
-	lambdatest.FullOnly(t)
-	auditIn(t, 100_000)
-}
-
 // TestAMillionOrdersAreAuditedInLittleMemory takes half a minute: make test-long runs it.
 func TestAMillionOrdersAreAuditedInLittleMemory(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
-	auditIn(t, 1_000_000)
-}
-
-// auditIn audits so many orders in little memory.
-func auditIn(t *testing.T, orders int) {
-	t.Helper()
+	const orders = 1_000_000
 	const limit = 128 << 20
 	calls, most := 0, uint64(0)
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}

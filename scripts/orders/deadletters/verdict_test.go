@@ -378,22 +378,17 @@ func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNotAJobNeedsAFix(t *testing.T) {
+func TestAMessageOrARowThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	got := w.judge(deadletters.Message{Reason: order.ReasonInvalid, Invalid: errors.New("message body: truncated JSON")})
 	if got.Action != deadletters.Fix || got.Money != deadletters.NotCharged || !strings.Contains(got.Advice, "correct the producer") {
-		t.Errorf("got %+v, want the cause and a fix", got)
+		t.Errorf("a message: got %+v, want the cause and a fix", got)
 	}
-}
-
-func TestARowThatCannotBeReadNeedsALook(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
 	sources, m := w.sources(), deadletters.Message{Job: jobs.Job{Order: ordertest.Order(id)}}
 	sources.Orders = silent{w.store}
-	if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
-		t.Errorf("got %+v, want a look", got)
+	if got = deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
+		t.Errorf("a row: got %+v, want a look", got)
 	}
 }
 
@@ -429,35 +424,28 @@ func TestARefundBeyondTheLimitNeedsAFix(t *testing.T) {
 	}
 }
 
-// edited is a provider whose refunds are changed on the way.
-type edited struct {
+// listing is a provider that lists these refunds.
+type listing struct {
 	refund.Provider
+	refund.Session
 
-	edit func(*refund.Refund)
+	all []refund.Refund
 }
 
 //
 //nolint:ireturn // refund.Provider's method
-func (e edited) Open(ctx context.Context) refund.Session {
-	return editedSession{e.Provider.Open(ctx), e.edit}
-}
+func (l listing) Open(context.Context) refund.Session { return l }
 
-type editedSession struct {
-	refund.Session
+func (listing) Close() {}
 
-	edit func(*refund.Refund)
-}
-
-func (e editedSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
-	ledger, err := e.Session.Read(ctx, id)
-	for i := range ledger.Refunds {
-		e.edit(&ledger.Refunds[i])
-	}
-	return ledger, err
+func (l listing) Read(context.Context, order.IntentID) (refund.Ledger, error) {
+	return refund.Ledger{Refunds: l.all}, nil
 }
 
 func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
 	t.Parallel()
+	w := newWorld(t)
+	refundStates()["open, made"](w)
 	for of, tt := range map[string]struct {
 		edit func(*refund.Refund)
 		want deadletters.Action
@@ -467,11 +455,11 @@ func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
 		"another order": {func(r *refund.Refund) { r.OrderID = "ORD-2" }, deadletters.Fix},
 		"another scope": {func(r *refund.Refund) { r.Scope = "other" }, deadletters.Fix},
 	} {
-		w := newWorld(t)
-		refundStates()["open, made"](w)
-		m := deadletters.Message{Reason: order.ReasonUnknown, Job: jobs.Job{Refund: refundOf(t, "R-1", 1000)}}
+		made := w.refunds.Refunds()[0]
+		tt.edit(&made)
 		sources := w.sources()
-		sources.Refunds = edited{w.refunds, tt.edit}
+		sources.Refunds = listing{all: []refund.Refund{made}}
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: jobs.Job{Refund: refundOf(t, "R-1", 1000)}}
 		if got := deadletters.Judge(m, sources.Facts(t.Context(), m)); got.Action != tt.want {
 			t.Errorf("%s: got %+v, want %s", of, got, tt.want)
 		}
