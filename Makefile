@@ -160,7 +160,7 @@ bench-quick: engine ## cold start, orders a second, memory and zip size of the f
 	@$(LAB) ./bench
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
-	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe ./adapters/stripe/refund
+	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe
 
 $(STRIPE_MOCK):
 	@mkdir -p build && GOBIN=$(CURDIR)/build go install github.com/stripe/stripe-mock@$(STRIPE_MOCK_VERSION) && \

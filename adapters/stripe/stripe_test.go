@@ -1,14 +1,18 @@
 package stripe_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +24,20 @@ import (
 	"orderonce/domain/order"
 )
 
-// TestRequests pins every byte that is sent to Stripe.
+// serving are the options of a client whose server has this handler.
+func serving(t *testing.T, handler http.HandlerFunc) stripe.Options {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return stripe.Options{Key: rigtest.Key, BaseURL: server.URL, Scope: rigtest.Scope, Transport: &http.Transport{}}
+}
+
+// over are the options of a client with a transport of its own.
+func over(send rigtest.RoundTripFunc) stripe.Options {
+	return stripe.Options{Key: rigtest.Key, Scope: rigtest.Scope, Transport: send}
+}
+
+// TestRequests pins every byte that is sent to Stripe, on one connection.
 //
 // If the parameters of Prepare change, order.PrepareKey must change too. Stripe refuses
 // different parameters under a known key, so every order in flight during a deployment
@@ -41,116 +58,111 @@ func TestRequests(t *testing.T) {
 			"Idempotency-Key: test/order/ORD-1/confirm/1\n" + agent + "\noff_session=true",
 		"read": "GET /v1/payment_intents/pi_3Pretend\n" + common + "\n" + agent + "\n",
 	}
-	requests := make(chan string, 10)
-	p := rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
-		requests <- canonical(r)
-		rigtest.OK(rigtest.Intent("succeeded", rigtest.Null)).ServeHTTP(w, r)
+	var got bytes.Buffer
+	connections := map[string]bool{}
+	p := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		connections[r.RemoteAddr] = true
+		got.WriteString(r.Method + " " + r.RequestURI + "\n")
+		_ = r.Header.Write(&got) // sorted
+		got.WriteString("\n")
+		_, _ = io.Copy(&got, r.Body)
+		rigtest.Handler(rigtest.OK(rigtest.Intent("succeeded")))(w, r)
 	})
 	for name, call := range rigtest.Methods(t, p) {
-		if _, err := call(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for range len(requests) {
-			got = append(got, strings.Split(<-requests, "\n")...)
-		}
-		if diff := cmp.Diff(got, strings.Split(want[name], "\n")); diff != "" {
+		got.Reset()
+		_, err := call(t.Context())
+		rigtest.Must(t, err)
+		sent := strings.ReplaceAll(got.String(), "\r", "")
+		if diff := cmp.Diff(strings.Split(sent, "\n"), strings.Split(want[name], "\n")); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
-}
-
-// canonical is a request as one text, with its headers sorted.
-func canonical(r *http.Request) string {
-	var text strings.Builder
-	text.WriteString(r.Method + " " + r.RequestURI + "\n")
-	_ = r.Header.Write(&text) // sorted
-	sent, _ := io.ReadAll(r.Body)
-	return strings.ReplaceAll(text.String(), "\r", "") + "\n" + string(sent)
+	if len(connections) != 1 {
+		t.Errorf("got connections from %v, want one", connections)
+	}
 }
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
 	t.Parallel()
-	options := rigtest.Options(t, "", rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
-		t.Errorf("%s %s was sent", r.Method, r.URL)
-		return nil, http.ErrAbortHandler
+	p := charge.New(rigtest.Exchanging(func(r stripe.Request) (stripe.Response, error) {
+		t.Errorf("%s %s was sent", r.Method, r.Path)
+		return stripe.Response{}, stripe.ErrNotSent
 	}))
-	p, o, ctx := charge.New(options), rigtest.NewOrder(t, "pm_card_visa"), t.Context()
-	key := order.ConfirmKey(rigtest.Scope, o.ID(), 1)
-	type result struct {
-		intent order.Intent
-		err    error
-	}
-	of := func(intent order.Intent, err error) result { return result{intent, err} }
+	_, prepare := p.Prepare(t.Context(), rigtest.NewOrder(t, "pm_card_visa"), order.Key{})
+	_, confirm := p.Confirm(t.Context(), rigtest.IntentID, order.Key{})
+	_, path := p.Confirm(t.Context(), "pi_1/cancel?", order.ConfirmKey(rigtest.Scope, "ORD-1", 1))
+	_, read := p.Read(t.Context(), "")
 	for claim, tt := range map[string]struct {
-		got  result
+		got  error
 		want order.ErrorKind
 	}{
-		"a creation without a key":         {of(p.Prepare(ctx, o, order.Key{})), order.KindRefused},
-		"a confirmation without a key":     {of(p.Confirm(ctx, rigtest.IntentID, order.Key{})), order.KindRefused},
-		"a confirmation without an id":     {of(p.Confirm(ctx, "", key)), order.KindRefused},
-		"a confirmation with a path as id": {of(p.Confirm(ctx, "pi_1/cancel?", key)), order.KindRefused},
-		"a read without an id":             {of(p.Read(ctx, "")), order.KindMisconfigured},
+		"a creation without a key":         {prepare, order.KindRefused},
+		"a confirmation without a key":     {confirm, order.KindRefused},
+		"a confirmation with a path as id": {path, order.KindRefused},
+		"a read without an id":             {read, order.KindMisconfigured},
 	} {
-		if got := tt.got; rigtest.KindOf(t, got.err) != tt.want || got.intent != (order.Intent{}) {
-			t.Errorf("%s: got %v, %v, want %s", claim, got.intent, got.err, tt.want)
+		if rigtest.KindOf(t, tt.got) != tt.want {
+			t.Errorf("%s: got %v, want %s", claim, tt.got, tt.want)
 		}
 	}
 }
 
-func TestNoResponse(t *testing.T) {
+// A proxy may send parts of a request back in a response that is not HTTP, and net/http
+// repeats it in its error.
+func TestNoResponseIsUnknownAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	hasty := func(next rigtest.RoundTripFunc) stripe.Options {
-		return stripe.Options{Key: rigtest.Key, Timeout: time.Millisecond, Transport: rigtest.RequireKey{TB: t, Next: next}}
+	fails := func(err error) stripe.Options {
+		return over(func(*http.Request) (*http.Response, error) { return nil, err })
 	}
-	tests := map[string]struct {
-		payments stripe.Options
-		want     order.ErrorKind
-		cause    error // that the error wraps; nil: any
+	hasty := over(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: endless{r}, Request: r}, nil
+	})
+	hasty.Timeout = time.Millisecond
+	for name, tt := range map[string]struct {
+		options stripe.Options
+		want    string
+		cause   error // that the error wraps; nil: any
 	}{
-		"a refused connection": {rigtest.Options(t, closed.URL, nil), order.KindUnknown, nil},
-		"an invalid base URL":  {rigtest.Options(t, "http://[::1", nil), order.KindMisconfigured, nil},
-		"a broken connection": {rigtest.Serving(t, func(http.ResponseWriter, *http.Request) {
+		"a broken connection": {serving(t, func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)
-		}), order.KindUnknown, nil},
-		"a truncated body": {rigtest.Serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		}), "EOF", io.EOF},
+		"a truncated body": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
-			_, _ = io.WriteString(w, rigtest.Intent("succeeded", rigtest.Null))
-		}), order.KindUnknown, nil},
-		"a response that is not HTTP": {rigtest.Serving(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, rigtest.Intent("succeeded"))
+		}), "unexpected EOF", io.ErrUnexpectedEOF},
+		"a response that is not HTTP": {serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_, _ = io.WriteString(conn, `{"customer":"cus_canary"}`+"\r\n\r\n")
 			_ = conn.Close()
-		}), order.KindUnknown, nil},
-		"a time-out before the headers": {hasty(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		}), order.KindUnknown, context.DeadlineExceeded},
-		"a canceled call": {rigtest.Options(t, "", rigtest.RoundTripFunc(func(*http.Request) (*http.Response, error) {
-			return nil, context.Canceled
-		})), order.KindUnknown, context.Canceled},
-		"a time-out in the body": {hasty(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: endless{r}, Request: r}, nil
-		}), order.KindUnknown, context.DeadlineExceeded},
+		}), "unreadable response", nil},
+		"a malformed header": {
+			fails(textproto.ProtocolError("malformed MIME header line: Bearer " + rigtest.Key)), "unreadable response", nil,
+		},
+		"a refused connection": {
+			fails(&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}), "dial tcp: connection refused", nil,
+		},
+		"an unknown authority": {
+			fails(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
+			"tls: failed to verify certificate: x509: certificate signed by unknown authority", nil,
+		},
+		"a canceled call":        {fails(context.Canceled), "context canceled", context.Canceled},
+		"a time-out in the body": {hasty, context.DeadlineExceeded.Error(), context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := charge.New(tt.options).Read(t.Context(), rigtest.IntentID)
+			if err == nil || got != (order.Intent{}) || !strings.HasPrefix(err.Error(), "unknown: read intent pi_3Pretend: "+tt.want) {
+				t.Errorf("got %v, %v, want it unknown: %s", got, err, tt.want)
+			}
+			if tt.cause != nil && !errors.Is(err, tt.cause) {
+				t.Errorf("got %v, want it to wrap %v", err, tt.cause)
+			}
+		})
 	}
-	for name, tt := range tests {
-		for method, call := range rigtest.Methods(t, tt.payments) {
-			t.Run(name+"/"+method, func(t *testing.T) {
-				t.Parallel()
-				got, err := call(t.Context())
-				if kind := rigtest.KindOf(t, err); kind != tt.want || got != (order.Intent{}) {
-					t.Errorf("got %v, %v, want %s", got, err, tt.want)
-				}
-				if tt.cause != nil && !errors.Is(err, tt.cause) {
-					t.Errorf("got %v, want it to wrap %v", err, tt.cause)
-				}
-				if err != nil && (strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), rigtest.Key)) {
-					t.Errorf("got %q, want no secret in it", err)
-				}
-			})
-		}
+	invalid := stripe.Options{Key: rigtest.Key, BaseURL: "http://canary:canary@[::1"}
+	_, err := charge.New(invalid).Read(t.Context(), rigtest.IntentID)
+	if rigtest.KindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "canary") {
+		t.Errorf("an invalid base URL: got %v, want it misconfigured, without the URL", err)
 	}
 }
 
@@ -167,36 +179,19 @@ func (endless) Close() error { return nil }
 func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{307, 308, 409, 429, 500, 503} {
-		var sent atomic.Int64
-		p := rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
-			sent.Add(1)
+		sent := 0
+		p := serving(t, func(w http.ResponseWriter, r *http.Request) {
+			sent++
 			w.Header().Set("Stripe-Should-Retry", "true")
 			w.Header().Set("Location", "/elsewhere")
-			rigtest.Failure(status, rigtest.APIError, "").ServeHTTP(w, r)
+			rigtest.Handler(rigtest.Failure(status, rigtest.APIError))(w, r)
 		})
 		for name, call := range rigtest.Methods(t, p) {
-			sent.Store(0)
-			if _, err := call(t.Context()); err == nil || sent.Load() != 1 {
-				t.Errorf("%s, %d: got %d requests, error %v, want one and an error", name, status, sent.Load(), err)
+			sent = 0
+			if _, err := call(t.Context()); err == nil || sent != 1 {
+				t.Errorf("%s, %d: got %d requests, error %v, want one and an error", name, status, sent, err)
 			}
 		}
-	}
-}
-
-// A body is read to its end and closed, so that the next call finds the connection.
-func TestAConnectionIsReused(t *testing.T) {
-	t.Parallel()
-	addresses := map[string]bool{}
-	p := rigtest.Serving(t, func(w http.ResponseWriter, r *http.Request) {
-		addresses[r.RemoteAddr] = true
-		rigtest.OK(rigtest.Intent("succeeded", rigtest.Null)).ServeHTTP(w, r)
-	})
-	for _, call := range rigtest.Methods(t, p) {
-		_, err := call(t.Context())
-		rigtest.Must(t, err)
-	}
-	if len(addresses) != 1 {
-		t.Errorf("got connections from %v, want one", addresses)
 	}
 }
 
@@ -207,28 +202,21 @@ func TestURLs(t *testing.T) {
 		"confirm": {"/v1/payment_intents/pi_3Pretend/confirm", "POST /v1/payment_intents/{id}/confirm"},
 		"read":    {"/v1/payment_intents/pi_3Pretend", "GET /v1/payment_intents/{id}"},
 	}
-	for claim, tt := range map[string]struct{ base, want string }{
-		"the default is Stripe":     {"", "https://api.stripe.com"},
-		"a URL may end in a slash":  {"https://proxy.test/", "https://proxy.test"},
-		"a proxy may have a path":   {"https://proxy.test/stripe", "https://proxy.test/stripe"},
-		"a path may end in a slash": {"https://proxy.test/stripe/", "https://proxy.test/stripe"},
+	for base, want := range map[string]string{
+		"": "https://api.stripe.com", "https://proxy.test/": "https://proxy.test",
+		"https://proxy.test/stripe": "https://proxy.test/stripe", "https://proxy.test/stripe/": "https://proxy.test/stripe",
 	} {
 		var sent *http.Request
-		p := stripe.Options{
-			Key: rigtest.Key + "\n", BaseURL: tt.base, Scope: rigtest.Scope,
-			Transport: rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
-				sent = r
-				return nil, errors.New("offline")
-			}),
-		}
+		p := over(func(r *http.Request) (*http.Response, error) {
+			sent = r
+			return nil, errors.New("offline")
+		})
+		p.Key, p.BaseURL = rigtest.Key+"\n", base
 		for name, call := range rigtest.Methods(t, p) {
-			if _, err := call(t.Context()); rigtest.KindOf(t, err) != order.KindUnknown {
-				t.Errorf("%s, %s: got %v, want %s", claim, name, err, order.KindUnknown)
-			}
+			_, _ = call(t.Context())
 			got := []string{sent.URL.String(), stripe.CallName(sent), sent.Header.Get("Authorization")}
-			want := []string{tt.want + paths[name].path, paths[name].name, "Bearer " + rigtest.Key}
-			if diff := cmp.Diff(got, want); diff != "" {
-				t.Errorf("%s, %s (-got +want):\n%s", claim, name, diff)
+			if diff := cmp.Diff(got, []string{want + paths[name].path, paths[name].name, "Bearer " + rigtest.Key}); diff != "" {
+				t.Errorf("base URL %q, %s (-got +want):\n%s", base, name, diff)
 			}
 		}
 	}
@@ -240,16 +228,13 @@ func TestACallWithoutATimeoutGetsTheDefault(t *testing.T) {
 		0: stripe.DefaultTimeout, -1: stripe.DefaultTimeout, time.Hour: time.Hour,
 	} {
 		var left time.Duration
-		p := charge.New(stripe.Options{
-			Key: rigtest.Key, Timeout: timeout, Transport: rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
-				deadline, _ := r.Context().Deadline()
-				left = time.Until(deadline) //nolint:forbidigo // net/http sets the deadline by this clock
-				return nil, http.ErrHandlerTimeout
-			}),
+		options := over(func(r *http.Request) (*http.Response, error) {
+			deadline, _ := r.Context().Deadline()
+			left = time.Until(deadline) //nolint:forbidigo // net/http sets the deadline by this clock
+			return nil, http.ErrHandlerTimeout
 		})
-		if _, err := p.Read(t.Context(), rigtest.IntentID); rigtest.KindOf(t, err) != order.KindUnknown {
-			t.Errorf("got %v, want %s", err, order.KindUnknown)
-		}
+		options.Timeout = timeout
+		_, _ = charge.New(options).Read(t.Context(), rigtest.IntentID)
 		if left > want || left <= want-want/2 {
 			t.Errorf("timeout %v: got %v left of a call, want almost %v", timeout, left, want)
 		}

@@ -1,11 +1,7 @@
 package refund_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/stripe"
-	"orderonce/adapters/stripe/charge"
 	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/adapters/stripe/stripetest/rigtest"
@@ -24,69 +19,41 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
-const refundID = refund.ProviderID("re_3Pretend")
-
-func TestRefunds(t *testing.T) {
-	t.Parallel()
-	refundtest.TestProvider(t, func(t *testing.T) refundtest.ProviderUnderTest {
-		t.Helper()
-		s := rigtest.NewStripeWith(t, stripetest.Rules{Key: rigtest.Key, RefundLag: time.Minute})
-		return refundsUnderTest(t, s, newRefunds(t, s.URL, s.Now))
-	})
-}
-
 // An Exchange has no connection that can be lost, but the time since the last read counts
 // all the same.
-func TestRefundsInProcess(t *testing.T) {
+func TestRefunds(t *testing.T) {
 	t.Parallel()
-	refundtest.TestProvider(t, func(t *testing.T) refundtest.ProviderUnderTest {
-		t.Helper()
-		s := rigtest.NewStripeWith(t, stripetest.Rules{Key: rigtest.Key, RefundLag: time.Minute})
-		return refundsUnderTest(t, s, striperefund.New(stripe.Options{
-			Key: rigtest.Key, Scope: rigtest.Scope, Now: s.Now, Exchange: exchangeWith(s),
-		}))
-	})
-}
-
-// exchangeWith executes requests in a Stripe double without HTTP.
-func exchangeWith(s *stripetest.Server) stripe.Exchange {
-	return func(_ context.Context, r stripe.Request) (response stripe.Response, err error) {
-		s.Machine(func(m *stripetest.Machine) {
-			out := m.Do(s.Now(), stripetest.Request{Method: r.Method, Path: r.Path, APIKey: rigtest.Key, Key: r.Key, Form: r.Params})
-			if out.Lost {
-				err = context.DeadlineExceeded
-				return
-			}
-			response = stripe.Response{Status: out.Status, Header: out.Header(), Body: out.Body()}
+	for name, inProcess := range map[string]bool{"over HTTP": false, "in process": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refundtest.TestProvider(t, func(t *testing.T) refundtest.ProviderUnderTest {
+				t.Helper()
+				s := rigtest.NewStripe(t, stripetest.Rules{RefundLag: time.Minute})
+				o := s.Options
+				if inProcess {
+					o.Exchange = s.InProcess
+				}
+				return underTest(s, striperefund.New(o))
+			})
 		})
-		return response, err
 	}
 }
 
-// newRefunds returns a Refunds that calls a server.
-func newRefunds(tb testing.TB, url string, now func() time.Time) *striperefund.Refunds {
-	tb.Helper()
-	return striperefund.New(stripe.Options{
-		Key: rigtest.Key, BaseURL: url, Scope: rigtest.Scope, Timeout: 10 * time.Second, Now: now,
-		Measure: func(next http.RoundTripper) http.RoundTripper { return rigtest.RequireKey{TB: tb, Next: next} },
-	})
-}
-
-// refundsUnderTest returns the controls of s for the port r.
-func refundsUnderTest(t *testing.T, s *stripetest.Server, r *striperefund.Refunds) refundtest.ProviderUnderTest {
-	t.Helper()
-	payments := rigtest.UnderTest(t, s, charge.New(rigtest.Options(t, s.URL, nil)))
-	change := func(from stripetest.RefundStatus, to stripetest.RefundStatus) {
-		s.Machine(func(m *stripetest.Machine) {
+// underTest returns the double's controls for the contract of refunds.
+func underTest(s *rigtest.Stripe, r *striperefund.Refunds) refundtest.ProviderUnderTest {
+	payments := s.UnderTest()
+	change := func(from, to stripetest.RefundStatus) {
+		s.Do(func(m *stripetest.Machine, _ time.Time) (err error) {
 			for _, r := range m.Refunds() {
-				if r.Status == from {
-					rigtest.Must(t, m.ChangeRefund(r.ID, to))
+				if r.Status == from && err == nil {
+					err = m.ChangeRefund(r.ID, to)
 				}
 			}
+			return err
 		})
 	}
 	return refundtest.ProviderUnderTest{
-		Provider: r, Payments: payments.Payments, Scope: rigtest.Scope, Now: s.Now, Advance: s.Advance, Lag: time.Minute,
+		Provider: r, Payments: s.Payments, Scope: rigtest.Scope, Now: s.Now, Advance: s.Advance, Lag: time.Minute,
 		Method:        rigtest.MethodOf,
 		PendingMethod: func() string { return "pm_card_pendingRefund" },
 		Fail: func(c refundtest.Call, f ordertest.Fault) {
@@ -106,19 +73,9 @@ func refundsUnderTest(t *testing.T, s *stripetest.Server, r *striperefund.Refund
 				refund.Succeeded: stripetest.RefundSucceeded, refund.Failed: stripetest.RefundFailed,
 			}[status])
 		},
-		Return: func() { change(stripetest.RefundSucceeded, stripetest.RefundFailed) },
-		InDashboard: func(id order.IntentID, amount int64) {
-			s.Machine(func(m *stripetest.Machine) {
-				_, err := m.RefundInDashboard(s.Now(), string(id), amount)
-				rigtest.Must(t, err)
-			})
-		},
-		Dispute: func(id order.IntentID) {
-			s.Machine(func(m *stripetest.Machine) {
-				_, err := m.OpenDispute(s.Now(), string(id))
-				rigtest.Must(t, err)
-			})
-		},
+		Return:      func() { change(stripetest.RefundSucceeded, stripetest.RefundFailed) },
+		InDashboard: s.Refund,
+		Dispute:     func(id order.IntentID) { s.Dispute(id) },
 		Made: func(id order.IntentID) (all []int64) {
 			s.Machine(func(m *stripetest.Machine) {
 				for _, r := range m.Refunds() {
@@ -144,42 +101,22 @@ func refundJSON(status, failure string) string {
 		`"payment_intent":"pi_3Pretend","reason":"duplicate","receipt_number":null,"status":%s}`, failure, status)
 }
 
-func theRefund(s refund.Status, failure string) refund.Refund {
-	return refund.Refund{
-		ID: refundID, Status: s, Total: order.Money{Amount: 500, Currency: "eur"}, Intent: rigtest.IntentID, OrderID: "ORD-1",
-		Scope: rigtest.Scope, For: "R1", Reason: refund.Duplicate, Failure: failure,
-	}
+// made is a refund that succeeded.
+func made() string { return refundJSON("succeeded", rigtest.Null) }
+
+// paidWith is an intent whose charge has this list of refunds.
+func paidWith(list string) string {
+	return rigtest.IntentWith("succeeded", rigtest.Null, `{"id":"ch_1","object":"charge","amount":2500,`+
+		`"amount_captured":2500,"disputed":false,"paid":true,"status":"succeeded","refunds":`+list+`}`)
 }
 
-// refundedCharge is a charge whose refunds are expanded.
-func refundedCharge(list string) string {
-	return `{"id":"ch_1","object":"charge","amount":2500,"amount_captured":2500,"disputed":false,"paid":true,` +
-		`"status":"succeeded","refunds":` + list + `}`
-}
+func noRefunds() string { return paidWith(`{"data":[]}`) }
 
-// succeededIntent is a paid intent with a latest charge.
-func succeededIntent(charge string) string {
-	return rigtest.IntentWithCharge("succeeded", rigtest.Null, charge)
-}
-
-// refundServer returns the session of a Refunds whose requests are answered in order.
-// Each response has a Date.
-func refundServer(t *testing.T, responses ...rigtest.Response) refund.Session { //nolint:ireturn // as the port
+// open returns a session whose requests are answered in order.
+func open(t *testing.T, responses ...stripe.Response) refund.Session { //nolint:ireturn // as the port
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next := responses[0]
-		if len(responses) > 1 {
-			responses = responses[1:]
-		}
-		next.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	s := newRefunds(t, server.URL, clock).Open(t.Context())
-	t.Cleanup(s.Close)
-	return s
+	return striperefund.New(rigtest.Responding(responses...)).Open(t.Context())
 }
-
-func clock() time.Time { return time.Unix(1_790_000_000, 0) }
 
 func theRefundOrder() refund.Order {
 	return refund.Order{
@@ -190,109 +127,126 @@ func theRefundOrder() refund.Order {
 // docs.stripe.com/api/refunds/object, status.
 func TestAStatusOfARefund(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[string]refund.Refund{
-		"pending":         theRefund(refund.Pending, ""),
-		"requires_action": theRefund(refund.Pending, ""),
-		"succeeded":       theRefund(refund.Succeeded, ""),
-		"failed":          theRefund(refund.Failed, "failed"),
-		"canceled":        theRefund(refund.Failed, "canceled"),
-		"reversed":        theRefund(refund.Pending, "unknown_status"), // of a later API
-		"":                theRefund(refund.Pending, "unknown_status"), // null
+	for _, tt := range []struct {
+		status, reason string
+		want           refund.Status
+		failure        string
+	}{
+		{"pending", rigtest.Null, refund.Pending, ""},
+		{"requires_action", rigtest.Null, refund.Pending, ""},
+		{"succeeded", rigtest.Null, refund.Succeeded, ""},
+		{"failed", rigtest.Null, refund.Failed, "failed"},
+		{"failed", `"expired_or_canceled_card"`, refund.Failed, "expired_or_canceled_card"},
+		{"canceled", rigtest.Null, refund.Failed, "canceled"},
+		{"reversed", rigtest.Null, refund.Pending, "unknown_status"}, // of a later API
+		{"", rigtest.Null, refund.Pending, "unknown_status"},         // null
 	} {
-		got, err := refundServer(t, rigtest.OK(refundJSON(status, rigtest.Null))).ReadRefund(t.Context(), refundID)
+		got, err := open(t, rigtest.OK(refundJSON(tt.status, tt.reason))).ReadRefund(t.Context(), "re_3Pretend")
+		want := refund.Refund{
+			ID: "re_3Pretend", Status: tt.want, Total: order.Money{Amount: 500, Currency: "eur"}, Intent: rigtest.IntentID,
+			OrderID: "ORD-1", Scope: rigtest.Scope, For: "R1", Reason: refund.Duplicate, Failure: tt.failure,
+		}
 		if diff := cmp.Diff(got, want); err != nil || diff != "" {
-			t.Errorf("%s: error %v (-got +want):\n%s", status, err, diff)
+			t.Errorf("%s, %s: error %v (-got +want):\n%s", tt.status, tt.reason, err, diff)
 		}
 	}
-	got, err := refundServer(t, rigtest.OK(refundJSON("failed", `"expired_or_canceled_card"`))).ReadRefund(t.Context(), refundID)
-	if err != nil || got != theRefund(refund.Failed, "expired_or_canceled_card") {
-		t.Errorf("got %+v, %v, want the failure's reason", got, err)
+	got, err := open(t, rigtest.OK(made())).ReadRefund(t.Context(), "re_4Pretend")
+	if rigtest.KindOf(t, err) != order.KindUnknown || got != (refund.Refund{}) {
+		t.Errorf("another refund than was asked for: got %+v, %v, want %s", got, err, order.KindUnknown)
 	}
 }
 
-// Whatever may have made a refund is Unknown; whatever cannot have made one is not.
+// Whatever may have made a refund is Unknown; whatever cannot have made one is not. A
+// refund that was replayed and cannot be read was made: Misconfigured would mean that no
+// request was accepted.
 func TestTheErrorOfARefund(t *testing.T) {
 	t.Parallel()
+	fails, replay := rigtest.Failure, rigtest.Replay
 	for claim, tt := range map[string]struct {
-		response rigtest.Response
-		want     order.ErrorKind
-		code     string
+		responses []stripe.Response
+		want      order.ErrorKind
+		code      string
 	}{
 		"already refunded": {
-			rigtest.Failure(400, `"code":"charge_already_refunded"`, ""), order.KindRefused, "charge_already_refunded",
+			[]stripe.Response{fails(400, `"code":"charge_already_refunded"`)}, order.KindRefused, "charge_already_refunded",
 		},
-		"disputed": {
-			rigtest.Failure(400, `"code":"charge_disputed"`, ""), order.KindRefused, "charge_disputed",
+		"more than is left":     {[]stripe.Response{fails(400, `"param":"amount"`)}, order.KindRefused, ""},
+		"a stored server error": {[]stripe.Response{replay(fails(500, rigtest.APIError))}, order.KindReplayed, ""},
+		"a stored refusal":      {[]stripe.Response{replay(fails(400, `"code":"charge_disputed"`))}, order.KindRefused, "charge_disputed"},
+		"other parameters":      {[]stripe.Response{fails(400, rigtest.KeyMismatch)}, order.KindKeyReused, ""},
+		"the key in use":        {[]stripe.Response{fails(409, rigtest.KeyInUse)}, order.KindUnavailable, "idempotency_key_in_use"},
+		"a server error":        {[]stripe.Response{fails(500, rigtest.APIError)}, order.KindUnknown, ""},
+		"half a body":           {[]stripe.Response{rigtest.OK(made()[:40])}, order.KindUnknown, ""},
+		"an empty object":       {[]stripe.Response{rigtest.OK("{}")}, order.KindUnknown, ""},
+		"an intent of another mode": {
+			[]stripe.Response{fails(404, rigtest.ResourceMissing+`,"param":"payment_intent"`)}, order.KindMisconfigured, "resource_missing",
 		},
-		"more than is left":     {rigtest.Failure(400, `"type":"invalid_request_error","param":"amount"`, ""), order.KindRefused, ""},
-		"a stored server error": {rigtest.Replay(500, rigtest.Error(rigtest.APIError)), order.KindReplayed, ""},
-		"a stored refusal": {
-			rigtest.Replay(400, rigtest.Error(`"code":"charge_disputed"`)), order.KindRefused, "charge_disputed",
+		"a 402 with a paid intent": {
+			[]stripe.Response{rigtest.FailureWith(402, rigtest.CardDeclined, noRefunds())}, order.KindRefused, "card_declined",
 		},
-		"other parameters":          {rigtest.Failure(400, rigtest.KeyMismatch, ""), order.KindKeyReused, ""},
-		"the key in use":            {rigtest.Failure(409, rigtest.KeyInUse, ""), order.KindUnavailable, "idempotency_key_in_use"},
-		"a server error":            {rigtest.Failure(500, rigtest.APIError, ""), order.KindUnknown, ""},
-		"half a body":               {rigtest.OK(refundJSON("succeeded", rigtest.Null)[:40]), order.KindUnknown, ""},
-		"an empty object":           {rigtest.OK("{}"), order.KindUnknown, ""},
-		"an intent of another mode": {rigtest.Failure(404, rigtest.ResourceMissing+`,"param":"payment_intent"`, ""), order.KindMisconfigured, "resource_missing"},
-		"a 402 with a paid intent":  {rigtest.Failure(402, rigtest.CardDeclined, succeededIntent(rigtest.Charge)), order.KindRefused, "card_declined"},
+		"made, and may not be read":    {[]stripe.Response{replay(rigtest.OK(made())), fails(403, rigtest.APIError)}, order.KindUnknown, ""},
+		"made, and cannot be read now": {[]stripe.Response{replay(rigtest.OK(made())), fails(429, rigtest.RateLimit)}, order.KindUnknown, ""},
 	} {
-		s := refundServer(t, rigtest.OK(noRefunds()), tt.response)
+		s := open(t, append([]stripe.Response{rigtest.OK(noRefunds())}, tt.responses...)...)
 		_, err := s.Read(t.Context(), rigtest.IntentID)
 		rigtest.Must(t, err)
 		got, err := s.Create(t.Context(), theRefundOrder())
-		if kind := rigtest.KindOf(t, err); kind != tt.want || got != (refund.Refund{}) || rigtest.PaymentError(t, err).Code != tt.code {
+		if rigtest.KindOf(t, err) != tt.want || got != (refund.Refund{}) || order.CodeOf(err, "") != tt.code {
 			t.Errorf("%s: got %+v, %v, want %s with code %q", claim, got, err, tt.want, tt.code)
 		}
+	}
+	s := open(t, rigtest.OK(noRefunds()))
+	_, err := s.Read(t.Context(), rigtest.IntentID)
+	rigtest.Must(t, err)
+	o := theRefundOrder()
+	o.Key = ""
+	if _, err := s.Create(t.Context(), o); rigtest.KindOf(t, err) != order.KindRefused {
+		t.Errorf("without a key: got %v, want %s", err, order.KindRefused)
 	}
 }
 
 func TestALedgerIsWholeOrAnError(t *testing.T) {
 	t.Parallel()
-	one := refundJSON("succeeded", rigtest.Null)
+	failed := strings.Replace(noRefunds(), `"succeeded","refunds"`, `"failed","refunds"`, 1)
+	dated := func(date string) stripe.Response {
+		r := rigtest.OK(noRefunds())
+		r.Header.Set("Date", date)
+		return r
+	}
 	for claim, tt := range map[string]struct {
-		body    string
-		charged int64
-		refunds int
-		kind    order.ErrorKind
+		response stripe.Response
+		charged  int64
+		refunds  int
+		kind     order.ErrorKind
 	}{
-		"a charge without refunds":   {succeededIntent(refundedCharge(`{"data":[]}`)), 2500, 0, ""},
-		"a charge with one":          {succeededIntent(refundedCharge(`{"data":[` + one + `]}`)), 2500, 1, ""},
-		"an intent without a charge": {rigtest.Intent("requires_confirmation", rigtest.Null), 0, 0, ""},
-		"a failed charge": {
-			rigtest.IntentWithCharge("requires_payment_method", rigtest.DeclinedError,
-				strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, "",
+		"a charge without refunds":   {rigtest.OK(noRefunds()), 2500, 0, ""},
+		"a charge with one":          {rigtest.OK(paidWith(`{"data":[` + made() + `]}`)), 2500, 1, ""},
+		"an intent without a charge": {rigtest.OK(rigtest.Intent("requires_confirmation")), 0, 0, ""},
+		"a failed charge":            {rigtest.OK(strings.Replace(failed, "succeeded", "requires_payment_method", 1)), 0, 0, ""},
+		"paid without a charge":      {rigtest.OK(rigtest.Intent("succeeded")), 0, 0, order.KindUnknown},
+		"paid with a failed charge":  {rigtest.OK(failed), 0, 0, order.KindUnknown},
+		"a charge that is only its id": {
+			rigtest.OK(rigtest.IntentWith("succeeded", rigtest.Null, rigtest.Charge)), 0, 0, order.KindMisconfigured,
 		},
-		"paid without a charge": {succeededIntent(rigtest.Null), 0, 0, order.KindUnknown},
-		"paid with a failed charge": {
-			succeededIntent(strings.Replace(refundedCharge(`{"data":[]}`), "succeeded", "failed", 1)), 0, 0, order.KindUnknown,
-		},
-		"a charge that is only its id": {succeededIntent(rigtest.Charge), 0, 0, order.KindMisconfigured},
-		"a charge without a list":      {succeededIntent(refundedCharge(rigtest.Null)), 0, 0, order.KindMisconfigured},
-		"a refund without an id":       {succeededIntent(refundedCharge(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
-		"a list of something else":     {succeededIntent(refundedCharge(`{"data":"no"}`)), 0, 0, order.KindUnknown},
-		"a refund without a status among others": {
-			succeededIntent(refundedCharge(`{"data":[` + refundJSON("", rigtest.Null) + `,` + one + `]}`)), 2500, 2, "",
-		},
-		"an empty list and more":         {succeededIntent(refundedCharge(`{"data":[],"has_more":true}`)), 0, 0, order.KindUnknown},
-		"an intent in an unknown status": {rigtest.IntentWithCharge("lost", rigtest.Null, refundedCharge(`{"data":[]}`)), 0, 0, order.KindUnknown},
-		"another intent than was read": {
-			strings.Replace(succeededIntent(refundedCharge(`{"data":[]}`)), "pi_3", "pi_4", 1), 0, 0, order.KindUnknown,
-		},
-		"an unreadable body": {succeededIntent(refundedCharge(`{"data":[`)), 0, 0, order.KindUnknown},
+		"a charge without a list":        {rigtest.OK(paidWith(rigtest.Null)), 0, 0, order.KindMisconfigured},
+		"a refund without an id":         {rigtest.OK(paidWith(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
+		"a list of something else":       {rigtest.OK(paidWith(`{"data":"no"}`)), 0, 0, order.KindUnknown},
+		"a refund without a status":      {rigtest.OK(paidWith(`{"data":[` + refundJSON("", rigtest.Null) + `,` + made() + `]}`)), 2500, 2, ""},
+		"an empty list and more":         {rigtest.OK(paidWith(`{"data":[],"has_more":true}`)), 0, 0, order.KindUnknown},
+		"an intent in an unknown status": {rigtest.OK(strings.Replace(noRefunds(), "succeeded", "lost", 1)), 0, 0, order.KindUnknown},
+		"another intent than was read":   {rigtest.OK(strings.Replace(noRefunds(), "pi_3", "pi_4", 1)), 0, 0, order.KindUnknown},
+		"an error that shows it":         {rigtest.FailureWith(402, rigtest.CardDeclined, noRefunds()), 0, 0, order.KindMisconfigured},
+		// Without Stripe's time the age of a refund is unknown: the local clock may be wrong.
+		"no date":            {dated(""), 0, 0, order.KindUnknown},
+		"a date in RFC 3339": {dated("2026-09-22T13:33:20Z"), 0, 0, order.KindUnknown},
 	} {
-		l, err := refundServer(t, rigtest.OK(tt.body)).Read(t.Context(), rigtest.IntentID)
+		l, err := open(t, tt.response).Read(t.Context(), rigtest.IntentID)
 		if rigtest.KindOf(t, err) != tt.kind || l.Charged != tt.charged || len(l.Refunds) != tt.refunds {
 			t.Errorf("%s: got %+v, %v, want %d charged, %d refunds, error %q", claim, l, err, tt.charged, tt.refunds, tt.kind)
 		}
-	}
-}
-
-func TestAnErrorThatShowsThePaidIntentIsNotALedger(t *testing.T) {
-	t.Parallel()
-	res := rigtest.Failure(402, rigtest.CardDeclined, noRefunds())
-	if l, err := refundServer(t, res).Read(t.Context(), rigtest.IntentID); rigtest.KindOf(t, err) == "" {
-		t.Errorf("got %+v, want an error", l)
+		if err == nil && !l.Now.Equal(time.Date(2026, 9, 22, 13, 33, 20, 0, time.UTC)) {
+			t.Errorf("%s: got the time %v, want that of the response", claim, l.Now)
+		}
 	}
 }
 
@@ -300,61 +254,24 @@ func TestAnErrorThatShowsThePaidIntentIsNotALedger(t *testing.T) {
 // not look like the end.
 func TestEveryPageOfRefundsIsRead(t *testing.T) {
 	t.Parallel()
-	page := func(more bool, all ...string) rigtest.Response {
+	page := func(more bool, all ...string) stripe.Response {
 		return rigtest.OK(fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%t}`, strings.Join(all, ","), more))
 	}
-	one := refundJSON("succeeded", rigtest.Null)
-	first := rigtest.OK(succeededIntent(refundedCharge(`{"data":[` + one + `],"has_more":true}`)))
+	first := rigtest.OK(paidWith(`{"data":[` + made() + `],"has_more":true}`))
 	for claim, tt := range map[string]struct {
-		pages []rigtest.Response
+		pages []stripe.Response
 		want  int
 		kind  order.ErrorKind
 	}{
-		"the last page":          {[]rigtest.Response{page(false, one)}, 2, ""},
-		"two pages":              {[]rigtest.Response{page(true, one, one), page(false, one)}, 4, ""},
-		"an empty page and more": {[]rigtest.Response{page(true)}, 0, order.KindUnknown},
-		"no list":                {[]rigtest.Response{rigtest.OK(one)}, 0, order.KindUnknown},
-		"a server error":         {[]rigtest.Response{page(true, one), rigtest.Failure(500, rigtest.APIError, "")}, 0, order.KindUnknown},
+		"the last page":          {[]stripe.Response{page(false, made())}, 2, ""},
+		"two pages":              {[]stripe.Response{page(true, made(), made()), page(false, made())}, 4, ""},
+		"an empty page and more": {[]stripe.Response{page(true)}, 0, order.KindUnknown},
+		"no list":                {[]stripe.Response{rigtest.OK(made())}, 0, order.KindUnknown},
+		"a server error":         {[]stripe.Response{page(true, made()), rigtest.Failure(500, rigtest.APIError)}, 0, order.KindUnknown},
 	} {
-		l, err := refundServer(t, append([]rigtest.Response{first}, tt.pages...)...).Read(t.Context(), rigtest.IntentID)
+		l, err := open(t, append([]stripe.Response{first}, tt.pages...)...).Read(t.Context(), rigtest.IntentID)
 		if rigtest.KindOf(t, err) != tt.kind || len(l.Refunds) != tt.want {
 			t.Errorf("%s: got %d refunds, %v, want %d, error %q", claim, len(l.Refunds), err, tt.want, tt.kind)
-		}
-	}
-}
-
-// Without Stripe's time the age of a refund is unknown: the local clock may be wrong.
-func TestAReadWithoutAValidDateIsUnknown(t *testing.T) {
-	t.Parallel()
-	for date, want := range map[string]string{
-		"Tue, 22 Sep 2026 13:33:20 GMT": "2026-09-22T13:33:20Z", "": "", "soon": "", "2026-09-22T13:33:20Z": "",
-	} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header()["Date"] = []string{date}
-			rigtest.OK(succeededIntent(refundedCharge(`{"data":[]}`))).ServeHTTP(w, r)
-		}))
-		t.Cleanup(s.Close)
-		l, err := newRefunds(t, s.URL, clock).Open(t.Context()).Read(t.Context(), rigtest.IntentID)
-		got := ""
-		if err == nil {
-			got = l.Now.UTC().Format(time.RFC3339)
-		}
-		if got != want || want == "" && rigtest.KindOf(t, err) != order.KindUnknown {
-			t.Errorf("Date %q: got %q, %v, want %q", date, got, err, want)
-		}
-	}
-}
-
-// The refund exists, whatever hinders the second look at it. Misconfigured would mean
-// that no request was accepted.
-func TestAReplayedRefundThatCannotBeReadIsUnknown(t *testing.T) {
-	t.Parallel()
-	for _, second := range []rigtest.Response{rigtest.Failure(403, rigtest.APIError, ""), rigtest.Failure(429, `"code":"rate_limit"`, "")} {
-		s := refundServer(t, rigtest.OK(noRefunds()), rigtest.Replay(200, refundJSON("succeeded", rigtest.Null)), second)
-		_, err := s.Read(t.Context(), rigtest.IntentID)
-		rigtest.Must(t, err)
-		if _, err = s.Create(t.Context(), theRefundOrder()); rigtest.KindOf(t, err) != order.KindUnknown {
-			t.Errorf("status %d: got %v, want it %s", second.Status, err, order.KindUnknown)
 		}
 	}
 }
@@ -362,62 +279,30 @@ func TestAReplayedRefundThatCannotBeReadIsUnknown(t *testing.T) {
 // A replayed response shows the refund as it was, so it is read again.
 func TestTheRequestsOfARefund(t *testing.T) {
 	t.Parallel()
+	responses := []stripe.Response{
+		rigtest.OK(paidWith(`{"data":[` + refundJSON("failed", rigtest.Null) + `],"has_more":true}`)), rigtest.OK(`{"data":[]}`),
+		rigtest.Replay(rigtest.OK(made())), rigtest.OK(refundJSON("pending", rigtest.Null)),
+	}
 	var got []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm()
-		got = append(got, strings.Join([]string{stripe.CallName(r), r.URL.Path, r.Form.Encode(), r.Header.Get("Idempotency-Key")}, " "))
-		switch {
-		case r.Method == http.MethodPost:
-			rigtest.Replay(200, refundJSON("succeeded", rigtest.Null)).ServeHTTP(w, r)
-		case strings.HasPrefix(r.URL.Path, "/v1/payment_intents"):
-			rigtest.OK(succeededIntent(refundedCharge(`{"data":[`+refundJSON("failed", rigtest.Null)+`],"has_more":true}`))).ServeHTTP(w, r)
-		case r.URL.Path == "/v1/refunds":
-			rigtest.OK(`{"data":[]}`).ServeHTTP(w, r)
-		default:
-			rigtest.OK(refundJSON("pending", rigtest.Null)).ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	s := newRefunds(t, server.URL, clock).Open(t.Context())
-	t.Cleanup(s.Close)
+	s := striperefund.New(rigtest.Exchanging(func(r stripe.Request) (stripe.Response, error) {
+		got = append(got, strings.Join([]string{r.Method, r.Path, fmt.Sprint(r.Params), r.Key}, " "))
+		return responses[len(got)-1], nil
+	})).Open(t.Context())
 	_, err := s.Read(t.Context(), rigtest.IntentID)
 	rigtest.Must(t, err)
 	r, err := s.Create(t.Context(), theRefundOrder())
 	if err != nil || r.Status != refund.Pending {
 		t.Errorf("got %+v, %v, want the refund's current status, not the replayed one", r, err)
 	}
-	form := url.Values{
-		"payment_intent": {"pi_3Pretend"}, "amount": {"500"}, "reason": {"duplicate"},
-		"metadata[orderId]": {"ORD-1"}, "metadata[scope]": {"test"}, "metadata[refundId]": {"R1"},
-	}.Encode()
 	want := []string{
-		"GET /v1/payment_intents/{id} /v1/payment_intents/pi_3Pretend expand%5B0%5D=latest_charge.refunds ",
-		"GET /v1/refunds /v1/refunds limit=100&payment_intent=pi_3Pretend&starting_after=re_3Pretend ",
-		"POST /v1/refunds /v1/refunds " + form + " test/order/ORD-1/refund/R1/1",
-		"GET /v1/refunds/{id} /v1/refunds/re_3Pretend  ",
+		"GET /v1/payment_intents/pi_3Pretend map[expand[0]:[latest_charge.refunds]] ",
+		"GET /v1/refunds map[limit:[100] payment_intent:[pi_3Pretend] starting_after:[re_3Pretend]] ",
+		"POST /v1/refunds map[amount:[500] metadata[orderId]:[ORD-1] metadata[refundId]:[R1] metadata[scope]:[test] " +
+			"payment_intent:[pi_3Pretend] reason:[duplicate]] test/order/ORD-1/refund/R1/1",
+		"GET /v1/refunds/re_3Pretend map[] ",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("requests (-got +want):\n%s", diff)
-	}
-}
-
-func TestARefundThatWasNotAskedForIsUnknown(t *testing.T) {
-	t.Parallel()
-	r, err := refundServer(t, rigtest.OK(refundJSON("succeeded", rigtest.Null))).ReadRefund(t.Context(), "re_4Pretend")
-	if rigtest.KindOf(t, err) != order.KindUnknown || r != (refund.Refund{}) {
-		t.Errorf("got %+v, %v, want %s", r, err, order.KindUnknown)
-	}
-}
-
-func TestARefundWithoutAKeyIsNotSent(t *testing.T) {
-	t.Parallel()
-	s := refundServer(t, rigtest.OK(noRefunds()))
-	_, err := s.Read(t.Context(), rigtest.IntentID)
-	rigtest.Must(t, err)
-	o := theRefundOrder()
-	o.Key = ""
-	if _, err := s.Create(t.Context(), o); rigtest.KindOf(t, err) != order.KindRefused {
-		t.Errorf("got %v, want %s", err, order.KindRefused)
 	}
 }
 
@@ -426,11 +311,10 @@ func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 	for lacks, want := range map[string][3]bool{ // the intent cannot be read, the refund cannot be read or made
 		"rak_charge_read": {true, true, false}, "rak_charge_write": {false, false, true},
 	} {
-		const key = "rk_test_pretend4242"
-		p := rigtest.PrepareWith(t, key, stripetest.Rules{Lacks: lacks}, stripetest.Succeeds)
+		p := rigtest.PrepareUnder(t, "rk_test_pretend4242", lacks, stripetest.Succeeds)
 		_, err := p.Confirm(1)
 		rigtest.Must(t, err)
-		s := striperefund.New(stripe.Options{Key: key, BaseURL: p.URL, Scope: rigtest.Scope, Now: p.Now}).Open(t.Context())
+		s := striperefund.New(p.Options).Open(t.Context())
 		t.Cleanup(s.Close)
 		o := theRefundOrder()
 		o.Intent = p.Intent.ID
@@ -445,14 +329,5 @@ func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 				t.Errorf("without %s, call %d: got %v, want the permission: %t", lacks, i+1, err, want[i])
 			}
 		}
-	}
-}
-
-func TestALiveKeyIsNotSentToADouble(t *testing.T) {
-	t.Parallel()
-	options := stripe.Options{Key: "sk_live_canary", BaseURL: "http://127.0.0.1:1", Now: clock}
-	_, err := striperefund.New(options).Open(t.Context()).Read(t.Context(), rigtest.IntentID)
-	if rigtest.KindOf(t, err) != order.KindMisconfigured || strings.Contains(err.Error(), "canary") {
-		t.Errorf("got %v, want it misconfigured, without the key", err)
 	}
 }

@@ -76,23 +76,36 @@ func (s *wireServer) next(requests *bufio.Reader) *http.Request {
 func respond(conn net.Conn, body string) {
 	res := http.Response{
 		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
-		Header: http.Header{"Date": {"Tue, 22 Sep 2026 13:33:20 GMT"}}, Body: io.NopCloser(strings.NewReader(body)),
+		Header: rigtest.OK("").Header, Body: io.NopCloser(strings.NewReader(body)),
 	}
 	_ = res.Write(conn)
 }
 
-func noRefunds() string { return succeededIntent(refundedCharge(`{"data":[]}`)) }
+// reads answers every request as a read.
+func reads(s *wireServer, conn net.Conn, requests *bufio.Reader) {
+	for s.next(requests) != nil {
+		respond(conn, noRefunds())
+	}
+}
+
+// options are those of a client of the server.
+func (s *wireServer) options() stripe.Options {
+	return stripe.Options{
+		Key: rigtest.Key, BaseURL: "http://" + s.Addr().String(), Scope: rigtest.Scope, Now: clock,
+	}
+}
+
+func clock() time.Time { return time.Unix(1_790_000_000, 0) }
 
 // openSession returns a session that has read once.
 //
 //nolint:ireturn // as the port
-func openSession(t *testing.T, s *wireServer, now func() time.Time) refund.Session {
+func openSession(t *testing.T, o stripe.Options) refund.Session {
 	t.Helper()
-	session := newRefunds(t, "http://"+s.Addr().String(), now).Open(t.Context())
+	session := striperefund.New(o).Open(t.Context())
 	t.Cleanup(session.Close)
-	if _, err := session.Read(t.Context(), rigtest.IntentID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := session.Read(t.Context(), rigtest.IntentID)
+	rigtest.Must(t, err)
 	return session
 }
 
@@ -102,24 +115,6 @@ func (s *wireServer) wantSent(t *testing.T, conns, posts int64) {
 	if s.conns.Load() != conns || s.posts.Load() != posts {
 		t.Errorf("got %d connections and %d POSTs, want %d and %d", s.conns.Load(), s.posts.Load(), conns, posts)
 	}
-}
-
-func TestAReadAndACreateAreTwoRequestsOnOneConnection(t *testing.T) {
-	t.Parallel()
-	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		for r := s.next(requests); r != nil; r = s.next(requests) {
-			if r.Method == http.MethodGet {
-				respond(conn, noRefunds())
-			} else {
-				respond(conn, refundJSON("succeeded", rigtest.Null))
-			}
-		}
-	})
-	session := openSession(t, s, clock)
-	if r, err := session.Create(t.Context(), theRefundOrder()); err != nil || r.ID != refundID {
-		t.Errorf("got %+v, %v, want a refund", r, err)
-	}
-	s.wantSent(t, 1, 1)
 }
 
 // The server half-closes the connection after the read. It sees the other half end when
@@ -135,7 +130,7 @@ func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
 			close(noticed)
 		}
 	})
-	session := openSession(t, s, clock)
+	session := openSession(t, s.options())
 	<-noticed
 	_, err := session.Create(t.Context(), theRefundOrder())
 	if rigtest.KindOf(t, err) != order.KindUnavailable || !errors.Is(err, stripe.ErrNotSent) {
@@ -144,88 +139,61 @@ func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
 	s.wantSent(t, 1, 0)
 }
 
-// net/http by itself sends such a POST again on a new connection, because of its
-// Idempotency-Key (TestNetHTTPSendsAPOSTTwice).
+// The reason for a connection of its own: net/http sends a POST with an Idempotency-Key
+// again on a new connection, so that the caller sends one and the server sees two.
 func TestACreateWithoutAResponseIsSentOnce(t *testing.T) {
 	t.Parallel()
+	closeAfterPOST := func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
+		for r := s.next(requests); r != nil && r.Method == http.MethodGet; r = s.next(requests) {
+			respond(conn, noRefunds())
+		}
+	}
 	s := serveWire(t, closeAfterPOST)
-	_, err := openSession(t, s, clock).Create(t.Context(), theRefundOrder())
+	_, err := openSession(t, s.options()).Create(t.Context(), theRefundOrder())
 	if rigtest.KindOf(t, err) != order.KindUnknown || errors.Is(err, stripe.ErrNotSent) {
 		t.Errorf("got %v, want it %s", err, order.KindUnknown)
 	}
 	s.wantSent(t, 1, 1)
-}
 
-// closeAfterPOST closes a connection as soon as a POST has arrived.
-func closeAfterPOST(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-	for r := s.next(requests); r != nil && r.Method == http.MethodGet; r = s.next(requests) {
-		respond(conn, noRefunds())
-	}
-}
-
-// The reason for a connection of its own: the caller sends one POST, the server sees two.
-func TestNetHTTPSendsAPOSTTwice(t *testing.T) {
-	t.Parallel()
-	s := serveWire(t, closeAfterPOST)
-	p := charge.New(rigtest.Options(t, "http://"+s.Addr().String(), nil))
-	if _, err := p.Read(t.Context(), rigtest.IntentID); err != nil {
-		t.Fatal(err)
-	}
-	_, err := p.Confirm(t.Context(), rigtest.IntentID, order.ConfirmKey(rigtest.Scope, "ORD-1", 1))
+	usual := serveWire(t, closeAfterPOST)
+	o := usual.options()
+	o.Transport = &http.Transport{}
+	p := charge.New(o)
+	_, err = p.Read(t.Context(), rigtest.IntentID)
+	rigtest.Must(t, err)
+	_, err = p.Confirm(t.Context(), rigtest.IntentID, order.ConfirmKey(rigtest.Scope, "ORD-1", 1))
 	if rigtest.KindOf(t, err) != order.KindUnknown {
-		t.Errorf("got %v, want it %s", err, order.KindUnknown)
+		t.Errorf("net/http: got %v, want it %s", err, order.KindUnknown)
 	}
-	s.wantSent(t, 2, 2)
-}
-
-// frozen is a clock that jumps ahead at the nth reading after it was set.
-type frozen struct {
-	mu    sync.Mutex
-	ahead time.Duration
-	in    int
-}
-
-func (f *frozen) now() time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.in--; f.in == 0 {
-		f.ahead = 24 * time.Hour
-	}
-	return clock().Add(f.ahead)
+	usual.wantSent(t, 2, 2)
 }
 
 // A process may be frozen at any point between the read and the write of the POST. The
-// last look at the clock is at the write itself.
+// last look at the clock is at the write itself, behind every guard around the transport.
 func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 	t.Parallel()
-	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		for s.next(requests) != nil {
-			respond(conn, noRefunds())
+	s := serveWire(t, reads)
+	var readings atomic.Int64 // of the clock, since the transport had the POST
+	o := s.options()
+	o.Now = func() time.Time {
+		if readings.Load() == 0 {
+			return clock()
 		}
-	})
-	clock := &frozen{}
-	var before atomic.Bool // the transport has the POST
-	session := striperefund.New(stripe.Options{
-		Key: rigtest.Key, BaseURL: "http://" + s.Addr().String(), Scope: rigtest.Scope, Now: clock.now,
-		Measure: func(next http.RoundTripper) http.RoundTripper {
-			return rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
-				if r.Method == http.MethodPost {
-					clock.mu.Lock()
-					clock.in = 1 // frozen behind every guard around the transport
-					clock.mu.Unlock()
-					before.Store(true)
-				}
-				return next.RoundTrip(r)
-			})
-		},
-	}).Open(t.Context())
-	t.Cleanup(session.Close)
-	_, err := session.Read(t.Context(), rigtest.IntentID)
-	rigtest.Must(t, err)
-	_, err = session.Create(t.Context(), theRefundOrder())
+		readings.Add(1)
+		return clock().Add(24 * time.Hour)
+	}
+	o.Measure = func(next http.RoundTripper) http.RoundTripper {
+		return rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				readings.Store(1)
+			}
+			return next.RoundTrip(r)
+		})
+	}
+	_, err := openSession(t, o).Create(t.Context(), theRefundOrder())
 	const why = "not sent: the last read began more than 30s ago"
-	if rigtest.KindOf(t, err) != order.KindUnavailable || !strings.HasSuffix(err.Error(), why) || !before.Load() {
-		t.Errorf("got %v, want it %s: %s, after the transport had it", err, order.KindUnavailable, why)
+	if rigtest.KindOf(t, err) != order.KindUnavailable || !strings.HasSuffix(err.Error(), why) || readings.Load() != 2 {
+		t.Errorf("got %v, want it %s: %s, at the last look at the clock", err, order.KindUnavailable, why)
 	}
 	s.wantSent(t, 1, 0)
 }
@@ -235,14 +203,15 @@ func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 func TestTheTimeForARefundStartsBeforeTheRead(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	now := func() time.Time { return clock().Add(time.Duration(ahead.Load())) }
 	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
 		for s.next(requests) != nil {
 			ahead.Add(int64(31 * time.Second))
 			respond(conn, noRefunds())
 		}
 	})
-	if _, err := openSession(t, s, now).Create(t.Context(), theRefundOrder()); rigtest.KindOf(t, err) != order.KindUnavailable {
+	o := s.options()
+	o.Now = func() time.Time { return clock().Add(time.Duration(ahead.Load())) }
+	if _, err := openSession(t, o).Create(t.Context(), theRefundOrder()); rigtest.KindOf(t, err) != order.KindUnavailable {
 		t.Errorf("got %v, want it %s", err, order.KindUnavailable)
 	}
 	s.wantSent(t, 1, 0)
@@ -253,12 +222,10 @@ func TestASessionClosesItsConnection(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		for s.next(requests) != nil {
-			respond(conn, noRefunds())
-		}
+		reads(s, conn, requests)
 		ended <- struct{}{}
 	})
-	session := openSession(t, s, clock)
+	session := openSession(t, s.options())
 	_, err := session.Read(t.Context(), rigtest.IntentID) // on a connection of its own
 	rigtest.Must(t, err)
 	<-ended
@@ -275,30 +242,22 @@ func TestASessionUsesTheDedicatedTransportOverHTTP1(t *testing.T) {
 		protocols = append(protocols, r.Proto+" "+r.RemoteAddr)
 		body := noRefunds()
 		if r.Method == http.MethodPost {
-			body = refundJSON("succeeded", rigtest.Null)
+			body = made()
 		}
-		rigtest.OK(body).ServeHTTP(w, r)
+		rigtest.Handler(rigtest.OK(body))(w, r)
 	}))
 	server.EnableHTTP2 = true
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	for _, tt := range []struct {
-		dedicated *http.Transport
-		want      order.ErrorKind
-	}{{server.Client().Transport.(*http.Transport), ""}, {nil, order.KindUnknown}} { // nil trusts no certificate
-		session := striperefund.New(stripe.Options{
-			Key: rigtest.Key, BaseURL: server.URL, Scope: rigtest.Scope, Now: clock, Dedicated: tt.dedicated,
-		}).Open(t.Context())
-		t.Cleanup(session.Close)
-		_, err := session.Read(t.Context(), rigtest.IntentID)
-		if err == nil {
-			_, err = session.Create(t.Context(), theRefundOrder())
-		}
-		if rigtest.KindOf(t, err) != tt.want {
-			t.Errorf("got %v, want error %q", err, tt.want)
-		}
+	o := stripe.Options{Key: rigtest.Key, BaseURL: server.URL, Scope: rigtest.Scope, Now: clock}
+	_, err := striperefund.New(o).Open(t.Context()).Read(t.Context(), rigtest.IntentID)
+	if rigtest.KindOf(t, err) != order.KindUnknown {
+		t.Errorf("without the certificate: got %v, want %s", err, order.KindUnknown)
 	}
+	o.Dedicated = server.Client().Transport.(*http.Transport)
+	_, err = openSession(t, o).Create(t.Context(), theRefundOrder())
+	rigtest.Must(t, err)
 	if len(protocols) != 2 || !strings.HasPrefix(protocols[0], "HTTP/1.1 ") || protocols[0] != protocols[1] {
 		t.Errorf("got %q, want two requests over HTTP/1.1 on one connection", protocols)
 	}

@@ -1,6 +1,7 @@
 package rigtest
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -12,144 +13,158 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// UnderTest returns the controls of s for the ports of p.
-func UnderTest(t *testing.T, s *stripetest.Server, p *charge.Payments) ordertest.PaymentsUnderTest {
-	t.Helper()
-	do := func(act func(m *stripetest.Machine) error) {
-		s.Machine(func(m *stripetest.Machine) {
-			if err := act(m); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	return ordertest.PaymentsUnderTest{
-		Payments: p, Canceler: p,
-		Scope:  Scope,
-		Method: MethodOf,
-		Charges: func(id order.ID) (all []order.Money) {
-			for _, c := range Ledger(s, id, stripetest.Charged) {
-				all = append(all, order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)})
-			}
-			return all
-		},
-		Declines:   func(id order.ID) int { return len(Ledger(s, id, stripetest.Declined)) },
-		CatchUp:    func() { s.Advance(SearchLag) },
-		Fail:       func(c ordertest.Call, m ordertest.Fault) { s.Fail(FaultOf(c, m)) },
-		ForgetKeys: func() { do(func(m *stripetest.Machine) error { m.ForgetKeys(); return nil }) },
-		CustomerPays: func(id order.IntentID) {
-			do(func(m *stripetest.Machine) error { return m.CustomerPays(s.Now(), string(id)) })
-		},
-		Clear: func(id order.IntentID) {
-			do(func(m *stripetest.Machine) error { return m.Settle(s.Now(), string(id), true) })
-		},
-		Cancel: func(id order.IntentID) {
-			do(func(m *stripetest.Machine) error { return m.CancelInDashboard(s.Now(), string(id)) })
-		},
-	}
-}
-
-// SearchLag is how far the search of the Stripe double lags.
-const SearchLag = time.Minute
-
-// NewStripe starts a Stripe double whose clock only the test moves.
-func NewStripe(t *testing.T) *stripetest.Server {
-	t.Helper()
-	return NewStripeWith(t, stripetest.Rules{Key: Key, SearchLag: SearchLag})
-}
-
-// NewStripeWith starts one with other rules.
-func NewStripeWith(t *testing.T, rules stripetest.Rules) *stripetest.Server {
-	t.Helper()
-	now := func() time.Time { return time.Unix(1_767_225_600, 0) }
-	s, err := stripetest.Serve(stripetest.Options{Rules: rules, Now: now})
-	Must(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// Prepared is an order that a Payments has prepared in a Stripe double.
-type Prepared struct {
+// Stripe is a Stripe double whose clock only the test moves, and an order in it.
+type Stripe struct {
 	*stripetest.Server
 
 	Options  stripe.Options
 	Payments *charge.Payments
 	Order    order.Order
-	Intent   order.Intent
+	Intent   order.Intent // of the order, once it is prepared
 
 	t *testing.T
 }
 
-// Prepare prepares an order whose payment method acts as the card.
-func Prepare(t *testing.T, card stripetest.Card) Prepared {
+// NewStripe starts a Stripe double, which client calls over HTTP.
+func NewStripe(t *testing.T, rules stripetest.Rules) *Stripe {
 	t.Helper()
-	return PrepareWith(t, Key, stripetest.Rules{Key: Key}, card)
+	now := func() time.Time { return time.Unix(1_767_225_600, 0) }
+	s, err := stripetest.Serve(stripetest.Options{Rules: rules, Now: now})
+	Must(t, err)
+	transport := &http.Transport{MaxIdleConnsPerHost: 50}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = s.Close()
+	})
+	options := stripe.Options{Key: Key, BaseURL: s.URL, Scope: Scope, Transport: transport, Now: s.Now}
+	return &Stripe{Server: s, Options: options, Payments: charge.New(options), Order: NewOrder(t, "pm_1"), t: t}
 }
 
-// PrepareWith prepares an order under a key and rules.
-func PrepareWith(t *testing.T, key string, rules stripetest.Rules, card stripetest.Card) Prepared {
+// Prepare starts a Stripe double, and prepares an order whose payment method acts as the
+// card.
+func Prepare(t *testing.T, card stripetest.Card) *Stripe {
 	t.Helper()
-	s := NewStripeWith(t, rules)
+	return PrepareUnder(t, Key, "", card)
+}
+
+// PrepareUnder prepares an order under a key, which lacks a permission if it is
+// restricted.
+func PrepareUnder(t *testing.T, key, lacks string, card stripetest.Card) *Stripe {
+	t.Helper()
+	s := NewStripe(t, stripetest.Rules{Lacks: lacks})
+	s.Options.Key = key
+	s.Payments = charge.New(s.Options)
 	s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", card) })
-	options := stripe.Options{
-		Key: key, BaseURL: s.URL, Scope: Scope, Transport: RequireKey{t, http.DefaultTransport}, Now: s.Now,
-	}
-	p := charge.New(options)
-	o := NewOrder(t, "pm_1")
-	intent, err := p.Prepare(t.Context(), o, order.PrepareKey(Scope, o.ID()))
+	var err error
+	s.Intent, err = s.Payments.Prepare(t.Context(), s.Order, order.PrepareKey(Scope, s.Order.ID()))
 	Must(t, err)
-	return Prepared{s, options, p, o, intent, t}
+	return s
 }
 
 // Confirm is an attempt to confirm the intent.
-func (p Prepared) Confirm(attempt int) (order.Intent, error) {
-	return p.Payments.Confirm(p.t.Context(), p.Intent.ID, order.ConfirmKey(Scope, p.Order.ID(), attempt))
+func (s *Stripe) Confirm(attempt int) (order.Intent, error) {
+	return s.Payments.Confirm(s.t.Context(), s.Intent.ID, order.ConfirmKey(Scope, s.Order.ID(), attempt))
 }
 
 // Read reads the intent.
-func (p Prepared) Read() (order.Intent, error) {
-	return p.Payments.Read(p.t.Context(), p.Intent.ID)
+func (s *Stripe) Read() (order.Intent, error) { return s.Payments.Read(s.t.Context(), s.Intent.ID) }
+
+// Do changes something in the double, as a person or the bank does. An error fails the
+// test.
+func (s *Stripe) Do(change func(m *stripetest.Machine, now time.Time) error) {
+	s.t.Helper()
+	s.Machine(func(m *stripetest.Machine) {
+		if err := change(m, s.Now()); err != nil {
+			s.t.Error(err)
+		}
+	})
 }
 
 // Edit edits the intent in the Dashboard, which clears its last error.
-func (p Prepared) Edit() {
-	p.t.Helper()
-	p.Machine(func(m *stripetest.Machine) {
-		if err := m.EditInDashboard(p.Now(), string(p.Intent.ID)); err != nil {
-			p.t.Error(err)
-		}
+func (s *Stripe) Edit() {
+	s.Do(func(m *stripetest.Machine, now time.Time) error { return m.EditInDashboard(now, string(s.Intent.ID)) })
+}
+
+// Refund gives money of an intent back in the Dashboard.
+func (s *Stripe) Refund(id order.IntentID, amount int64) {
+	s.Do(func(m *stripetest.Machine, now time.Time) error {
+		_, err := m.RefundInDashboard(now, string(id), amount)
+		return err
 	})
 }
 
-// Ledger returns the charges of an order that ended so.
-func Ledger(s *stripetest.Server, id order.ID, outcome stripetest.Outcome) (all []stripetest.Charge) {
+// Dispute disputes the charge of an intent, and returns the id of the dispute.
+func (s *Stripe) Dispute(id order.IntentID) (dispute order.DisputeID) {
+	s.Do(func(m *stripetest.Machine, now time.Time) error {
+		d, err := m.OpenDispute(now, string(id))
+		if err == nil {
+			dispute = order.DisputeID(d.ID)
+		}
+		return err
+	})
+	return dispute
+}
+
+// InProcess executes a request in the double without HTTP.
+func (s *Stripe) InProcess(_ context.Context, r stripe.Request) (response stripe.Response, err error) {
 	s.Machine(func(m *stripetest.Machine) {
-		for _, c := range m.Ledger() {
-			if c.OrderID == string(id) && c.Scope == string(Scope) && c.Outcome == outcome {
-				all = append(all, c)
-			}
+		out := m.Do(s.Now(), stripetest.Request{
+			Method: r.Method, Path: r.Path, APIKey: Key, Key: r.Key, Form: r.Params,
+		})
+		if response = (stripe.Response{Status: out.Status, Header: out.Header(), Body: out.Body()}); out.Lost {
+			err = context.DeadlineExceeded
 		}
 	})
-	return all
+	return response, err
 }
+
+// UnderTest returns the double's controls for the contract of payments.
+func (s *Stripe) UnderTest() ordertest.PaymentsUnderTest {
+	ended := func(id order.ID, outcome stripetest.Outcome) (all []order.Money) {
+		s.Machine(func(m *stripetest.Machine) {
+			for _, c := range m.Ledger() {
+				if c.OrderID == string(id) && c.Scope == string(Scope) && c.Outcome == outcome {
+					all = append(all, order.Money{Amount: c.Amount, Currency: order.Currency(c.Currency)})
+				}
+			}
+		})
+		return all
+	}
+	return ordertest.PaymentsUnderTest{
+		Payments: s.Payments, Canceler: s.Payments, Scope: Scope, Method: MethodOf,
+		Charges:    func(id order.ID) []order.Money { return ended(id, stripetest.Charged) },
+		Declines:   func(id order.ID) int { return len(ended(id, stripetest.Declined)) },
+		CatchUp:    func() { s.Advance(SearchLag) },
+		Fail:       func(c ordertest.Call, f ordertest.Fault) { s.Fail(FaultOf(c, f)) },
+		ForgetKeys: func() { s.Machine((*stripetest.Machine).ForgetKeys) },
+		CustomerPays: func(id order.IntentID) {
+			s.Do(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, string(id)) })
+		},
+		Clear: func(id order.IntentID) {
+			s.Do(func(m *stripetest.Machine, now time.Time) error { return m.Settle(now, string(id), true) })
+		},
+		Cancel: func(id order.IntentID) {
+			s.Do(func(m *stripetest.Machine, now time.Time) error { return m.CancelInDashboard(now, string(id)) })
+		},
+	}
+}
+
+// SearchLag is how far the search of the double lags in the contract of payments.
+const SearchLag = time.Minute
 
 // MethodOf is the payment method that acts as the card.
 func MethodOf(c ordertest.Card) string {
-	switch c {
-	case ordertest.Declines:
-		return "pm_card_chargeDeclinedInsufficientFunds"
-	case ordertest.NeedsAuthentication:
-		return "pm_card_authenticationRequired"
-	case ordertest.TakesDays:
-		return "pm_usBankAccount_processing"
-	case ordertest.DoesNotExist:
-		return "pm_card_chargeDeclinedMisspelt"
-	case ordertest.Pays:
-	}
-	return "pm_card_visa"
+	return map[ordertest.Card]string{
+		ordertest.Pays:                "pm_card_visa",
+		ordertest.Declines:            "pm_card_chargeDeclinedInsufficientFunds",
+		ordertest.NeedsAuthentication: "pm_card_authenticationRequired",
+		ordertest.TakesDays:           "pm_usBankAccount_processing",
+		ordertest.DoesNotExist:        "pm_card_chargeDeclinedMisspelt",
+	}[c]
 }
 
 // FaultOf is the fault of the double that acts as a fault of the contract.
-func FaultOf(c ordertest.Call, m ordertest.Fault) stripetest.Fault {
+func FaultOf(c ordertest.Call, f ordertest.Fault) stripetest.Fault {
 	on := map[ordertest.Call]stripetest.Endpoint{
 		ordertest.Prepare: stripetest.Create, ordertest.Confirm: stripetest.Confirm,
 		ordertest.Read: stripetest.Read, ordertest.Find: stripetest.Search, ordertest.Cancel: stripetest.Cancel,
@@ -163,5 +178,5 @@ func FaultOf(c ordertest.Call, m ordertest.Fault) stripetest.Fault {
 		ordertest.StoresFailure:            stripetest.ServerErrorBeforeEffect,
 		ordertest.StoresFailureAfterEffect: stripetest.ServerErrorAfterEffect,
 	}
-	return stripetest.Fault{Kind: kind[m], On: on[c]}
+	return stripetest.Fault{Kind: kind[f], On: on[c]}
 }

@@ -5,11 +5,8 @@ package rigtest
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,12 +23,12 @@ const (
 )
 
 // Intent is a PaymentIntent as Stripe sends it, with more fields than the adapter reads.
-func Intent(status, lastError string) string { return IntentWithCharge(status, lastError, Null) }
+func Intent(status string) string { return IntentWith(status, Null, Null) }
 
-// IntentWithCharge is a PaymentIntent with a latest charge.
-func IntentWithCharge(status, lastError, charge string) string {
+// IntentWith is a PaymentIntent with a last error and a latest charge.
+func IntentWith(status, lastError, charge string) string {
 	return `{"id":"pi_3Pretend","object":"payment_intent","amount":2500,"amount_received":0,` +
-		`"currency":"eur","livemode":false,` +
+		`"currency":"eur","livemode":false,"created":1790000000,` +
 		`"client_secret":"pi_3Pretend_secret_canary","customer":"cus_canary","payment_method":"pm_canary",` +
 		`"status":"` + status + `",` +
 		`"metadata":{"orderId":"ORD-1","scope":"test","fingerprint":"v1:0"},` +
@@ -39,15 +36,7 @@ func IntentWithCharge(status, lastError, charge string) string {
 }
 
 // DeclinedIntent is an intent whose last confirmation was declined.
-func DeclinedIntent() string { return Intent("requires_payment_method", DeclinedError) }
-
-// Error is an error response. rest are its fields beside the message.
-func Error(rest string) string { return `{"error":{"message":"m","doc_url":"d",` + rest + `}}` }
-
-// ErrorWithIntent is an error response with an intent inside.
-func ErrorWithIntent(rest, intent string) string {
-	return Error(rest + `,"payment_intent":` + intent)
-}
+func DeclinedIntent() string { return IntentWith("requires_payment_method", DeclinedError, Null) }
 
 // JSON of the parts of responses: last errors, charges, and the fields of an error
 // response.
@@ -71,49 +60,58 @@ const (
 	APIError        = `"type":"api_error"`
 )
 
-// Response is a response of Stripe's.
-type Response struct {
-	Status   int
-	Replayed bool
-	Body     string
+// Raw is a response with any status and body.
+func Raw(status int, body string) stripe.Response {
+	header := http.Header{"Request-Id": {"req_pretend"}, "Date": {"Tue, 22 Sep 2026 13:33:20 GMT"}}
+	return stripe.Response{Status: status, Header: header, Body: []byte(body)}
 }
 
 // OK is a response with status 200.
-func OK(body string) Response { return Response{http.StatusOK, false, body} }
-
-// Raw is a response with any status and body.
-func Raw(status int, body string) Response { return Response{status, false, body} }
+func OK(body string) stripe.Response { return Raw(http.StatusOK, body) }
 
 // Replay is a response that was stored under the idempotency key.
-func Replay(status int, body string) Response { return Response{status, true, body} }
+func Replay(r stripe.Response) stripe.Response {
+	r.Header.Set("Idempotent-Replayed", "true")
+	return r
+}
 
-// Failure is an error response, with an intent inside unless intent is "".
-func Failure(status int, rest, intent string) Response {
-	if intent == "" {
-		return Response{status, false, Error(rest)}
+// Failure is an error response with these fields beside the message.
+func Failure(status int, fields string) stripe.Response {
+	return Raw(status, `{"error":{"message":"m","doc_url":"d",`+fields+`}}`)
+}
+
+// FailureWith is an error response with an intent inside.
+func FailureWith(status int, fields, intent string) stripe.Response {
+	return Failure(status, fields+`,"payment_intent":`+intent)
+}
+
+// Handler sends a response over HTTP.
+func Handler(r stripe.Response) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		maps.Copy(w.Header(), r.Header)
+		w.WriteHeader(r.Status)
+		_, _ = w.Write(r.Body)
 	}
-	return Response{status, false, ErrorWithIntent(rest, intent)}
 }
 
-func (r Response) header() http.Header {
-	header := http.Header{"Request-Id": {"req_pretend"}}
-	if r.Replayed {
-		header.Set("Idempotent-Replayed", "true")
+// Responding are the options of a client that gets these responses in order, the last one
+// again and again, without a network.
+func Responding(responses ...stripe.Response) stripe.Options {
+	return Exchanging(func(stripe.Request) (stripe.Response, error) {
+		next := responses[0]
+		if len(responses) > 1 {
+			responses = responses[1:]
+		}
+		return next, nil
+	})
+}
+
+// Exchanging are the options of a client whose requests get the responses of a function.
+func Exchanging(respond func(stripe.Request) (stripe.Response, error)) stripe.Options {
+	return stripe.Options{
+		Key: Key, Scope: Scope, Now: func() time.Time { return time.Unix(1_790_000_000, 0) },
+		Exchange: func(_ context.Context, r stripe.Request) (stripe.Response, error) { return respond(r) },
 	}
-	return header
-}
-
-// ServeHTTP sends the response.
-func (r Response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	maps.Copy(w.Header(), r.header())
-	w.WriteHeader(r.Status)
-	_, _ = io.WriteString(w, r.Body)
-}
-
-// RoundTrip is the response without a network.
-func (r Response) RoundTrip(req *http.Request) (*http.Response, error) {
-	body := io.NopCloser(strings.NewReader(r.Body))
-	return &http.Response{StatusCode: r.Status, Header: r.header(), Body: body, Request: req}, nil
 }
 
 // RoundTripFunc is a transport without a network.
@@ -121,49 +119,6 @@ type RoundTripFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls f.
 func (f RoundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// RequireKey is the transport of every test: it fails a test that sends a write without
-// an idempotency key.
-type RequireKey struct {
-	TB   testing.TB
-	Next http.RoundTripper
-}
-
-// RoundTrip sends a request.
-func (k RequireKey) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet && r.Header.Get("Idempotency-Key") == "" {
-		k.TB.Errorf("%s %s without an Idempotency-Key", r.Method, r.URL.Path)
-	}
-	return k.Next.RoundTrip(r)
-}
-
-// Options are those of a client that calls url over next, which may be nil.
-func Options(tb testing.TB, url string, next http.RoundTripper) stripe.Options {
-	tb.Helper()
-	if next == nil {
-		own := &http.Transport{MaxIdleConnsPerHost: 50}
-		tb.Cleanup(own.CloseIdleConnections)
-		next = own
-	}
-	return stripe.Options{
-		Key: Key, BaseURL: url, Scope: Scope, Timeout: 10 * time.Second, Transport: RequireKey{tb, next},
-	}
-}
-
-// Serving are the options of a client whose server has this handler.
-func Serving(tb testing.TB, handler http.HandlerFunc) stripe.Options {
-	tb.Helper()
-	server := httptest.NewServer(handler)
-	tb.Cleanup(server.Close)
-	return Options(tb, server.URL, nil)
-}
-
-// Responding are the options of a client whose every request gets one response, without a
-// network.
-func Responding(tb testing.TB, r Response) stripe.Options {
-	tb.Helper()
-	return Options(tb, "", RoundTripFunc(r.RoundTrip))
-}
 
 // Methods are the methods of order.Payments that return an intent, by name.
 func Methods(tb testing.TB, o stripe.Options) map[string]func(context.Context) (order.Intent, error) {
@@ -180,28 +135,27 @@ func Methods(tb testing.TB, o stripe.Options) map[string]func(context.Context) (
 	}
 }
 
-// NewOrder is an order of 2500 eur with a payment method, apart from the changes.
-func NewOrder(tb testing.TB, method string, changes ...func(*order.Draft)) order.Order {
+// NewOrder is an order of 2500 eur with a payment method.
+func NewOrder(tb testing.TB, method string) order.Order {
 	tb.Helper()
-	draft := order.Draft{
-		ID: "ORD-1", CustomerID: "CUST-1", Currency: "eur",
-		Lines:   []order.Line{{SKU: "MUG", Quantity: 2, UnitAmount: 1250}},
-		Payment: order.Payment{Customer: "cus_pretend", Method: method},
-	}
-	for _, change := range changes {
-		change(&draft)
-	}
-	o, err := order.New(draft)
-	Must(tb, err)
-	return o
+	return OrderOf(tb, method, order.Money{Amount: 2500, Currency: "eur"})
 }
 
-// Total changes the total of an order, which has its currency in its id.
-func Total(m order.Money) func(*order.Draft) {
-	return func(d *order.Draft) {
-		d.ID, d.Currency = "ORD-"+string(m.Currency), string(m.Currency)
-		d.Lines = []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: m.Amount}}
+// OrderOf is an order with a payment method and a total. Another currency than eur is in
+// its id.
+func OrderOf(tb testing.TB, method string, m order.Money) order.Order {
+	tb.Helper()
+	id := "ORD-1"
+	if m.Currency != "eur" {
+		id = "ORD-" + string(m.Currency)
 	}
+	o, err := order.New(order.Draft{
+		ID: id, CustomerID: "CUST-1", Currency: string(m.Currency),
+		Lines:   []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: m.Amount}},
+		Payment: order.Payment{Customer: "cus_pretend", Method: method},
+	})
+	Must(tb, err)
+	return o
 }
 
 // KindOf is the kind of an error of a call, which must be a *order.PaymentError.
@@ -210,17 +164,11 @@ func KindOf(tb testing.TB, err error) order.ErrorKind {
 	if err == nil {
 		return ""
 	}
-	return PaymentError(tb, err).Kind
-}
-
-// PaymentError is the error of a call.
-func PaymentError(tb testing.TB, err error) *order.PaymentError {
-	tb.Helper()
 	e, ok := errors.AsType[*order.PaymentError](err)
 	if !ok {
 		tb.Fatalf("got %T %v, want an *order.PaymentError", err, err)
 	}
-	return e
+	return e.Kind
 }
 
 // Must ends the test on an error.
