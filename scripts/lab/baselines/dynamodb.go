@@ -51,7 +51,7 @@ func (d *DynamoDB) Create(ctx context.Context) error {
 	_, err = d.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName: &d.name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{
-			AttributeName: aws.String(Expiration), Enabled: aws.Bool(true),
+			AttributeName: aws.String(expiration), Enabled: aws.Bool(true),
 		},
 	})
 	if err != nil {
@@ -60,101 +60,100 @@ func (d *DynamoDB) Create(ctx context.Context) error {
 	return nil
 }
 
-// Drop deletes the table.
-func (d *DynamoDB) Drop(ctx context.Context) error {
-	if _, err := d.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &d.name}); err != nil {
-		return fmt.Errorf("delete table %q: %w", d.name, err)
-	}
-	return nil
-}
-
 // Get implements Table. The read is eventually consistent, the default of GetItem.
 func (d *DynamoDB) Get(ctx context.Context, id string) (Item, error) {
-	out, err := d.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})})
+	out, err := d.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.name, Key: encode(Item{ID: id})})
 	if err != nil {
-		return nil, fmt.Errorf("get %q: %w", id, err)
+		return Item{}, fmt.Errorf("get %q: %w", id, err)
 	}
-	return decodeItem(out.Item)
+	return decode(out.Item)
 }
 
 // Put implements Table.
-func (d *DynamoDB) Put(ctx context.Context, item Item) error {
-	return d.put(ctx, item, &dynamodb.PutItemInput{})
-}
-
-// PutIf implements Table.
-func (d *DynamoDB) PutIf(ctx context.Context, item Item, c Condition) error {
-	in := &dynamodb.PutItemInput{
-		ConditionExpression:                 aws.String("attribute_not_exists(id)"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+func (d *DynamoDB) Put(ctx context.Context, item Item, c Condition) error {
+	in := &dynamodb.PutItemInput{TableName: &d.name, Item: encode(item)}
+	if c.New {
+		in.ConditionExpression = aws.String("attribute_not_exists(id)")
+		in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	}
 	if !c.FreeAt.IsZero() {
 		in.ConditionExpression = aws.String("attribute_not_exists(id) OR expiration < :now OR " +
 			"(#status = :running AND in_progress_expiration < :nowMillis)")
 		in.ExpressionAttributeNames = map[string]string{"#status": "status"}
-		in.ExpressionAttributeValues = encode(Item{
-			":now": N(c.FreeAt.Unix()), ":nowMillis": N(c.FreeAt.UnixMilli()), ":running": S("INPROGRESS"),
-		})
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{
+			":now": number(c.FreeAt.Unix()), ":nowMillis": number(c.FreeAt.UnixMilli()),
+			":running": &types.AttributeValueMemberS{Value: string(inProgress)},
+		}
 	}
-	return d.put(ctx, item, in)
-}
-
-func (d *DynamoDB) put(ctx context.Context, item Item, in *dynamodb.PutItemInput) error {
-	if item.id() == "" {
-		return errNoID
-	}
-	in.TableName, in.Item = &d.name, encode(item)
 	_, err := d.client.PutItem(ctx, in)
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &failed):
-		old, err := decodeItem(failed.Item)
+		old, err := decode(failed.Item)
 		if err != nil {
 			return err
 		}
 		return &ConditionFailedError{old}
 	case err != nil:
-		return fmt.Errorf("put %q: %w", item.id(), err)
+		return fmt.Errorf("put %q: %w", item.ID, err)
 	}
 	return nil
 }
 
 // Delete implements Table.
 func (d *DynamoDB) Delete(ctx context.Context, id string) error {
-	in := &dynamodb.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: S(id)})}
+	in := &dynamodb.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: id})}
 	if _, err := d.client.DeleteItem(ctx, in); err != nil {
 		return fmt.Errorf("delete %q: %w", id, err)
 	}
 	return nil
 }
 
+// The attributes of an item. The names are the defaults of Powertools for AWS Lambda.
+func (i *Item) texts() map[string]*string {
+	return map[string]*string{
+		ID: &i.ID, "status": (*string)(&i.Status), "intent": &i.Intent, "validation": &i.Validation,
+	}
+}
+
+func (i *Item) numbers() map[string]*int64 {
+	return map[string]*int64{
+		"amount": &i.Amount, expiration: &i.Expiration, "in_progress_expiration": &i.Deadline,
+	}
+}
+
+const expiration = "expiration"
+
+func number(n int64) types.AttributeValue { //nolint:ireturn // as the SDK has it
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
 func encode(item Item) map[string]types.AttributeValue {
-	out := make(map[string]types.AttributeValue, len(item))
-	for name, value := range item {
-		switch v := value.(type) {
-		case S:
-			out[name] = &types.AttributeValueMemberS{Value: string(v)}
-		case N:
-			out[name] = &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(v), 10)}
+	out := map[string]types.AttributeValue{}
+	for name, text := range item.texts() {
+		if *text != "" {
+			out[name] = &types.AttributeValueMemberS{Value: *text}
+		}
+	}
+	for name, n := range item.numbers() {
+		if *n != 0 {
+			out[name] = number(*n)
 		}
 	}
 	return out
 }
 
-func decodeItem(in map[string]types.AttributeValue) (Item, error) {
-	item := make(Item, len(in))
-	for name, value := range in {
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			item[name] = S(v.Value)
-		case *types.AttributeValueMemberN:
-			n, err := strconv.ParseInt(v.Value, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("attribute %q: %w", name, err)
+func decode(in map[string]types.AttributeValue) (item Item, err error) {
+	for name, text := range item.texts() {
+		if v, ok := in[name].(*types.AttributeValueMemberS); ok {
+			*text = v.Value
+		}
+	}
+	for name, n := range item.numbers() {
+		if v, ok := in[name].(*types.AttributeValueMemberN); ok {
+			if *n, err = strconv.ParseInt(v.Value, 10, 64); err != nil {
+				return Item{}, fmt.Errorf("attribute %q: %w", name, err)
 			}
-			item[name] = N(n)
-		default:
-			return nil, fmt.Errorf("attribute %q: want S or N, got %T", name, value)
 		}
 	}
 	return item, nil

@@ -28,7 +28,7 @@ func parsed(handle handler) Handler {
 // the row never expires.
 func checkThenAct(ctx context.Context, e Env, _ Message, o order) error {
 	row, err := e.Table.Get(ctx, rowID(o.ID))
-	if err != nil || len(row) > 0 {
+	if err != nil || row.ID != "" {
 		return err
 	}
 	return chargeAndSave(ctx, e, o, "")
@@ -38,13 +38,13 @@ func checkThenAct(ctx context.Context, e Env, _ Message, o order) error {
 const messageIDLife = 24 * time.Hour
 
 func messageItem(e Env, m Message, life time.Duration) Item {
-	return Item{ID: S("message#" + m.ID), Expiration: N(e.Now().Add(life).Unix())}
+	return Item{ID: "message#" + m.ID, Expiration: e.Now().Add(life).Unix()}
 }
 
 // messageIDBefore puts the messageId with a condition and charges only if the put
 // succeeds. It fits work that may be lost but not repeated within a day.
 func messageIDBefore(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.PutIf(ctx, messageItem(e, m, messageIDLife), Condition{})
+	err := e.Table.Put(ctx, messageItem(e, m, messageIDLife), Condition{New: true})
 	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return nil // a duplicate
 	}
@@ -58,14 +58,14 @@ func messageIDBefore(ctx context.Context, e Env, m Message, o order) error {
 // but not lost.
 func messageIDAfter(ctx context.Context, e Env, m Message, o order) error {
 	seen := messageItem(e, m, messageIDLife)
-	row, err := e.Table.Get(ctx, seen.id())
-	if err != nil || len(row) > 0 {
+	row, err := e.Table.Get(ctx, seen.ID)
+	if err != nil || row.ID != "" {
 		return err
 	}
 	if err := chargeAndSave(ctx, e, o, ""); err != nil {
 		return err
 	}
-	err = e.Table.PutIf(ctx, seen, Condition{})
+	err = e.Table.Put(ctx, seen, Condition{New: true})
 	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return nil // a concurrent delivery was faster: both have charged
 	}
@@ -78,7 +78,7 @@ const lockLife = 5 * time.Second
 // shortLock puts the messageId with a condition and a short time to live. It logs a
 // warning if the condition fails, and charges in either case.
 func shortLock(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.PutIf(ctx, messageItem(e, m, lockLife), Condition{})
+	err := e.Table.Put(ctx, messageItem(e, m, lockLife), Condition{New: true})
 	_, locked := errors.AsType[*ConditionFailedError](err)
 	if err != nil && !locked {
 		return err
@@ -113,9 +113,9 @@ var (
 // that is not COMPLETED does not say whether the order was charged; then only Stripe's
 // key prevents a second charge.
 func idempotencyRecord(ctx context.Context, e Env, _ Message, o order) error {
-	record := recordItem(e, o, "INPROGRESS")
-	record[progressExpiration] = N(e.Deadline.UnixMilli())
-	err := e.Table.PutIf(ctx, record, Condition{FreeAt: e.Now()})
+	record := recordItem(e, o, inProgress)
+	record.Deadline = e.Deadline.UnixMilli()
+	err := e.Table.Put(ctx, record, Condition{New: true, FreeAt: e.Now()})
 	if held, failed := errors.AsType[*ConditionFailedError](err); failed {
 		return replay(held.Old, record)
 	}
@@ -123,30 +123,30 @@ func idempotencyRecord(ctx context.Context, e Env, _ Message, o order) error {
 		return err
 	}
 	if err := chargeAndSave(ctx, e, o, o.ID); err != nil {
-		return errors.Join(err, e.Table.Delete(ctx, record.id()))
+		return errors.Join(err, e.Table.Delete(ctx, record.ID))
 	}
 	// Powertools sends an UpdateItem of these attributes without a condition, which
 	// creates a missing record. A put has the same effect.
-	return e.Table.Put(ctx, recordItem(e, o, "COMPLETED"))
+	return e.Table.Put(ctx, recordItem(e, o, completed), Condition{})
 }
 
 // replay returns nil for a COMPLETED record of the same payload: the message is a
 // duplicate.
 func replay(held, want Item) error {
 	switch {
-	case held["validation"] != want["validation"]:
-		return fmt.Errorf("%s: %w", want.id(), errPayload)
-	case held["status"] != S("COMPLETED"):
-		return fmt.Errorf("%s: %w", want.id(), errInProgress)
+	case held.Validation != want.Validation:
+		return fmt.Errorf("%s: %w", want.ID, errPayload)
+	case held.Status != completed:
+		return fmt.Errorf("%s: %w", want.ID, errInProgress)
 	}
 	return nil
 }
 
-func recordItem(e Env, o order, status S) Item {
+func recordItem(e Env, o order, status Status) Item {
 	payload := sha256.Sum256(fmt.Appendf(nil, "%+v", o))
 	return Item{
-		ID: S("process#" + o.ID), "status": status, Expiration: N(e.Now().Add(recordLife).Unix()),
-		"validation": S(hex.EncodeToString(payload[:])),
+		ID: "process#" + o.ID, Status: status, Expiration: e.Now().Add(recordLife).Unix(),
+		Validation: hex.EncodeToString(payload[:]),
 	}
 }
 

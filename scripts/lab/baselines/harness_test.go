@@ -1,14 +1,9 @@
 package baselines_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +30,6 @@ type harness struct {
 	steps         int
 	before, after func(step int)  // called before and after each step, unless nil
 	deleted       map[string]bool // messages, by id
-	warnings      []string
 	keys          int
 }
 
@@ -46,7 +40,7 @@ func newHarness(tb testing.TB, b baselines.Baseline) *harness {
 		now: time.Unix(1_767_225_600, 0).UTC(), deleted: map[string]bool{},
 	}
 	h.client = baselines.NewStripe(baselines.StripeOptions{
-		Key: "sk_test_pretend", BaseURL: "http://stripe.test", Transport: transport{h},
+		Key: "sk_test_pretend", BaseURL: "http://stripe.test", Transport: h,
 		NewKey: func() string { h.keys++; return fmt.Sprintf("random-%d", h.keys) },
 	})
 	h.store = h.table
@@ -72,14 +66,6 @@ func message(id string, quantity int, method string) baselines.Message {
 
 func paidBy(id string) baselines.Message { return message(id, 1, "pm_card_visa") }
 
-// otherPurchase creates an intent of the same customer for another order.
-func otherPurchase() stripetest.Request {
-	return stripetest.Request{
-		Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: "sk_test_pretend",
-		Form: url.Values{"amount": {"500"}, "currency": {"usd"}, "customer": {"cus_pretend"}},
-	}
-}
-
 // crash is the panic value of a worker that crashes.
 type crash struct{}
 
@@ -93,8 +79,8 @@ func (h *harness) deliver(m baselines.Message) (err error) {
 		}
 	}()
 	err = h.Handle(h.Context(), baselines.Env{
-		Table: table{h}, Stripe: h.client, Now: func() time.Time { return h.now }, Deadline: h.now.Add(time.Minute),
-		Warn: func(text string) { h.warnings = append(h.warnings, text) },
+		Table: baselines.Stepped{Table: h.store, Step: h.step}, Stripe: h.client,
+		Now: func() time.Time { return h.now }, Deadline: h.now.Add(time.Minute),
 	}, m)
 	h.deleted[m.ID] = h.deleted[m.ID] || err == nil
 	return err
@@ -128,75 +114,32 @@ func (h *harness) charges() int { return len(h.stripe.Charges(orderID)) }
 func (h *harness) status() baselines.Status {
 	h.Helper()
 	s, err := baselines.StatusOf(h.Context(), h.store, orderID)
-	must(h.TB, err)
+	if err != nil {
+		h.Fatal(err)
+	}
 	return s
 }
 
-func (h *harness) step(do func()) {
+// step makes a call to the table or to Stripe.
+func (h *harness) step(_ string, do func() error) error {
 	n := h.steps
 	h.steps++
 	if h.before != nil {
 		h.before(n)
 	}
 	h.now = h.now.Add(100 * time.Millisecond)
-	do()
+	err := do()
 	if h.after != nil {
 		h.after(n)
 	}
-}
-
-// table makes each call to the table a step.
-type table struct{ *harness }
-
-func (t table) Get(ctx context.Context, id string) (item baselines.Item, err error) {
-	t.step(func() { item, err = t.store.Get(ctx, id) })
-	return item, err
-}
-
-func (t table) Put(ctx context.Context, i baselines.Item) (err error) {
-	t.step(func() { err = t.store.Put(ctx, i) })
 	return err
 }
 
-func (t table) PutIf(ctx context.Context, i baselines.Item, c baselines.Condition) (err error) {
-	t.step(func() { err = t.store.PutIf(ctx, i, c) })
-	return err
-}
-
-func (t table) Delete(ctx context.Context, id string) (err error) {
-	t.step(func() { err = t.store.Delete(ctx, id) })
-	return err
-}
-
-// transport makes each request to Stripe a step, without a socket.
-type transport struct{ *harness }
-
-var errConnection = errors.New("connection lost")
-
-func (t transport) RoundTrip(r *http.Request) (out *http.Response, err error) {
-	t.step(func() { out, err = t.roundTrip(r) }) //nolint:bodyclose // closed by the caller
-	return out, err
-}
-
-func (t transport) roundTrip(r *http.Request) (*http.Response, error) {
-	form := r.URL.Query()
-	if r.Method == http.MethodPost {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		if form, err = url.ParseQuery(string(body)); err != nil {
-			return nil, err
-		}
-	}
-	a := t.stripe.Do(t.now, stripetest.Request{
-		Method: r.Method, Path: r.URL.Path, APIKey: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
-		Key: r.Header.Get("Idempotency-Key"), Form: form,
+// RoundTrip makes each request to Stripe a step, without a socket.
+func (h *harness) RoundTrip(r *http.Request) (out *http.Response, err error) {
+	err = h.step("", func() error {
+		out, err = stripetest.RoundTrip(r, func(r stripetest.Request) stripetest.Response { return h.stripe.Do(h.now, r) })
+		return err
 	})
-	if a.Lost {
-		return nil, errConnection
-	}
-	header := http.Header{"Content-Type": {"application/json"}, "Stripe-Should-Retry": {a.ShouldRetry}}
-	body := io.NopCloser(bytes.NewReader(a.Body()))
-	return &http.Response{StatusCode: a.Status, Header: header, Body: body, Request: r}, nil
+	return out, err
 }

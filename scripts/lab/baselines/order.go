@@ -45,6 +45,12 @@ const (
 	Pending Status = "PENDING"
 )
 
+// The statuses of an idempotency record.
+const (
+	inProgress Status = "INPROGRESS"
+	completed  Status = "COMPLETED"
+)
+
 type payment struct {
 	status Status
 	intent string
@@ -53,8 +59,7 @@ type payment struct {
 // StatusOf returns the status in the order's row, or "" if the row does not exist.
 func StatusOf(ctx context.Context, t Table, orderID string) (Status, error) {
 	row, err := t.Get(ctx, rowID(orderID))
-	s, _ := row["status"].(S)
-	return Status(s), err
+	return row.Status, err
 }
 
 func rowID(orderID string) string { return "order#" + orderID }
@@ -70,7 +75,6 @@ func chargeAndSave(ctx context.Context, e Env, o order, idempotencyKey string) e
 }
 
 func saveRow(ctx context.Context, e Env, o order, p payment) error {
-	return e.Table.Put(ctx, Item{
-		ID: S(rowID(o.ID)), "status": S(p.status), "intent": S(p.intent), "amount": N(o.amount()),
-	})
+	row := Item{ID: rowID(o.ID), Status: p.status, Intent: p.intent, Amount: o.amount()}
+	return e.Table.Put(ctx, row, Condition{})
 }

@@ -2,6 +2,8 @@ package baselines_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -157,7 +159,9 @@ func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
 		fmt.Fprintf(&want, " %s |\n", conflict(t, b))
 	}
 	readme, err := os.ReadFile("README.md")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, b := range baselines.All() {
 		row := fmt.Sprintf("| %s | %s | %s |\n", b.Name, b.Does, b.Fails)
 		if !strings.Contains(string(readme), row) {
@@ -168,5 +172,52 @@ func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
 	got, _, _ = strings.Cut(got, "\n\n")
 	if diff := cmp.Diff(got+"\n", want.String()); diff != "" {
 		t.Errorf("README.md: (-got +want)\n%s\n%s", diff, want.String())
+	}
+}
+
+func TestADeclineIsRecordedAndNotRetried(t *testing.T) {
+	t.Parallel()
+	for _, b := range baselines.All() {
+		for method, want := range map[string]baselines.Status{
+			"pm_card_chargeDeclined":         baselines.Failed,
+			"pm_card_authenticationRequired": baselines.Failed, // not declined; no baseline looks at the code
+			"pm_usBankAccount_processing":    baselines.Pending,
+			"pm_card_visa":                   baselines.Paid,
+		} {
+			h := newHarness(t, b)
+			if err := h.deliver(message("m1", 1, method)); err != nil || h.status() != want {
+				t.Errorf("%s, %s: got %q and %v, want %q", b.Name, method, h.status(), err, want)
+			}
+		}
+		h := newHarness(t, b)
+		if err := h.deliver(baselines.Message{ID: "m1", Body: "order 66"}); err == nil || h.steps > 0 {
+			t.Errorf("%s, no order: got %v after %d calls, want an error and no call", b.Name, err, h.steps)
+		}
+	}
+}
+
+func TestLookUpFindsADeclineOnALaterPage(t *testing.T) {
+	t.Parallel()
+	h := harnessOf(t, "look-up")
+	_ = h.deliver(message("m1", 1, "pm_card_chargeDeclined"))
+	for range 120 { // other purchases of the same customer
+		h.stripe.Do(h.now, stripetest.Request{
+			Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: "sk_test_pretend",
+			Form: url.Values{"amount": {"500"}, "currency": {"usd"}, "customer": {"cus_pretend"}},
+		})
+	}
+	if err := h.deliver(paidBy("m1")); err != nil || h.status() != baselines.Failed || h.charges() > 0 {
+		t.Errorf("got %q, %d charges, %v, want the decline", h.status(), h.charges(), err)
+	}
+}
+
+func TestTheSDKRetriesUnderOneKey(t *testing.T) {
+	t.Parallel()
+	for lost, want := range map[int]int{2: 1, 3: 2} {
+		h := harnessOf(t, "check-then-act")
+		h.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseResponse, Times: lost})
+		if err := h.deliverUntilDeleted(paidBy("m1")); err != nil || h.charges() != want || h.keys != want {
+			t.Errorf("%d lost responses: got %d charges, %d keys, %v, want %d of each", lost, h.charges(), h.keys, err, want)
+		}
 	}
 }

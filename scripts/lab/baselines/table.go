@@ -2,86 +2,141 @@ package baselines
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"sync"
 	"time"
 )
 
-// Table is a table with the partition key "id" and the time-to-live attribute
-// "expiration": what the baselines need of DynamoDB.
+// Table is what the baselines need of DynamoDB: a table with the partition key "id" and
+// the time-to-live attribute "expiration".
 type Table interface {
-	// Get returns the item, or one of length 0 if there is none. It may be stale, like an
-	// eventually consistent read.
+	// Get returns the item, or one without an ID if there is none. It may be stale, like
+	// an eventually consistent read.
 	Get(ctx context.Context, id string) (Item, error)
 
-	// Put writes the item and replaces an existing one.
-	Put(ctx context.Context, item Item) error
-
-	// PutIf writes the item if the condition holds for the existing item, and otherwise
+	// Put writes the item if the condition holds for the existing one, and otherwise
 	// returns *ConditionFailedError.
-	PutIf(ctx context.Context, item Item, c Condition) error
+	Put(ctx context.Context, item Item, c Condition) error
 
 	// Delete removes the item. It returns nil if there is none.
 	Delete(ctx context.Context, id string) error
 }
 
-// Attributes of every item. The names are the defaults of Powertools for AWS Lambda.
-const (
-	ID         = "id"         // the key, S
-	Expiration = "expiration" // when DynamoDB may delete the item, N, in Unix seconds
-)
+// ID is the name of the key attribute.
+const ID = "id"
 
-// Item is an item of a table. Callers must not modify an item that Get returned.
-type Item map[string]Value
-
-var errNoID = errors.New("item has no id")
-
-func (i Item) id() string {
-	id, _ := i[ID].(S)
-	return string(id)
+// Item is an item of a table. A field with its zero value is absent.
+type Item struct {
+	ID         string
+	Status     Status
+	Intent     string
+	Amount     int64
+	Validation string // a hash of the payload
+	Expiration int64  // when DynamoDB may delete the item, in Unix seconds
+	Deadline   int64  // of the attempt in progress, in Unix milliseconds
 }
 
-// Value is S or N.
-type Value interface{ isValue() }
+// expired reports whether the item's time to live ended before now.
+func (i Item) expired(now time.Time) bool { return i.Expiration > 0 && i.Expiration < now.Unix() }
 
-// S is a string attribute.
-type S string
-
-// N is a number attribute.
-type N int64
-
-func (S) isValue() {}
-func (N) isValue() {}
-
-// ConditionFailedError is a failed condition of PutIf.
+// ConditionFailedError is a failed condition of Put.
 type ConditionFailedError struct {
-	Old Item // the existing item (ALL_OLD); length 0 if there was none
+	Old Item // the existing item (ALL_OLD)
 }
 
 // Error does not contain the item.
 func (e *ConditionFailedError) Error() string { return "condition failed" }
 
-// Condition is a condition of PutIf: there is no item. If FreeAt is set, the condition
-// also holds for an idempotency record that expired before then, or whose attempt is in
-// progress and passed its deadline.
-type Condition struct{ FreeAt time.Time }
+// Condition is a condition of Put. The zero Condition always holds.
+type Condition struct {
+	New bool // there is no item
+	// FreeAt, if set, also lets a New item replace an idempotency record that expired before
+	// then, or whose attempt is in progress and passed its deadline.
+	FreeAt time.Time
+}
 
 // holds reports whether the condition holds for the existing item.
 func (c Condition) holds(old Item) bool {
-	switch deadline, inProgress := old[progressExpiration].(N); {
-	case len(old) == 0:
+	switch {
+	case !c.New || old.ID == "":
 		return true
 	case c.FreeAt.IsZero():
 		return false
-	case inProgress && old["status"] == S("INPROGRESS") && deadline < N(c.FreeAt.UnixMilli()):
-		return true
 	}
-	return old.expired(c.FreeAt)
+	return old.expired(c.FreeAt) || old.Status == inProgress && old.Deadline < c.FreeAt.UnixMilli()
 }
 
-// expired reports whether the item's time to live ended before now.
-func (i Item) expired(now time.Time) bool {
-	at, expires := i[Expiration].(N)
-	return expires && at < N(now.Unix())
+var _ Table = (*Map)(nil)
+
+// Map is a Table in memory. The zero value is empty. It is safe for concurrent use.
+type Map struct {
+	mu    sync.Mutex
+	items map[string]Item
 }
 
-const progressExpiration = "in_progress_expiration" // N, in Unix milliseconds
+// Get implements Table. It is strongly consistent.
+func (m *Map) Get(_ context.Context, id string) (Item, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.items[id], nil
+}
+
+// Put implements Table.
+func (m *Map) Put(_ context.Context, item Item, c Condition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old := m.items[item.ID]; !c.holds(old) {
+		return &ConditionFailedError{old}
+	}
+	if m.items == nil {
+		m.items = map[string]Item{}
+	}
+	m.items[item.ID] = item
+	return nil
+}
+
+// Delete implements Table.
+func (m *Map) Delete(_ context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.items, id)
+	return nil
+}
+
+// Expire deletes every item whose time to live has passed. Until then they stay readable,
+// because DynamoDB may delete them days late. A search must cover both cases.
+func (m *Map) Expire(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.items, func(_ string, i Item) bool { return i.expired(now) })
+}
+
+// Stepped is a Table that makes each call through Step, which a simulation stops at.
+type Stepped struct {
+	Table
+
+	Step func(what string, do func() error) error
+}
+
+// Get implements Table.
+func (s Stepped) Get(ctx context.Context, id string) (got Item, err error) {
+	err = s.Step("get "+id, func() error {
+		got, err = s.Table.Get(ctx, id)
+		return err
+	})
+	return got, err
+}
+
+// Put implements Table.
+func (s Stepped) Put(ctx context.Context, item Item, c Condition) error {
+	what := "put " + item.ID
+	if c.New {
+		what = "conditional " + what
+	}
+	return s.Step(what, func() error { return s.Table.Put(ctx, item, c) })
+}
+
+// Delete implements Table.
+func (s Stepped) Delete(ctx context.Context, id string) error {
+	return s.Step("delete "+id, func() error { return s.Table.Delete(ctx, id) })
+}

@@ -27,9 +27,9 @@ type client struct {
 // twice.
 type Intake struct {
 	Other bool // the second client puts another content
-	// Usual replaces the product with code that sends each request to the queue under an
+	// Naive replaces the product with code that sends each request to the queue under an
 	// id of its own, as API Gateway's requestId is.
-	Usual bool
+	Naive bool
 }
 
 // World returns the world.
@@ -88,10 +88,10 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 }
 
 // desk returns what takes a request.
-func (w *intakeWorld) desk(a *stage.Actor) putter { //nolint:ireturn // the product or the usual code
+func (w *intakeWorld) desk(a *stage.Actor) putter { //nolint:ireturn // the product or the naive code
 	ports := intakePorts{a, w}
-	if w.Usual {
-		return usualDesk{ports}
+	if w.Naive {
+		return naiveIntake{ports}
 	}
 	return &intake.Intake{Book: ports, Queue: ports, Now: func() time.Time { return a.Now }}
 }
@@ -100,11 +100,11 @@ type putter interface {
 	Put(ctx context.Context, o order.Order, c intake.Caller, t order.Trace) (intake.View, error)
 }
 
-// usualDesk sends each request under an id of its own.
-type usualDesk struct{ intakePorts }
+// naiveIntake sends each request under an id of its own.
+type naiveIntake struct{ intakePorts }
 
 // Put sends the order. A worker's name is as good as a request id.
-func (d usualDesk) Put(
+func (d naiveIntake) Put(
 	ctx context.Context, o order.Order, _ intake.Caller, t order.Trace,
 ) (intake.View, error) {
 	id := order.ID(strings.ReplaceAll(d.Name, " ", "-"))

@@ -23,8 +23,8 @@ type Receipts struct {
 	// looks into the mailbox, so the decision is right when it is made, and publishes the
 	// event again if nothing was sent.
 	Person bool
-	// Usual replaces the product with other code; nil is the product.
-	Usual Usual
+	// Naive replaces the product with other code; nil is the product.
+	Naive Naive
 }
 
 // World returns the world.
@@ -77,8 +77,8 @@ func (w *receiptWorld) event(n int, after time.Duration) *task {
 		again: visible,
 		run: func(a *stage.Actor) (time.Time, bool) {
 			ports := receiptPorts{a, w}
-			if w.Usual != nil {
-				return a.Now.Add(visible), w.Usual(a.Context, ports, ports)
+			if w.Naive != nil {
+				return a.Now.Add(visible), w.Naive(a.Context, ports, ports)
 			}
 			r := receipt.Request{
 				OrderID: theOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},

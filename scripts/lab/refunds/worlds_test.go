@@ -42,7 +42,7 @@ func TestEveryScheduleOfOneFault(t *testing.T) {
 	}
 }
 
-// A search that finds no fault in the usual code would prove nothing about the product.
+// A search that finds no fault in naive code would prove nothing about the product.
 func TestTheBaselinesMakeRefundsTwice(t *testing.T) {
 	t.Parallel()
 	for _, b := range refunds.Baselines() {

@@ -58,17 +58,3 @@ func linesOf(m world.Message) (n int) {
 	}
 	return n
 }
-
-// An interrupted run knows a search by its name, and a finding by its list and place.
-func TestSearchesHaveUniqueNames(t *testing.T) {
-	t.Parallel()
-	for _, all := range [][]Search{Scenarios(), Deep(2), Deep(3)} {
-		seen := map[string]bool{}
-		for i, s := range all {
-			if seen[s.key()] || s.place != i || s.list != all[0].list {
-				t.Errorf("%s/%d: duplicate or misplaced %q", s.list, s.place, s.key())
-			}
-			seen[s.key()] = true
-		}
-	}
-}

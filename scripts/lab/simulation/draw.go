@@ -10,7 +10,6 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 	"orderonce/scripts/lab/stage"
 )
@@ -128,14 +127,14 @@ type Draw struct {
 
 // Run runs the worlds, and stops early when an invariant is broken. One world of each
 // thousand runs twice, because the same seed must give the same history.
-func (d Draw) Run(progress func(done int)) report.Report {
+func (d Draw) Run(progress func(done int)) Report {
 	var found atomic.Int64 // the first block with a violation so far; earlier blocks continue
 	found.Store(math.MaxInt64)
 	return inParallel((d.Worlds+block-1)/block, func(done int) {
 		if progress != nil {
 			progress(min(done*block, d.Worlds))
 		}
-	}, func(l *world.Lab, i int) (r report.Report) {
+	}, func(l *world.Lab, i int) (r Report) {
 		first := d.Seed + uint64(i)*block                    //nolint:gosec // G115: not negative
 		last := first + uint64(min(block, d.Worlds-i*block)) //nolint:gosec // G115: not negative
 		for s := first; s < last && r.Worst == nil && int64(i) <= found.Load(); s++ {
@@ -148,7 +147,7 @@ func (d Draw) Run(progress func(done int)) report.Report {
 	})
 }
 
-func (d Draw) runOne(l *world.Lab, seed uint64, twice bool, r *report.Report) *report.Finding {
+func (d Draw) runOne(l *world.Lab, seed uint64, twice bool, r *Report) *Finding {
 	w := d.world(l, seed)
 	broken := w.Run()
 	r.Tally.Add(w.Tally())

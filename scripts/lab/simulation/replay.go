@@ -5,43 +5,46 @@ import (
 	"strconv"
 	"strings"
 
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 	"orderonce/scripts/lab/stage"
 )
 
-// Replay runs the random world of a seed again. It returns its history and, if an
-// invariant is broken, the shortest finding.
-func Replay(seed uint64) (stage.History, *report.Finding) {
-	c, choose := Drawn(seed)
-	return replay(c, choose, strconv.FormatUint(seed, 10))
+// Replay runs a world again, by its name in a Finding: 42 is the random world of a seed,
+// pairs/7/000100 a schedule of the search at place 7 of Deep(2). It returns its history
+// and, if an invariant is broken, the shortest finding.
+func Replay(name string) (stage.History, *Finding, error) {
+	c, choose, err := named(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("replay %q: want a seed, or a schedule such as pairs/7/000100", name)
+	}
+	w := world.NewLab().NewWorld(c, choose).KeepHistory()
+	broken := w.Run()
+	if broken == nil {
+		return w.History(), nil, nil
+	}
+	f := Shortest(c, w.Tape(), *broken)
+	f.Replay = name
+	return w.History(), &f, nil
 }
 
-// ReplaySchedule runs a schedule again, by its list and name in a Finding: pairs/7/000100
-// is a schedule of the search at place 7 of Deep(2).
-func ReplaySchedule(list, name string) (stage.History, *report.Finding, error) {
+func named(name string) (c world.Case, choose stage.Choose, err error) {
+	list, schedule, is := strings.Cut(name, "/")
+	if !is {
+		seed, err := strconv.ParseUint(name, 10, 64)
+		if err == nil {
+			c, choose = Drawn(seed)
+		}
+		return c, choose, err
+	}
 	searches := map[string][]Search{"scenario": Scenarios(), "pairs": Deep(2), "triples": Deep(3)}[list]
-	var place int
+	at, hex, _ := strings.Cut(schedule, "/")
+	place, err := strconv.Atoi(at)
 	var tape []byte
-	at, hex, _ := strings.Cut(name, "/")
-	_, err := fmt.Sscanf(at, "%d", &place)
 	if err == nil && hex != "" {
 		_, err = fmt.Sscanf(hex, "%x", &tape)
 	}
 	if err != nil || place < 0 || place >= len(searches) {
-		return nil, nil, fmt.Errorf("replay %s/%s: no such schedule", list, name)
+		return c, nil, fmt.Errorf("no schedule %s", name)
 	}
-	h, f := replay(searches[place].Case, stage.Tape(tape).Chooser(), list+"/"+name)
-	return h, f, nil
-}
-
-func replay(c world.Case, choose stage.Choose, name string) (stage.History, *report.Finding) {
-	w := world.NewLab().NewWorld(c, choose).KeepHistory()
-	broken := w.Run()
-	if broken == nil {
-		return w.History(), nil
-	}
-	f := Shortest(c, w.Tape(), *broken)
-	f.Replay = name
-	return w.History(), &f
+	return searches[place].Case, stage.Tape(tape).Chooser(), nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/simulation"
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/stage"
 )
 
@@ -43,12 +42,12 @@ func TestPairs(t *testing.T) {
 	check(t, r)
 }
 
-func check(t *testing.T, r report.Report) {
+func check(t *testing.T, r simulation.Report) {
 	t.Helper()
 	if r.Worst != nil {
 		shortest := simulation.Shortest(r.Worst.Case, r.Worst.Tape, r.Worst.Violation)
 		shortest.After = r.Worst.After
 		_, _ = fmt.Fprintf(t.Output(), "%s", shortest)
-		t.Errorf("%s is broken; go -C scripts/lab run ./simulation/run --replay %s", r.Worst.Violation.Invariant, r.Worst.Replay)
+		t.Errorf("%s is broken; go -C scripts/lab run ./prove orders --replay %s", r.Worst.Violation.Invariant, r.Worst.Replay)
 	}
 }

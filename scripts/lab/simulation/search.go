@@ -4,11 +4,10 @@
 // replays it.
 //
 // Package stage chooses and takes the steps, package world runs the product, package
-// oracle decides what is correct, package report formats. This package refuses to know
-// any of that.
+// oracle decides what is correct. This package refuses to know any of that.
 //
 // Start with cases.go (the cases that are searched), draw.go (the random ones), search.go
-// (the search) and shortest.go (how a finding is shrunk).
+// (the search), shortest.go (how a finding is shrunk) and report.go (what it says).
 package simulation
 
 import (
@@ -18,7 +17,6 @@ import (
 	"slices"
 	"sync"
 
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 	"orderonce/scripts/lab/stage"
 )
@@ -35,15 +33,15 @@ type Search struct {
 
 // Run explores every search, on all processors. It calls progress, if not nil, with the
 // number of finished searches.
-func Run(searches []Search, progress func(done int)) report.Report {
-	return inParallel(len(searches), progress, func(l *world.Lab, i int) report.Report {
+func Run(searches []Search, progress func(done int)) Report {
+	return inParallel(len(searches), progress, func(l *world.Lab, i int) Report {
 		return explore(l, searches[i])
 	})
 }
 
 // Until explores the searches without a deviation, then with one, and so on, until the
 // invariant is broken: a bug that shows early costs no full search. Nothing breaks "".
-func Until(broken stage.Invariant, searches []Search) (total report.Report) {
+func Until(broken stage.Invariant, searches []Search) (total Report) {
 	if broken == "" {
 		return Run(searches, nil)
 	}
@@ -62,8 +60,8 @@ func Until(broken stage.Invariant, searches []Search) (total report.Report) {
 
 // inParallel does n pieces of work on all processors and adds up their reports.
 func inParallel(
-	n int, progress func(done int), work func(l *world.Lab, i int) report.Report,
-) (total report.Report) {
+	n int, progress func(done int), work func(l *world.Lab, i int) Report,
+) (total Report) {
 	var mu sync.Mutex
 	done := 0
 	stage.Parallel(n, world.NewLab, func(l *world.Lab, i int) {
@@ -81,7 +79,7 @@ func inParallel(
 // explore runs every schedule of a search. It ends a schedule early if it is, after its
 // last deviation, in a state from which another one has continued with as many deviations
 // left.
-func explore(l *world.Lab, s Search) (r report.Report) {
+func explore(l *world.Lab, s Search) (r Report) {
 	seed, seen, first := maphash.MakeSeed(), map[uint64]int{}, 0
 	r.Schedules = stage.Explore(s.Most, func(t stage.Tape, left int, choose stage.Choose) {
 		w := l.NewWorld(s.Case, choose)
@@ -101,14 +99,14 @@ func explore(l *world.Lab, s Search) (r report.Report) {
 		if broken == nil {
 			return
 		}
-		first = cmp.Or(first, r.Tally.Worlds)
-		f := report.Finding{Case: s.Case, Tape: t, Violation: *broken}
-		if r.Worst != nil && f.Compare(*r.Worst) > 0 {
+		first = cmp.Or(first, r.Tally[world.Worlds])
+		f := Finding{Case: s.Case, Tape: t, Violation: *broken}
+		if r.Worst != nil && f.compare(*r.Worst) > 0 {
 			return
 		}
 		f = finding(l, s.Case, t, *broken)
 		f.Replay = fmt.Sprintf("%s/%d/%x", s.list, s.place, []byte(t))
-		r.Add(report.Report{Worst: &f})
+		r.Add(Report{Worst: &f})
 	})
 	if r.Worst != nil {
 		r.Worst.After = first
@@ -118,8 +116,8 @@ func explore(l *world.Lab, s Search) (r report.Report) {
 
 // finding runs a schedule that broke an invariant once more and keeps its history. It
 // copies the tape, which a search overwrites.
-func finding(l *world.Lab, c world.Case, t stage.Tape, v stage.Violation) report.Finding {
+func finding(l *world.Lab, c world.Case, t stage.Tape, v stage.Violation) Finding {
 	w := l.NewWorld(c, t.Chooser()).KeepHistory()
 	w.Run()
-	return report.Finding{Case: c, Tape: slices.Clone(t), Violation: v, History: w.History()}
+	return Finding{Case: c, Tape: slices.Clone(t), Violation: v, History: w.History()}
 }

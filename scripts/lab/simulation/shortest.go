@@ -4,15 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/report"
 	"orderonce/scripts/lab/simulation/world"
 	"orderonce/scripts/lab/stage"
 )
 
 // Shortest shrinks a schedule that broke an invariant: its choices, the messages that it
 // does not need, and what is unusual about its case.
-func Shortest(c world.Case, t stage.Tape, v stage.Violation) report.Finding {
+func Shortest(c world.Case, t stage.Tape, v stage.Violation) Finding {
 	l := world.NewLab()
 	name := "shrunk from " + strings.TrimPrefix(c.Name, "shrunk from ")
 	breaks := func(c world.Case, t stage.Tape) bool {
@@ -56,44 +54,11 @@ func fewerMessages(c world.Case) (all []world.Case) {
 
 // plainer returns the cases that lack one unusual property of this one.
 func plainer(c world.Case) (all []world.Case) {
-	add := func(change func(*world.Case)) {
-		plain := c
-		plain.Messages = slices.Clone(c.Messages)
-		change(&plain)
-		all = append(all, plain)
-	}
-	if c.Gap != oracle.Visibility {
-		add(func(c *world.Case) { c.Gap = oracle.Visibility })
-	}
-	if c.KeyLife != 0 {
-		add(func(c *world.Case) { c.KeyLife = 0 })
-	}
-	if c.Receives != 0 {
-		add(func(c *world.Case) { c.Receives = 0 })
-	}
-	if c.FIFO || c.Batch > 1 {
-		add(func(c *world.Case) { c.FIFO, c.Batch = false, 1 })
-	}
-	if c.Webhooks {
-		add(func(c *world.Case) { c.Webhooks = false })
-	}
-	if c.Reconcile {
-		add(func(c *world.Case) { c.Reconcile = false })
-	}
-	if c.Publish {
-		add(func(c *world.Case) { c.Publish = false })
-	}
-	for _, m := range c.Messages {
-		if m.Method == world.Visa || m.Poison != "" {
-			continue
+	for _, t := range c.Traits() {
+		if plain := c; t.Remove != nil {
+			t.Remove(&plain)
+			all = append(all, plain)
 		}
-		add(func(c *world.Case) {
-			for i := range c.Messages { // also its copies, which would become conflicts
-				if c.Messages[i] == m {
-					c.Messages[i].Method = world.Visa
-				}
-			}
-		})
 	}
 	return all
 }

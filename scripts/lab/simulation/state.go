@@ -7,24 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"orderonce/scripts/lab/simulation/report"
 )
 
-// State is the progress of a run, so that a long one can be interrupted. The zero value
-// has no progress and is not saved.
+// State is the progress of a run, so that a long one can be interrupted.
 type State struct {
-	path   string
-	Report report.Report
-	Done   map[string]bool // finished searches, by name and bound
-	Next   uint64          // how many random worlds have run
-	First  uint64          // the seed of the first one
+	Report Report
+	List   string // of the searches
+	Done   int    // how many of them are finished
+	Seed   uint64 // of the first random world
+
+	path string
 }
 
 // LoadState loads the state that was saved at path. Without a file it returns a state
 // without progress; if path is "", that state is never saved.
-func LoadState(path string) (*State, error) {
-	s := &State{path: path, Done: map[string]bool{}}
+func LoadState(path string, seed uint64) (*State, error) {
+	s := &State{path: path, Seed: seed}
 	if path == "" {
 		return s, nil
 	}
@@ -47,16 +45,8 @@ func (s *State) save() error {
 		return nil
 	}
 	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(s.path), 0o750); err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(s.path+".new", s.path)
+	return errors.Join(err, os.MkdirAll(filepath.Dir(s.path), 0o750),
+		os.WriteFile(s.path+".new", text, 0o600), os.Rename(s.path+".new", s.path))
 }
 
 // The number of searches and of worlds after which the state is saved.
@@ -65,53 +55,38 @@ const (
 	worldsPerRound   = 100_000
 )
 
-// Searches runs the searches that are not done, and returns the report of the whole run
-// so far.
-func (s *State) Searches(all []Search, progress func(done int)) (report.Report, error) {
-	var left []Search
-	for place, search := range all {
-		search.place = place
-		if !s.Done[search.key()] {
-			left = append(left, search)
-		}
+// Continue runs the searches that are not done, and then random worlds until so many have
+// run. It ends early at a violation. It calls progress with what is done.
+func (s *State) Continue(all []Search, worlds int, progress func(format string, args ...any)) error {
+	if s.List != "" && s.List != all[0].list {
+		return fmt.Errorf("continue the run of %q: it searched %s, not %s", s.path, s.List, all[0].list)
 	}
-	round := len(left)
-	if s.path != "" {
-		round = searchesPerRound
-	}
-	for len(left) > 0 && s.Report.Worst == nil {
-		n := min(round, len(left))
-		before := len(all) - len(left)
-		s.Report.Add(Run(left[:n], func(done int) { progress(before + done) }))
-		for _, search := range left[:n] {
-			s.Done[search.key()] = true
+	round := func(left, most int) int {
+		if s.path == "" {
+			return left
 		}
-		left = left[n:]
+		return min(left, most)
+	}
+	s.List = all[0].list
+	for s.Done < len(all) && s.Report.Worst == nil {
+		n := round(len(all)-s.Done, searchesPerRound)
+		s.Report.Add(Run(all[s.Done:s.Done+n], func(done int) {
+			progress("%d of %d searches", s.Done+done, len(all))
+		}))
+		s.Done += n
 		if err := s.save(); err != nil {
-			return s.Report, err
+			return err
 		}
 	}
-	return s.Report, nil
-}
-
-func (s Search) key() string { return fmt.Sprintf("%s, %d", s.Name, s.Most) }
-
-// Worlds runs random worlds until n have run, and returns the report of the whole run so
-// far.
-func (s *State) Worlds(seed uint64, n int, progress func(done int)) (report.Report, error) {
-	if s.Next == 0 {
-		s.First = seed
-	}
-	for int(s.Next) < n && s.Report.Worst == nil { //nolint:gosec // G115: small enough
-		round, before := n-int(s.Next), int(s.Next) //nolint:gosec // G115: small enough
-		if s.path != "" {
-			round = min(round, worldsPerRound)
+	for s.Report.Drawn < worlds && s.Report.Worst == nil {
+		before := s.Report.Drawn
+		next := Draw{
+			Seed: s.Seed + uint64(before), Worlds: round(worlds-before, worldsPerRound), //nolint:gosec // G115: not negative
 		}
-		s.Report.Add(Draw{Seed: s.First + s.Next, Worlds: round}.Run(func(done int) { progress(before + done) }))
-		s.Next += uint64(round) //nolint:gosec // G115: not negative
+		s.Report.Add(next.Run(func(done int) { progress("%d of %d worlds", before+done, worlds) }))
 		if err := s.save(); err != nil {
-			return s.Report, err
+			return err
 		}
 	}
-	return s.Report, nil
+	return nil
 }

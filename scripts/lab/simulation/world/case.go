@@ -44,6 +44,60 @@ type Case struct {
 	Consumer func() Consumer `json:"-"` // runs instead of the product; nil is the product
 }
 
+// Trait is an unusual property of a case.
+type Trait struct {
+	Name string // as a finding needs it; "" if only the search for the shortest one leaves it out
+	// Remove makes the case usual in this respect; nil if only fewer messages do.
+	Remove func(c *Case)
+}
+
+// Traits returns what is unusual about the case before anything has happened in it.
+func (c Case) Traits() (all []Trait) {
+	add := func(is bool, name string, remove func(c *Case)) {
+		if is {
+			all = append(all, Trait{name, remove})
+		}
+	}
+	noGap := func(c *Case) { c.Gap = oracle.Visibility }
+	add(c.Gap < oracle.Visibility && c.Restless, "", noGap)
+	add(c.Gap < oracle.Visibility && !c.Restless, "delivered again after "+c.Gap.String(), noGap)
+	add(c.Gap > oracle.Visibility, "a pause of "+c.Gap.String(), noGap)
+	add(c.KeyLife > 0, "keys that live "+c.KeyLife.String(), func(c *Case) { c.KeyLife = 0 })
+	add(c.KeyLife < 0, "keys that are never kept", func(c *Case) { c.KeyLife = 0 })
+	add(c.Receives > 0, "few receives before the dead-letter queue", func(c *Case) { c.Receives = 0 })
+	single := func(c *Case) { c.FIFO, c.Batch = false, 1 }
+	add(c.Batch > 1 && !c.FIFO, "a batch", single)
+	add(c.FIFO, "a FIFO group", single)
+	add(c.Webhooks, "webhooks", func(c *Case) { c.Webhooks = false })
+	add(c.Reconcile, "reconcile runs", func(c *Case) { c.Reconcile = false })
+	add(c.Publish, "publications", func(c *Case) { c.Publish = false })
+	methods := map[string]string{
+		Visa: "", Mastercard: "", Declined: "a declined card", NeedsAuth: "a bank that wants the customer",
+		TakesDays: "a bank that takes days",
+	}
+	for i, m := range c.Messages {
+		method, known := methods[m.Method]
+		if !known {
+			method = "a card that does not exist"
+		}
+		add(m.Poison != "", "a message that is no order", nil)
+		add(m.Poison == "" && m.Method != Visa, method, func(c *Case) {
+			c.Messages = slices.Clone(c.Messages)
+			for i := range c.Messages { // also its copies, which would become conflicts
+				if c.Messages[i] == m {
+					c.Messages[i].Method = Visa
+				}
+			}
+		})
+		for _, earlier := range c.Messages[:i] {
+			add(earlier == m, "an order sent twice", nil)
+			add(earlier.ID == m.ID && earlier != m, "another content under the same id", nil)
+			add(earlier.ID != m.ID, "another order", nil)
+		}
+	}
+	return all
+}
+
 // workers returns how many deliveries may overlap.
 func (c *Case) workers() int { return cmp.Or(c.Workers, 2) }
 

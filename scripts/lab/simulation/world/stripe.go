@@ -1,17 +1,13 @@
 package world
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
-	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
@@ -90,15 +86,11 @@ func (k *Worker) mislead(r stripetest.Response) stripetest.Response {
 
 // exchange carries the adapter's requests to the Stripe double without HTTP.
 func (w *World) exchange(_ context.Context, r stripe.Request) (stripe.Response, error) {
-	return w.services.caller.exchange(stripetest.Request{
+	response := w.services.caller.callStripe(stripetest.Request{
 		Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key, Form: r.Params,
 	})
-}
-
-func (k *Worker) exchange(r stripetest.Request) (stripe.Response, error) {
-	response := k.callStripe(r)
 	if response.Lost {
-		return stripe.Response{}, ordertest.ErrConnection
+		return stripe.Response{}, stripetest.ErrLost
 	}
 	return stripe.Response{Status: response.Status, Header: response.Header(), Body: response.Body()}, nil
 }
@@ -107,25 +99,7 @@ func (k *Worker) exchange(r stripetest.Request) (stripe.Response, error) {
 type wire struct{ world *World }
 
 func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	return w.world.services.caller.roundTrip(r)
-}
-
-func (k *Worker) roundTrip(r *http.Request) (*http.Response, error) {
-	form := r.URL.Query()
-	if r.Method == http.MethodPost {
-		form = must1(url.ParseQuery(string(must1(io.ReadAll(r.Body)))))
-	}
-	response, err := k.exchange(stripetest.Request{
-		Method: r.Method, Path: r.URL.Path, APIKey: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
-		Key: r.Header.Get("Idempotency-Key"), Form: form,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		StatusCode: response.Status, Header: response.Header, Request: r,
-		Body: io.NopCloser(bytes.NewReader(response.Body)), ContentLength: int64(len(response.Body)),
-	}, nil
+	return stripetest.RoundTrip(r, w.world.services.caller.callStripe)
 }
 
 // RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is
@@ -136,7 +110,7 @@ func (k *Worker) RoundTrip(r *http.Request) (out *http.Response, err error) {
 		what += " under " + key
 	}
 	err = k.call(oracle.Call{Name: oracle.Charge, Detail: what}, func() (response, error) {
-		out, err = k.roundTrip(r) //nolint:bodyclose // the caller closes it
+		out, err = stripetest.RoundTrip(r, k.callStripe) //nolint:bodyclose // the caller closes it
 		if err != nil {
 			return response{}, err
 		}

@@ -107,7 +107,7 @@ func TestAMessageWithAnEndlessFaultIsParkedInTimeWithItsReason(t *testing.T) {
 			w = NewLab().NewWorld(tt.setup, func(_ stage.Kind, _ int) int {
 				for i, o := range w.lab.options {
 					if tt.fault != nil && o.kind == call && o.worker.next.Name == tt.at &&
-						o.fault == tt.fault(w.tally.Deliveries) {
+						o.fault == tt.fault(w.tally[Deliveries]) {
 						return i
 					}
 				}
@@ -115,7 +115,7 @@ func TestAMessageWithAnEndlessFaultIsParkedInTimeWithItsReason(t *testing.T) {
 			})
 			w.incidents.denial = denial{of: tt.denied, until: epoch().Add(30 * oracle.Day)}
 			broken := w.RunUntil(w.deadLetters)
-			age, receives := w.Now.Sub(epoch()), w.tally.Deliveries
+			age, receives := w.Now.Sub(epoch()), w.tally[Deliveries]
 			dead := must1(w.queue.Messages(w.Now, w.queue.dead))
 			why := order.Reason(dead[0].Attributes[sqs.AttrReason].Text)
 			if broken != nil || why != tt.why || !tt.parked(age, receives) {

@@ -87,7 +87,7 @@ type queue struct {
 
 // NewWorld returns a world in which no message has been sent.
 func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
-	w := &World{setup: c, sent: c.sent(), lab: l}
+	w := &World{setup: c, sent: c.sent(), lab: l, tally: Tally{}}
 	w.Schedule(l.pool, choose, epoch())
 	w.Oldest, w.Script = true, (*script)(w)
 	w.services.policy = sqs.DefaultPolicy()

@@ -1,10 +1,4 @@
-// Package report turns what a search has found into figures, tables and texts: the
-// history of a world as a table or a diagram, a finding with the trouble that it needs,
-// and the counts of a whole run.
-//
-// It refuses to know how schedules are searched. It runs a world only to learn which
-// deviations a finding has.
-package report
+package simulation
 
 import (
 	"cmp"
@@ -32,27 +26,9 @@ func (r *Report) Add(o Report) {
 	r.Drawn += o.Drawn
 	r.Merged += o.Merged
 	r.Tally.Add(o.Tally)
-	if o.Worst != nil && (r.Worst == nil || o.Worst.Compare(*r.Worst) < 0) {
+	if o.Worst != nil && (r.Worst == nil || o.Worst.compare(*r.Worst) < 0) {
 		r.Worst = o.Worst
 	}
-}
-
-// Count is how often something happened.
-type Count struct {
-	What  string
-	Times int
-}
-
-// Unusual returns the faults and deviations of a tally, most frequent first.
-func Unusual(t world.Tally) (all []Count) {
-	for f, n := range t.Faults {
-		all = append(all, Count{string(f), n})
-	}
-	for e, n := range t.Events {
-		all = append(all, Count{e, n})
-	}
-	slices.SortFunc(all, func(a, b Count) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.What, b.What)) })
-	return all
 }
 
 // Finding is a schedule that broke an invariant.
@@ -66,10 +42,10 @@ type Finding struct {
 	After     int  // schedules of its search, or random worlds, until the first violation
 }
 
-// Compare orders findings. Of random worlds the first one comes first. Of schedules a
+// compare orders findings. Of random worlds the first one comes first. Of schedules a
 // double charge comes first, then the one with fewer deviations, then the more serious
 // invariant, then the shorter history.
-func (f Finding) Compare(o Finding) int {
+func (f Finding) compare(o Finding) int {
 	if f.Seeded && o.Seeded {
 		return cmp.Compare(f.After, o.After)
 	}
@@ -78,6 +54,20 @@ func (f Finding) Compare(o Finding) int {
 		return []int{min(place, 1), f.Tape.Deviations(), place, len(f.History)}
 	}
 	return cmp.Or(slices.Compare(rank(f), rank(o)), cmp.Compare(f.Replay, o.Replay))
+}
+
+// Needs returns the kinds of trouble in a finding, sorted: its deviations, and what is
+// unusual about its case. After Shortest, which tries to leave out each of them, these
+// are the kinds without which the invariant holds.
+func (f Finding) Needs() []string {
+	w := world.NewLab().NewWorld(f.Case, f.Tape.Chooser())
+	w.Run()
+	kinds := w.Deviations()
+	for _, t := range f.Case.Traits() {
+		kinds = append(kinds, t.Name)
+	}
+	slices.Sort(kinds)
+	return slices.DeleteFunc(slices.Compact(kinds), func(k string) bool { return k == "" })
 }
 
 // String returns the case, the history, the violation and what it needs, in the form that

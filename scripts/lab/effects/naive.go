@@ -6,23 +6,23 @@ import (
 	"orderonce/domain/receipt"
 )
 
-// Usual is the usual code for an e-mail. It has no state for a doubt. It reports whether
+// Naive is the naive code for an e-mail. It has no state for a doubt. It reports whether
 // the message is to be delivered again.
-type Usual func(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat bool)
+type Naive func(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat bool)
 
-// UsualWorld is a world with code that is not ours.
-type UsualWorld struct {
+// NaiveWorld is a world with code that is not ours.
+type NaiveWorld struct {
 	World
 
 	Does string
 }
 
-// UsualWorlds returns what is often built instead of the product.
-func UsualWorlds() []UsualWorld {
-	return []UsualWorld{
-		{Intake{Usual: true}.World(), "gives each request an id of its own"},
-		{Receipts{Usual: markAfter}.World(), "marks the e-mail as sent after the send"},
-		{Receipts{Usual: markBefore}.World(), "marks the e-mail as sent before the send"},
+// NaiveWorlds returns what is often built instead of the product.
+func NaiveWorlds() []NaiveWorld {
+	return []NaiveWorld{
+		{Intake{Naive: true}.World(), "gives each request an id of its own"},
+		{Receipts{Naive: markAfter}.World(), "marks the e-mail as sent after the send"},
+		{Receipts{Naive: markBefore}.World(), "marks the e-mail as sent before the send"},
 	}
 }
 

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/scripts/lab/baselines"
+	"orderonce/scripts/lab/simulation/oracle"
+	"orderonce/scripts/lab/simulation/world"
+	"orderonce/scripts/lab/stage"
+)
+
+func TestACommandPrintsItsFiguresOrOneHistory(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		run  func(screen) error
+		want []string // in the output or in the error
+	}{
+		{
+			func(s screen) error { return (&orders{Replay: "42"}).Run(t.Context(), s) },
+			[]string{"delivers message 1", "0 violations"},
+		},
+		{func(s screen) error { return (&orders{Replay: "nope"}).Run(t.Context(), s) }, []string{`"nope"`}},
+		{
+			func(s screen) error { return (&refunds{Replay: "worst/1"}).Run(t.Context(), s) },
+			[]string{"begins with message 1", "0 violations"},
+		},
+		{func(s screen) error { return (&refunds{Replay: "bad/1"}).Run(t.Context(), s) }, []string{`"bad/1"`}},
+		{func(s screen) error { return (&refunds{Replay: "worst/x"}).Run(t.Context(), s) }, []string{`"worst/x"`}},
+		{func(s screen) error { return (&refunds{Worlds: 50, Seed: 1, Faults: 1}).Run(t.Context(), s) }, []string{
+			"| two small refunds |", "| the product | nothing is removed | 0 | 0 | 0 | 0 |",
+			"| key from the refund id |", "0 violations",
+		}},
+		{
+			func(s screen) error { return (&effects{Deviations: 1}).Run(t.Context(), s) },
+			[]string{"two clients put one order: 0 violations", "naive code that gives each request an id of its own: "},
+		},
+	} {
+		var out strings.Builder
+		if err := tt.run(screen{&out, &out}); err != nil {
+			out.WriteString(err.Error())
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+			}
+		}
+	}
+}
+
+func TestThePagesKeepTheirProseAndGetTheirParts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := orders{Page: filepath.Join(dir, "proof.md"), Full: filepath.Join(dir, "build", "proof-full.md")}
+	part := func(name, text string) string {
+		return "<!-- generated: " + name + " -->\n\n" + text + "\n\n<!-- end -->\n"
+	}
+	page := func(histories string) string {
+		return "# A title\n\n" + part("figures", "f") + "words\n" + part("bugs", "b") + part("histories", histories)
+	}
+	if err := os.WriteFile(o.Page, []byte(page("old")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stories := []story{{"fence", "F"}, {"bind", "B"}, {"idempotency-record-24h", "I"}, {"prepare-again", "P"}}
+	if err := o.fillPages("f\n", "b\n", "l\n", stories); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(read(t, o.Page), page("B\nI\nP")); diff != "" {
+		t.Errorf("proof.md: (-got +want)\n%s", diff)
+	}
+	const all = "## The baselines\n\nl\n\n## Every history\n\nF\nB\nI\nP"
+	if diff := cmp.Diff(read(t, o.Full), page(all)); diff != "" {
+		t.Errorf("proof-full.md: (-got +want)\n%s", diff)
+	}
+	if err := o.fillPages("f", "b", "l", stories[:3]); err == nil || !strings.Contains(err.Error(), "prepare-again") {
+		t.Errorf("got error %v without a history, want one that names it", err)
+	}
+	if _, err := fill("# No parts\n", map[string]string{"bugs": "b"}); err == nil {
+		t.Error("got no error for a page that lacks a part")
+	}
+}
+
+// The parts that the commands write are in the pages of docs/reference.
+func TestThePagesHaveEveryPart(t *testing.T) {
+	t.Parallel()
+	parts, _ := (&refunds{}).parts(make([]stage.Report, 13), []row{{Reports: reports{}}}, nil)
+	for path, parts := range map[string]map[string]string{
+		"proof.md": {"figures": "", "bugs": "", "histories": ""}, "refund-proof.md": parts,
+	} {
+		if _, err := fill(read(t, "../../../docs/reference/"+path), parts); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A baseline can break several invariants. Shrinking must not replace the requested one.
+func TestTheSimulationFindsADoubleChargeInEveryBaseline(t *testing.T) {
+	t.Parallel()
+	for _, b := range baselines.All() {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			found := searchBaseline(b, oracle.ChargedOnce, 20_000).Worst
+			if found == nil || found.Violation.Invariant != oracle.ChargedOnce {
+				t.Fatalf("got %v, want an order that was charged twice", found)
+			}
+			replayed := world.NewLab().NewWorld(found.Case, found.Tape.Chooser()).Run()
+			if diff := cmp.Diff(replayed, &found.Violation); diff != "" {
+				t.Errorf("replayed: (-got +want)\n%s", diff)
+			}
+		})
+	}
+}
