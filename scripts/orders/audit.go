@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/audit"
 	"orderonce/scripts/orders/cloud"
@@ -50,16 +48,16 @@ var errDiffer = errors.New("orders that differ between the table and Stripe")
 
 // Run audits the table.
 func (a auditTable) Run(ctx context.Context, sh shell.Shell) error {
-	env, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	d, err := cloud.OpenStripe(ctx, sh)
 	if err != nil {
 		return err
 	}
-	env.Where(sh, cfg)
-	dir, f, err := a.open(env, sh.Now())
+	d.Where()
+	dir, f, err := a.open(d)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	left, err := a.start(env, cfg, sh, f).run(ctx)
+	left, err := a.start(d, f).run(ctx)
 	switch {
 	case err != nil:
 		return errors.Join(fmt.Errorf("audit: %w\ncontinue it: orders audit --resume %s", err, dir), f.Close())
@@ -80,14 +78,14 @@ type auditing struct {
 	stripe   *cloud.Pace
 }
 
-func (a auditTable) start(env cloud.StripeEnv, cfg aws.Config, sh shell.Shell, f *audit.Folder) auditing {
-	b := cloud.NewBooks(env, cfg, a.StripeRate, a.TableRate)
+func (a auditTable) start(d cloud.Deployment, f *audit.Folder) auditing {
+	b := d.Books(a.StripeRate, a.TableRate)
 	progress := func(s audit.Summary) {
-		sh.Progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
+		d.Progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
 	}
 	return auditing{
-		auditTable: a, Shell: sh, folder: f, repairer: env.Repairer(cfg, sh.Now), stripe: b.Stripe,
-		auditor: &audit.Auditor{Books: b, Scope: order.Scope(env.Scope), Now: sh.Now, Progress: progress},
+		auditTable: a, Shell: d.Shell, folder: f, repairer: d.Repairer(), stripe: b.Stripe,
+		auditor: &audit.Auditor{Books: b, Scope: d.Scope, Now: d.Now, Progress: progress},
 	}
 }
 
@@ -107,20 +105,20 @@ func (a auditing) run(ctx context.Context) (left int, err error) {
 }
 
 // open opens a new work folder, or that of an interrupted audit.
-func (a auditTable) open(env cloud.StripeEnv, now time.Time) (dir string, f *audit.Folder, err error) {
+func (a auditTable) open(d cloud.Deployment) (dir string, f *audit.Folder, err error) {
 	if a.Resume != "" {
 		if f, err = audit.Open(a.Resume, audit.Job{}); err != nil {
 			return "", nil, err
 		}
-		job := env.Job(f.Job().Window)
+		job := d.Job(f.Job().Window)
 		if f.Job() != job {
 			return "", nil, errors.Join(fmt.Errorf("%w: %+v, want %+v", audit.ErrOtherJob, f.Job(), job), f.Close())
 		}
 		return a.Resume, f, nil
 	}
 	var w audit.Window
-	if w.From, err = moment(a.From, now); err == nil {
-		w.To, err = moment(a.To, now)
+	if w.From, err = moment(a.From, d.Now()); err == nil {
+		w.To, err = moment(a.To, d.Now())
 	}
 	if err == nil && !w.From.Before(w.To) {
 		err = fmt.Errorf("--from %s is not before --to %s", a.From, a.To)
@@ -129,7 +127,7 @@ func (a auditTable) open(env cloud.StripeEnv, now time.Time) (dir string, f *aud
 		dir, err = os.MkdirTemp("", "orders-audit-")
 	}
 	if err == nil {
-		f, err = audit.Open(dir, env.Job(w))
+		f, err = audit.Open(dir, d.Job(w))
 	}
 	return dir, f, err
 }

@@ -398,10 +398,9 @@ func TestARepairThatChangesNothingIsReported(t *testing.T) {
 	t.Parallel()
 	w := build(t)
 	w.at(noon(), "ORD-1", pays)
-	sh := testShell(w.environ)
-	env, cfg, err := cloud.Connect[cloud.StripeEnv](t.Context(), sh)
+	d, err := cloud.OpenStripe(t.Context(), testShell(w.environ))
 	must(t, err)
-	a := auditTable{StripeRate: 1e6, TableRate: 1e6}.start(env, cfg, sh, nil)
+	a := auditTable{StripeRate: 1e6, TableRate: 1e6}.start(d, nil)
 	plan := audit.Plan{OrderID: "ORD-1", Intent: "pi_000001", Findings: []audit.Finding{{Class: audit.RefundsDiffer}}}
 	if err := a.repairOne(t.Context(), plan); err != nil {
 		t.Errorf("got %v, want that it matches", err)

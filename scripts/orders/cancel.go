@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
@@ -33,31 +31,29 @@ Example: orders cancel ORD-1001`
 
 // Run cancels one order.
 func (c cancel) Run(ctx context.Context, sh shell.Shell) error {
-	env, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	d, err := cloud.OpenStripe(ctx, sh)
 	if err != nil {
 		return err
 	}
-	if err := c.cancel(ctx, sh, env, cfg); err != nil {
-		return fmt.Errorf("cancel order %q: %w", c.ID, env.Orders.Explain(cfg, err))
+	if err := c.cancel(ctx, d); err != nil {
+		return fmt.Errorf("cancel order %q: %w", c.ID, d.Explain(err))
 	}
 	return nil
 }
 
-func (c cancel) cancel(ctx context.Context, sh shell.Shell, env cloud.StripeEnv, cfg aws.Config) error {
-	store, payments, id := env.Orders.Store(cfg), env.Payments(), order.ID(c.ID)
+func (c cancel) cancel(ctx context.Context, d cloud.Deployment) error {
+	store, payments, id := d.Store(), d.Payments(), order.ID(c.ID)
 	before, err := store.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	env.Where(sh, cfg)
-	fmt.Fprintln(sh.People(), view.Order(before))
-	if !c.Yes && !sh.Confirms("Type the order id to cancel it for ever: ", c.ID) {
+	d.Where()
+	fmt.Fprintln(d.People(), view.Order(before))
+	if !c.Yes && !d.Confirms("Type the order id to cancel it for ever: ", c.ID) {
 		return shell.ErrNotConfirmed
 	}
-	canceling := order.Cancellation{
-		Store: store, Payments: payments, Canceler: payments, Scope: order.Scope(env.Scope),
-	}
-	after, err := canceling.Cancel(ctx, id, sh.Now())
+	canceling := order.Cancellation{Store: store, Payments: payments, Canceler: payments, Scope: d.Scope}
+	after, err := canceling.Cancel(ctx, id, d.Now())
 	if lost, ok := errors.AsType[*order.RecordLostError](err); ok {
 		return fmt.Errorf("%w: first orders restore %s %s", err, id, lost.Intent)
 	}
@@ -67,6 +63,6 @@ func (c cancel) cancel(ctx context.Context, sh shell.Shell, env cloud.StripeEnv,
 	if after.Status != order.Canceled {
 		return cloud.NotCanceledError{Status: after.Status}
 	}
-	fmt.Fprintf(sh.People(), "canceled: it was %s\n", before.Status)
-	return sh.Record(view.NewOrderJSON(after))
+	fmt.Fprintf(d.People(), "canceled: it was %s\n", before.Status)
+	return d.Record(view.NewOrderJSON(after))
 }

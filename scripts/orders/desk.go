@@ -9,9 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
-	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/shell"
@@ -41,27 +38,23 @@ func (s selection) filter(now time.Time) deadletters.Filter {
 
 // desk is where a person works through the dead letters.
 type desk struct {
-	shell.Shell
+	cloud.Deployment
 
 	sources deadletters.Sources
 	queue   *deadletters.Queue
-	env     cloud.DeadLettersEnv
-	cfg     aws.Config
 }
 
 func openDesk(ctx context.Context, sh shell.Shell) (desk, error) {
 	// With `| head`, a write fails instead of killing the process, which holds messages.
 	signal.Ignore(syscall.SIGPIPE)
-	env, cfg, err := cloud.Connect[cloud.DeadLettersEnv](ctx, sh)
+	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
 	if err != nil {
 		return desk{}, err
 	}
 	return desk{
-		Shell: sh, env: env, cfg: cfg,
-		queue: env.Letters(cfg, sh.Now, sh.EmptyWait),
+		Deployment: d, queue: d.Letters(),
 		sources: deadletters.Sources{
-			Orders: env.Stripe.Orders.Store(cfg), Accounts: env.Stripe.Orders.Refunds(cfg),
-			Payments: env.Stripe.Payments(), Refunds: env.Stripe.Refunds(), Scope: order.Scope(env.Stripe.Scope),
+			Orders: d.Store(), Accounts: d.Accounts(), Payments: d.Payments(), Refunds: d.Refunds(), Scope: d.Scope,
 		},
 	}, nil
 }

@@ -138,11 +138,11 @@ var errLeft = errors.New("selected messages are left, or were not seen, in the d
 // agrees, takes them. Between the two it does not hold them, because a person may think
 // for an hour.
 func (d desk) empty(ctx context.Context, t task) error {
-	fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.env.DeadLetters)
-	if refunds := d.env.Refunds.DeadLetters; refunds != "" {
-		fmt.Fprintf(d.People(), "dead-letter queue %s\n", refunds)
+	fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.DeadLetters)
+	if d.DeadRefunds != "" {
+		fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.DeadRefunds)
 	}
-	d.env.Stripe.Where(d.Shell, d.cfg)
+	d.Where()
 	chosen := map[string]bool{}
 	f := t.filter(d.Now())
 	counts, err := d.each(ctx, f, t.Limit, func(_ context.Context, l deadletters.Letter) (bool, error) {

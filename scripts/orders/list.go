@@ -64,26 +64,24 @@ func (l list) Run(ctx context.Context, sh shell.Shell) error {
 			return fmt.Errorf("--status %q: want one of %s", s, statusNames())
 		}
 	}
-	c, cfg, err := cloud.Connect[cloud.TableEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
 	if err != nil {
 		return err
 	}
 	var found iter.Seq2[order.Record, error]
 	if l.Due || l.Holding && !l.Scan || l.waitsOnly() {
-		found = l.waiting(ctx, sh, c, cfg)
-	} else if found, err = l.scan(ctx, sh, c, cfg); err != nil {
+		found = l.waiting(ctx, d)
+	} else if found, err = l.scan(ctx, d); err != nil {
 		return err
 	}
 	return l.print(sh, found)
 }
 
 // waiting reads the orders of the index, one by one.
-func (l list) waiting(
-	ctx context.Context, sh shell.Shell, c cloud.TableEnv, cfg aws.Config,
-) iter.Seq2[order.Record, error] {
-	store, until := c.Store(cfg), cloud.LastDue()
+func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[order.Record, error] {
+	store, until := d.Store(), cloud.LastDue()
 	if l.Due {
-		until = sh.Now()
+		until = d.Now()
 	}
 	return func(yield func(order.Record, error) bool) {
 		for id, err := range store.Due(ctx, until) {
@@ -116,22 +114,20 @@ func unsent(r intake.Registration) order.Record {
 }
 
 // scan reads the whole table, if the person allows it.
-func (l list) scan(
-	ctx context.Context, sh shell.Shell, c cloud.TableEnv, cfg aws.Config,
-) (iter.Seq2[order.Record, error], error) {
-	out, err := sdk.NewFromConfig(cfg).DescribeTable(ctx, &sdk.DescribeTableInput{TableName: &c.Table})
+func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[order.Record, error], error) {
+	out, err := sdk.NewFromConfig(d.AWS).DescribeTable(ctx, &sdk.DescribeTableInput{TableName: &d.Table})
 	if err != nil {
-		return nil, fmt.Errorf("describe table %q: %w", c.Table, err)
+		return nil, fmt.Errorf("describe table %q: %w", d.Table, err)
 	}
 	const perUnit = 8 << 10 // bytes of an eventually consistent read
 	size := aws.ToInt64(out.Table.TableSizeBytes)
 	cost := fmt.Sprintf("a scan of table %s: %d items, %.1f MB, about %d read request units",
-		c.Table, aws.ToInt64(out.Table.ItemCount), float64(size)/1e6, size/perUnit+1)
+		d.Table, aws.ToInt64(out.Table.ItemCount), float64(size)/1e6, size/perUnit+1)
 	if !l.Scan {
 		return nil, fmt.Errorf("this needs %s: add --scan, or list what waits with --due", cost)
 	}
-	fmt.Fprintln(sh.ErrOut, cost)
-	return c.Rows(ctx, sh, cfg, 0), nil
+	fmt.Fprintln(d.ErrOut, cost)
+	return d.Rows(ctx, 0), nil
 }
 
 // print prints the orders that match, as they are found. An order that cannot be decoded

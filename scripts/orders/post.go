@@ -37,7 +37,7 @@ Examples:
 
 // Run posts every line, or none if one of them is neither a valid order nor a refund.
 func (p post) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.QueueEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "QUEUE_URL")
 	if err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ func (p post) Run(ctx context.Context, sh shell.Shell) error {
 		}
 	}
 	batches := batch.Sender{
-		Orders: cloud.NewQueue(cfg, c.Queue), Refunds: cloud.NewQueue(cfg, c.Refunds),
+		Orders: d.QueueAt(d.Queue), Refunds: d.QueueAt(d.RefundQueue),
 		File: from.Name(), Rate: p.Rate, Progress: sh.Progress,
 	}
 	posted, err := batches.SendAll(ctx, messages)
 	sh.Progress("")
 	if err != nil {
-		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), c.Queue, err)
+		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), d.Queue, err)
 	}
 	return sh.Result(fmt.Sprintf("messages posted: %d\n", posted), map[string]int{"posted": posted})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/scripts/orders/cloud"
@@ -35,15 +34,11 @@ Examples:
 
 // Run prints the receipts.
 func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.ReceiptsEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "RECEIPTS_TABLE")
 	if err != nil {
 		return err
 	}
-	return l.list(ctx, sh, receipttable.New(cfg, c.Table))
-}
-
-func (l listReceipts) list(ctx context.Context, sh shell.Shell, doubts receipt.Doubts) error {
-	all, err := l.read(ctx, doubts)
+	all, err := l.read(ctx, d.Receipts())
 	if err != nil {
 		return err
 	}
@@ -98,15 +93,12 @@ Example: orders receipts resolve ORD-1001 paid --not-sent && orders republish OR
 
 // Run resolves one receipt.
 func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.ReceiptsEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "RECEIPTS_TABLE")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sh.People(), "table %s in %s\n\n", c.Table, cfg.Region)
-	return r.resolve(ctx, sh, receipttable.New(cfg, c.Table))
-}
-
-func (r resolveReceipt) resolve(ctx context.Context, sh shell.Shell, store receipt.Store) error {
+	fmt.Fprintf(sh.People(), "table %s in %s\n\n", d.ReceiptsTable, d.AWS.Region)
+	store := d.Receipts()
 	key, err := receipt.ParseKey(r.Receipt)
 	if err != nil {
 		return err

@@ -7,9 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
@@ -50,34 +47,39 @@ func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
 	if r.AllDue {
 		return r.allDue(ctx, sh)
 	}
-	c, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	d, err := openUnder(ctx, sh, r.Scope)
 	if err != nil {
 		return err
 	}
-	if c, err = c.Under(r.Scope); err != nil {
-		return err
-	}
-	c.Where(sh, cfg)
-	store, scope := c.Orders.Store(cfg), order.Scope(c.Scope)
-	summary, after, err := settle(ctx, store, c.Payments(), scope, order.ID(r.ID), sh.Now())
+	summary, after, err := settle(ctx, d, order.ID(r.ID))
 	if err != nil {
-		return fmt.Errorf("refresh order %q: %w", r.ID, c.Orders.Explain(cfg, err))
+		return fmt.Errorf("refresh order %q: %w", r.ID, d.Explain(err))
 	}
-	return refreshRefunds(ctx, sh, c, cfg, summary, after)
+	return refreshRefunds(ctx, d, summary, after)
+}
+
+// openUnder opens the deployment under a scope, and prints what is about to change.
+func openUnder(ctx context.Context, sh shell.Shell, scope string) (cloud.Deployment, error) {
+	d, err := cloud.OpenStripe(ctx, sh)
+	if err == nil {
+		d, err = d.Under(scope)
+	}
+	if err == nil {
+		d.Where()
+	}
+	return d, err
 }
 
 // refreshRefunds records the refunds of a charged order, and prints the order after the
 // summary of what was done before.
-func refreshRefunds(
-	ctx context.Context, sh shell.Shell, c cloud.StripeEnv, cfg aws.Config, summary string, after order.Record,
-) error {
+func refreshRefunds(ctx context.Context, d cloud.Deployment, summary string, after order.Record) error {
 	if !after.Status.Charged() {
-		return sh.Result(summary+view.Order(after), view.NewOrderJSON(after))
+		return d.Result(summary+view.Order(after), view.NewOrderJSON(after))
 	}
-	account, err := c.Refresher(cfg, sh.Now).Refresh(ctx, after.OrderID)
+	account, err := d.Refresher().Refresh(ctx, after.OrderID)
 	if err == nil && account.Seq > after.Seq {
 		summary += fmt.Sprintf("changes of refunds recorded: %d\n\n", account.Seq-after.Seq)
-		after, err = c.Orders.Store(cfg).Load(ctx, after.OrderID)
+		after, err = d.Store().Load(ctx, after.OrderID)
 	}
 	if err != nil {
 		return fmt.Errorf("refresh refunds of order %q: %w", after.OrderID, err)
@@ -86,20 +88,18 @@ func refreshRefunds(
 	if len(account.Items) > 0 || account.Outside != 0 {
 		text += view.Refunds(account)
 	}
-	return sh.Result(text, view.NewOrderJSON(after).WithRefunds(account))
+	return d.Result(text, view.NewOrderJSON(after).WithRefunds(account))
 }
 
 // settle settles the row from the order's intent. It returns what changed, as text, and
 // the order.
-func settle(
-	ctx context.Context, records order.Store, payments order.Payments, scope order.Scope, id order.ID,
-	now time.Time,
-) (string, order.Record, error) {
-	before, err := records.Load(ctx, id)
+func settle(ctx context.Context, d cloud.Deployment, id order.ID) (string, order.Record, error) {
+	store := d.Store()
+	before, err := store.Load(ctx, id)
 	if err != nil {
 		return "", before, err
 	}
-	after, err := order.Refresh(ctx, records, payments, scope, id, now)
+	after, err := order.Refresh(ctx, store, d.Payments(), d.Scope, id, d.Now())
 	if err != nil {
 		return "", after, err
 	}
@@ -114,25 +114,21 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 	if r.Rate < 1 {
 		return shell.ErrRate
 	}
-	c, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	d, err := openUnder(ctx, sh, r.Scope)
 	if err != nil {
 		return err
 	}
-	if c, err = c.Under(r.Scope); err != nil {
-		return err
-	}
-	c.Where(sh, cfg)
-	refresher, store := c.Refresher(cfg, sh.Now), c.Orders.Store(cfg)
+	refresher, store := d.Refresher(), d.Store()
 	pace, calls := cloud.NewPace(float64(r.Rate)), 0
 	allow := func(ctx context.Context) error {
-		sh.Progress("%d calls to Stripe", calls)
+		d.Progress("%d calls to Stripe", calls)
 		calls++
 		return pace.Wait(ctx, 1)
 	}
-	d := order.Reconciler{
+	due := order.Reconciler{
 		Follower: order.Follower{
-			Store: store, Payments: order.Paced{Payments: c.Payments(), Allow: allow}, Scope: order.Scope(c.Scope),
-			Mode: stripe.ModeOf(c.Key.Reveal()), Now: sh.Now,
+			Store: store, Payments: order.Paced{Payments: d.Payments(), Allow: allow}, Scope: d.Scope,
+			Mode: stripe.ModeOf(d.Key.Reveal()), Now: d.Now,
 		},
 		Waiting: store, Parallel: 1,
 		Refunds: func(ctx context.Context, id order.ID) error {
@@ -143,9 +139,9 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 			return err
 		},
 	}
-	done, err := d.Run(ctx, sh.Now().AddDate(1, 0, 0))
-	sh.Progress("")
-	return errors.Join(sh.Result(dueText(done), dueJSON(done)), err, dueError(ctx, done))
+	done, err := due.Run(ctx, d.Now().AddDate(1, 0, 0))
+	d.Progress("")
+	return errors.Join(d.Result(dueText(done), dueJSON(done)), err, dueError(ctx, done))
 }
 
 // dueText formats a run for a person.
@@ -234,20 +230,15 @@ Example: orders restore ORD-1001 pi_3PretendIntent`
 
 // Run writes one order's row.
 func (r restore) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	d, err := openUnder(ctx, sh, r.Scope)
 	if err != nil {
 		return err
 	}
-	if c, err = c.Under(r.Scope); err != nil {
-		return err
-	}
-	c.Where(sh, cfg)
 	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
-	after, err := order.Restore(
-		ctx, c.Orders.Store(cfg), c.Payments(), order.Scope(c.Scope), id, bound, sh.Now())
+	after, err := order.Restore(ctx, d.Store(), d.Payments(), d.Scope, id, bound, d.Now())
 	if err != nil {
 		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
 	}
 	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
-	return refreshRefunds(ctx, sh, c, cfg, summary, after)
+	return refreshRefunds(ctx, d, summary, after)
 }

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/orders/cloud"
@@ -45,18 +43,18 @@ Example: 19.99 USD of an order go back, and then the rest.
 
 // Run makes one refund.
 func (m makeRefund) Run(ctx context.Context, sh shell.Shell) error {
-	env, cfg, err := cloud.Connect[cloud.RefundEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "REFUND_QUEUE_URL", "SCOPE")
 	if err != nil {
 		return err
 	}
-	queue, mode := cloud.NewQueue(cfg, env.Queue), "unknown"
-	if r, err := env.Orders.Store(cfg).Load(ctx, order.ID(m.Order)); err == nil { // refund returns the error
+	mode := "unknown"
+	if r, err := d.Store().Load(ctx, order.ID(m.Order)); err == nil { // refund returns the error
 		mode = cloud.ModeOf(r.Mode == order.LiveMode)
 	}
 	fmt.Fprintf(sh.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
-		env.Orders.Table, cfg.Region, env.Scope, mode, env.Queue)
-	if err := newCashier(env.Orders, cfg, queue, sh).refund(ctx, m); err != nil {
-		return fmt.Errorf("refund order %q: %w", m.Order, env.Orders.Explain(cfg, err))
+		d.Table, d.AWS.Region, d.Scope, mode, d.RefundQueue)
+	if err := newCashier(d).refund(ctx, m); err != nil {
+		return fmt.Errorf("refund order %q: %w", m.Order, d.Explain(err))
 	}
 	return nil
 }
@@ -70,11 +68,12 @@ type cashier struct {
 	every   time.Duration
 }
 
-func newCashier(c cloud.TableEnv, cfg aws.Config, q cloud.Queue, sh shell.Shell) cashier {
+func newCashier(d cloud.Deployment) cashier {
+	queue := d.QueueAt(d.RefundQueue)
 	return cashier{
-		account: c.Refunds(cfg).Load, Shell: sh, every: 500 * time.Millisecond,
+		Shell: d.Shell, account: d.Accounts().Load, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
-			return q.SendAs(ctx, id, strconv.FormatInt(sh.Now().UnixNano(), 10), body)
+			return queue.SendAs(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
 		},
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"orderonce/adapters/eventbridge"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
@@ -48,29 +46,23 @@ func (r republish) Validate() error {
 
 // Run publishes the events of one order, or of all since a time.
 func (r republish) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.BusEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "EVENT_BUS", "SCOPE")
 	if err != nil {
 		return err
 	}
-	scope, err := order.NewScope(c.Scope)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(sh.People(), "table %s and event bus %s in %s, scope %s\n\n",
-		c.Orders.Table, c.Bus, cfg.Region, scope)
+	fmt.Fprintf(d.People(), "table %s and event bus %s in %s, scope %s\n\n", d.Table, d.Bus, d.AWS.Region, d.Scope)
 	p := republisher{
-		Publisher: order.Publisher{Bus: eventbridge.New(cfg, c.Bus, scope)},
-		records:   c.Orders.Store(cfg), since: r.Since,
+		Deployment: d, Publisher: order.Publisher{Bus: eventbridge.New(d.AWS, d.Bus, d.Scope)}, since: r.Since,
 	}
 	if r.ID != "" {
 		err = p.order(ctx, order.ID(r.ID))
 	} else {
-		err = r.all(ctx, sh, &p, c, cfg)
+		err = p.all(ctx, r.Rate)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nevents published before: %d", c.Orders.Explain(cfg, err), p.published)
+		return fmt.Errorf("%w\nevents published before: %d", d.Explain(err), p.published)
 	}
-	text := fmt.Sprintf("events published to %s: %d\n", c.Bus, p.published)
+	text := fmt.Sprintf("events published to %s: %d\n", d.Bus, p.published)
 	err = sh.Result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
 	if err == nil && p.unreadable > 0 {
 		err = shell.Left("orders that cannot be read, with events not published: %d", p.unreadable)
@@ -79,33 +71,31 @@ func (r republish) Run(ctx context.Context, sh shell.Shell) error {
 }
 
 // all publishes the events of every order that changed since a time.
-func (r republish) all(
-	ctx context.Context, sh shell.Shell, p *republisher, c cloud.BusEnv, cfg aws.Config,
-) error {
-	pace := cloud.NewPace(float64(r.Rate))
-	for row, err := range c.Orders.Rows(ctx, sh, cfg, 0) {
+func (p *republisher) all(ctx context.Context, rate int) error {
+	pace := cloud.NewPace(float64(rate))
+	for row, err := range p.Rows(ctx, 0) {
 		switch {
 		case err != nil && row.OrderID == "":
 			return err
-		case err == nil && row.UpdatedAt.Before(r.Since):
+		case err == nil && row.UpdatedAt.Before(p.since):
 			continue
 		}
 		if err := pace.Wait(ctx, 1); err != nil {
 			return err
 		}
-		if err := p.orderOrReport(ctx, sh, row.OrderID); err != nil {
+		if err := p.orderOrReport(ctx, row.OrderID); err != nil {
 			return err
 		}
 	}
-	sh.Progress("")
+	p.Progress("")
 	return nil
 }
 
 // republisher publishes the events of rows again.
 type republisher struct {
+	cloud.Deployment
 	order.Publisher
 
-	records    order.Store
 	since      time.Time
 	published  int
 	unreadable int // orders
@@ -113,15 +103,15 @@ type republisher struct {
 
 // orderOrReport publishes the events of one order. It reports an order that cannot be
 // read, because no retry gets past it, and the orders behind it would never be published.
-func (p *republisher) orderOrReport(ctx context.Context, sh shell.Shell, id order.ID) error {
+func (p *republisher) orderOrReport(ctx context.Context, id order.ID) error {
 	err := p.order(ctx, id)
 	switch {
 	case errors.Is(err, order.ErrNotFound): // erased since
 		return nil
 	case errors.Is(err, order.ErrCorrupt), errors.Is(err, order.ErrUnknownVersion):
 		p.unreadable++
-		sh.Progress("")
-		fmt.Fprintln(sh.People(), err)
+		p.Progress("")
+		fmt.Fprintln(p.People(), err)
 		return nil
 	}
 	return err
@@ -129,7 +119,7 @@ func (p *republisher) orderOrReport(ctx context.Context, sh shell.Shell, id orde
 
 // order publishes the events of one order.
 func (p *republisher) order(ctx context.Context, id order.ID) error {
-	found, err := p.records.Load(ctx, id)
+	found, err := p.Store().Load(ctx, id)
 	if err != nil {
 		return fmt.Errorf("republish order %q: %w", id, err)
 	}

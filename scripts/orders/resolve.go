@@ -44,16 +44,14 @@ Example: orders refund resolve ORD-1001 operator-1999 --not-made`
 
 // Run resolves one refund.
 func (r resolveRefund) Run(ctx context.Context, sh shell.Shell) error {
-	env, cfg, err := cloud.Connect[cloud.StripeEnv](ctx, sh)
+	d, err := cloud.OpenStripe(ctx, sh)
 	if err != nil {
 		return err
 	}
-	env.Where(sh, cfg)
-	d := resolver{
-		Shell: sh, store: env.Orders.Refunds(cfg), provider: env.Refunds(), scope: order.Scope(env.Scope),
-	}
-	if err := d.resolve(ctx, r); err != nil {
-		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, env.Orders.Explain(cfg, err))
+	d.Where()
+	resolver := resolver{Shell: sh, store: d.Accounts(), provider: d.Refunds(), scope: d.Scope}
+	if err := resolver.resolve(ctx, r); err != nil {
+		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, d.Explain(err))
 	}
 	return nil
 }

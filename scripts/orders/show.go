@@ -29,16 +29,16 @@ Example: orders show ORD-1001`
 
 // Run prints one order.
 func (s show) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.ShowEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
 	if err != nil {
 		return err
 	}
-	f, notRead, err := cloud.Ask(ctx, c, cfg, sh.Environ, order.ID(s.ID), sh.Now())
+	f, notRead, err := d.Ask(ctx, order.ID(s.ID))
 	if err != nil {
 		return fmt.Errorf("show order %q: %w", s.ID, err)
 	}
 	if f.Record == nil && len(f.Intents) == 0 {
-		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, c.Orders.Explain(cfg, order.ErrNotFound)), notRead)
+		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, d.Explain(order.ErrNotFound)), notRead)
 	}
 	if err := sh.Result(f.Text(), f.JSON()); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orderonce/adapters/sqs/orders"
+	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/orders/cloud"
@@ -40,44 +41,46 @@ Examples:
 // a connection that outlives a request.
 const refundOfSmoke = 40
 
+var errLiveKey = errors.New("STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_; " +
+	"got a live one, which refuses the smoke test's card")
+
 // Run posts one order and returns an error unless it is paid, Stripe agrees, and a part
 // of it goes back.
 func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
-	c, cfg, err := cloud.Connect[cloud.SmokeEnv](ctx, sh)
+	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL")
 	if err != nil {
 		return err
 	}
-	if err := c.CompareQueues(ctx, cfg, sh.People()); err != nil {
+	if stripe.Live(d.Key.Reveal()) {
+		return errLiveKey
+	}
+	if err := d.CompareQueues(ctx); err != nil {
 		return err
 	}
-	id := newID(sh.Now())
+	id := newID(d.Now())
 	who := cloud.Payer{Customer: s.Customer, Method: s.Method}
 	if who == (cloud.Payer{}) {
-		if who, err = cloud.NewPayers(c.Stripe).Create(ctx, c.Stripe.Scope+"/smoke/"+id); err != nil {
+		if who, err = cloud.NewPayers(d.Env).Create(ctx, string(d.Scope)+"/smoke/"+id); err != nil {
 			return err
 		}
-		fmt.Fprintf(
-			sh.People(), "Created customer %s with payment method %s in Stripe's test mode\n",
-			who.Customer, who.Method,
-		)
+		fmt.Fprintf(d.People(), "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
 	}
 	body, o, err := compose(id, who)
 	if err != nil {
 		return err
 	}
-	queue := cloud.NewQueue(cfg, c.Queue)
 	p := probe{
-		send: queue.Send, load: c.Stripe.Orders.Store(cfg).Load, read: c.Stripe.Payments().Read,
-		scope: order.Scope(c.Stripe.Scope), now: sh.Now, every: 500 * time.Millisecond, out: sh.People(),
+		send: d.QueueAt(d.Queue).Send, load: d.Store().Load, read: d.Payments().Read,
+		scope: d.Scope, now: d.Now, every: 500 * time.Millisecond, out: d.People(),
 	}
 	if err := p.follow(ctx, o, body, s.Limit); err != nil {
 		return err
 	}
-	if c.Refunds.Queue == "" {
-		fmt.Fprintln(sh.People(), "nothing refunded: REFUND_QUEUE_URL is not set")
+	if d.RefundQueue == "" {
+		fmt.Fprintln(d.People(), "nothing refunded: REFUND_QUEUE_URL is not set")
 		return nil
 	}
-	return newCashier(c.Stripe.Orders, cfg, cloud.NewQueue(cfg, c.Refunds.Queue), sh).refund(ctx, makeRefund{
+	return newCashier(d).refund(ctx, makeRefund{
 		Order: id, Amount: refundOfSmoke, Reason: string(refund.RequestedByCustomer), Yes: true, Limit: s.Limit,
 	})
 }

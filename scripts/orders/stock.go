@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
@@ -51,14 +50,14 @@ func (s stock) Validate() error {
 
 // Run prints the stock of one SKU, after it has added units.
 func (s stock) Run(ctx context.Context, sh shell.Shell) error {
-	env, cfg, err := cloud.Connect[cloud.StockEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "STOCK_TABLE")
 	if err != nil {
 		return err
 	}
-	store := dynamodb.New(cfg, env.Orders).WithStock(env.Table)
+	store := d.Store()
 	var now order.Stock
 	switch {
-	case s.Recount != nil && env.Orders == "":
+	case s.Recount != nil && d.Table == "":
 		return errors.New("--recount: ORDERS_TABLE: want the name of the orders table")
 	case s.Recount != nil:
 		now, err = store.Recount(ctx, s.SKU, *s.Recount)
@@ -71,13 +70,13 @@ func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	case errors.Is(err, order.ErrStale):
 		return fmt.Errorf("%w: an order changed the stock: stop processing, then run it again", err)
 	case errors.Is(err, order.ErrNotFound):
-		return fmt.Errorf("no SKU %q in table %q: --add creates it", s.SKU, env.Table)
+		return fmt.Errorf("no SKU %q in table %q: --add creates it", s.SKU, d.StockTable)
 	case err != nil:
 		return err
 	}
 	text := fmt.Sprintf("SKU        %s\navailable  %d\nreserved   %d\nsold       %d\n",
 		now.SKU, now.Available, now.Reserved, now.Sold)
-	return sh.Result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
+	return d.Result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
 }
 
 type stockJSON struct {

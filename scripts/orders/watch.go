@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/watch"
@@ -31,18 +32,18 @@ func (w watchCommand) Run(ctx context.Context, sh shell.Shell) error {
 	if w.Every < time.Second || w.Rate < 1 {
 		return errors.New("--every: want at least 1s; --rate: want at least 1")
 	}
-	c, cfg, err := cloud.Connect[cloud.WatchEnv](ctx, sh)
+	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
 	if err != nil {
 		return err
 	}
-	sources := c.Sources(sh, cfg)
+	sources := d.Watched()
 	if w.Scan {
-		sources.Scan = c.Scan(cfg, w.Rate)
+		sources.Scan = func(ctx context.Context) (map[order.Status]int, error) { return d.CountAll(ctx, float64(w.Rate)) }
 	}
 	if !sh.Terminal || sh.JSON {
 		return w.once(ctx, sh, sources)
 	}
-	title := fmt.Sprintf("table %s and queue %s in %s", c.Orders.Table, c.Queue, cfg.Region)
+	title := fmt.Sprintf("table %s and queue %s in %s", d.Table, d.Queue, d.AWS.Region)
 	return watch.Screen{Title: title, Sources: sources, Every: w.Every}.Show(ctx)
 }
 

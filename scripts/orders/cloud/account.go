@@ -14,7 +14,6 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/config"
 
 	"orderonce/adapters/config"
-	"orderonce/scripts/orders/shell"
 )
 
 // Account selects which AWS account and endpoints a command uses, in the flags of the AWS
@@ -54,15 +53,3 @@ func (a Account) Load(ctx context.Context) (aws.Config, error) {
 
 const howToLogIn = "log in: aws sso login, aws configure, --profile NAME or AWS_ACCESS_KEY_ID; " +
 	"the system that `make up` runs: . ./build/up/env"
-
-// Connect reads the environment of a command and finds the AWS account.
-//
-//nolint:ireturn // T is the caller's struct
-func Connect[T any](ctx context.Context, sh shell.Shell) (T, aws.Config, error) {
-	env, err := config.Read[T](sh.Environ)
-	if err != nil {
-		return env, aws.Config{}, err
-	}
-	cfg, err := sh.AWS(ctx)
-	return env, cfg, err
-}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
@@ -40,13 +37,13 @@ const readsOfAPage = 40
 // slowest is one call in 100 seconds.
 const slowest = 0.01
 
-// NewBooks returns books that make at most so many calls to Stripe, and read so many
+// Books returns books that make at most so many calls to Stripe, and read so many
 // pages of the table, in a second.
-func NewBooks(env StripeEnv, cfg aws.Config, stripeRate, tableRate float64) *Books {
+func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 	return &Books{
-		scope: order.Scope(env.Scope), mode: env.Job(audit.Window{}).Mode,
-		account: stripeaudit.New(env.options()), disputes: dispute.New(env.options()),
-		refunds: env.Refunds(), table: env.Orders.Refunds(cfg), orders: env.Orders.Store(cfg),
+		scope: d.Scope, mode: d.Job(audit.Window{}).Mode,
+		account: stripeaudit.New(d.options()), disputes: dispute.New(d.options()),
+		refunds: d.Refunds(), table: d.Accounts(), orders: d.Store(),
 		Stripe: NewPace(max(stripeRate, slowest)), scans: NewPace(max(tableRate, slowest)),
 		reads: NewPace(readsOfAPage * max(tableRate, slowest)),
 	}
@@ -232,21 +229,18 @@ func transient(err error) bool {
 }
 
 // Job returns what an audit of a period compares.
-func (c StripeEnv) Job(w audit.Window) audit.Job {
-	return audit.Job{
-		Window: w, Scope: order.Scope(c.Scope), Table: c.Orders.Table, Mode: stripe.ModeOf(c.Key.Reveal()),
-	}
+func (d Deployment) Job(w audit.Window) audit.Job {
+	return audit.Job{Window: w, Scope: d.Scope, Table: d.Table, Mode: stripe.ModeOf(d.Key.Reveal())}
 }
 
 // Repairer returns what repairs rows with the environment's table and key.
-func (c StripeEnv) Repairer(cfg aws.Config, now func() time.Time) *audit.Repairer {
-	store, payments, scope := c.Orders.Store(cfg), c.Payments(), order.Scope(c.Scope)
+func (d Deployment) Repairer() *audit.Repairer {
+	store := d.Store()
 	return &audit.Repairer{
 		Follower: order.DisputeFollower{
-			Follower: order.Follower{Store: store, Payments: payments, Scope: scope, Now: now},
-			Disputes: dispute.New(c.options()),
+			Follower: order.Follower{Store: store, Payments: d.Payments(), Scope: d.Scope, Now: d.Now},
+			Disputes: dispute.New(d.options()),
 		},
-		Refunds: refund.Refresher{Store: c.Orders.Refunds(cfg), Provider: c.Refunds(), Scope: scope, Now: now},
-		Seq:     store, Now: now,
+		Refunds: *d.Refresher(), Seq: store, Now: d.Now,
 	}
 }

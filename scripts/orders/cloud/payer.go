@@ -21,15 +21,15 @@ type Payers struct {
 }
 
 // NewPayers returns what creates payers with the environment's key.
-func NewPayers(c StripeEnv) Payers {
+func NewPayers(c Env) Payers {
 	settings := &stripe.BackendConfig{
 		HTTPClient:        HTTPClient(),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // errors are returned
 		EnableTelemetry:   new(false),
 		MaxNetworkRetries: new(int64(2)), // no redelivery retries this call
 	}
-	if c.Address != "" {
-		settings.URL = new(string(c.Address))
+	if c.StripeURL != "" {
+		settings.URL = new(string(c.StripeURL))
 	}
 	backend, key := stripe.GetBackendWithConfig(stripe.APIBackend, settings), c.Key.Reveal()
 	return Payers{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}

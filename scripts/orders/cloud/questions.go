@@ -5,23 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/config"
-	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/view"
 )
 
 // Ask reads what is known about one order. notRead is what could not be read beside the
 // row, which is worth showing without it.
-func Ask(
-	ctx context.Context, c ShowEnv, cfg aws.Config, environ []string, id order.ID, now time.Time,
-) (f view.Report, notRead, err error) {
-	q := question{view.Report{ID: id, Now: now}, c, cfg, environ}
+func (d Deployment) Ask(ctx context.Context, id order.ID) (f view.Report, notRead, err error) {
+	q := question{view.Report{ID: id, Now: d.Now()}, d}
 	if err := q.readTable(ctx); err != nil {
 		return view.Report{}, nil, err
 	}
@@ -33,14 +26,12 @@ func Ask(
 type question struct {
 	view.Report
 
-	env     ShowEnv
-	cfg     aws.Config
-	environ []string
+	d Deployment
 }
 
 // readTable reads the row. A row that is missing is not an error.
 func (f *question) readTable(ctx context.Context) error {
-	r, err := f.env.Orders.Store(f.cfg).Load(ctx, f.ID)
+	r, err := f.d.Store().Load(ctx, f.ID)
 	if errors.Is(err, order.ErrNotFound) {
 		return nil
 	}
@@ -51,17 +42,17 @@ func (f *question) readTable(ctx context.Context) error {
 	if !r.Status.Charged() {
 		return nil
 	}
-	a, err := f.env.Orders.Refunds(f.cfg).Load(ctx, f.ID)
+	a, err := f.d.Accounts().Load(ctx, f.ID)
 	f.Account = &a
 	return err
 }
 
 // readReceipts reads the receipts of the order, if there is a table of them.
 func (f *question) readReceipts(ctx context.Context) (err error) {
-	if f.env.Receipts == "" {
+	if f.d.ReceiptsTable == "" {
 		return nil
 	}
-	if f.Receipts, err = receipttable.New(f.cfg, f.env.Receipts).OfOrder(ctx, f.ID); err != nil {
+	if f.Receipts, err = f.d.Receipts().OfOrder(ctx, f.ID); err != nil {
 		return fmt.Errorf("read the receipts of order %q: %w", f.ID, err)
 	}
 	return nil
@@ -69,7 +60,7 @@ func (f *question) readReceipts(ctx context.Context) (err error) {
 
 // readStripe reads every payment of the order at Stripe, if the environment has a key.
 func (f *question) readStripe(ctx context.Context) error {
-	if env.ToMap(f.environ)["STRIPE_SECRET_KEY"] == "" {
+	if f.d.Key.Reveal() == "" {
 		return nil
 	}
 	if err := f.readPayments(ctx); err != nil {
@@ -78,12 +69,11 @@ func (f *question) readStripe(ctx context.Context) error {
 	return nil
 }
 
-func (f *question) readPayments(ctx context.Context) error {
-	c, err := config.Read[StripeEnv](f.environ)
-	if err != nil {
-		return err
+func (f *question) readPayments(ctx context.Context) (err error) {
+	if problems := problemsOf(f.d.Environ, []string{"SCOPE", "STRIPE_SECRET_KEY"}); len(problems) > 0 {
+		return &config.Error{Problems: problems}
 	}
-	payments := c.Payments()
+	payments := f.d.Payments()
 	if f.Intents, err = payments.Find(ctx, f.ID); err != nil {
 		return err
 	}
@@ -103,7 +93,7 @@ func (f *question) readPayments(ctx context.Context) error {
 	if f.Account == nil {
 		return nil
 	}
-	session := c.Refunds().Open(ctx)
+	session := f.d.Refunds().Open(ctx)
 	defer session.Close()
 	f.Ledger, err = session.Read(ctx, bound)
 	return err

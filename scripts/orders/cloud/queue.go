@@ -12,15 +12,15 @@ import (
 	"orderonce/domain/order"
 )
 
-// Queue is the order queue, to which messages are posted.
+// Queue is a queue to which messages are posted.
 type Queue struct {
 	Client *sdk.Client
 	URL    string
 }
 
-// NewQueue returns the order queue at a URL.
-func NewQueue(cfg aws.Config, url config.URL) Queue {
-	return Queue{sdk.NewFromConfig(cfg), string(url)}
+// QueueAt returns the queue at a URL.
+func (d Deployment) QueueAt(url config.URL) Queue {
+	return Queue{sdk.NewFromConfig(d.AWS), string(url)}
 }
 
 // FIFO reports whether the messages of one order have a group, and duplicates of the last

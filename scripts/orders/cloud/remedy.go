@@ -1,10 +1,12 @@
 package cloud
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 
 	"orderonce/adapters/config"
@@ -62,6 +64,23 @@ type NotCanceledError struct{ Status order.Status }
 
 // Error names the status.
 func (e NotCanceledError) Error() string { return "not canceled: the order is " + string(e.Status) }
+
+// Explain adds to order.ErrNotFound where else the order may be.
+func (d Deployment) Explain(err error) error {
+	if !errors.Is(err, order.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf(`%w in table %q at %s
+It may be:
+  not delivered yet: ask again in a few seconds, or count the messages that wait:
+    aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"
+  put by HTTP and not sent, so that its client must put it again:
+    orders list --status not_sent
+  parked in the dead-letter queue, with a reason:
+    orders dead-letters list
+  in another table: ORDERS_TABLE, --region and --profile must be those of its deployment`,
+		err, d.Table, cmp.Or(aws.ToString(d.AWS.BaseEndpoint), d.AWS.Region))
+}
 
 // Hint adds to an error what to check first: where the environment comes from, or whether
 // the local system runs.

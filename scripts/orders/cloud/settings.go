@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,34 +15,32 @@ import (
 
 // CompareQueues prints the queues' settings, or returns an error that names each setting
 // that would lose messages or park them without a reason.
-func (c SmokeEnv) CompareQueues(ctx context.Context, cfg aws.Config, out io.Writer) error {
-	err := c.compare(ctx, cfg, out, "orders", c.Queue, c.DeadLetters)
-	if err == nil && c.Refunds.Queue != "" {
-		err = c.compare(ctx, cfg, out, "refunds", c.Refunds.Queue, c.Refunds.DeadLetters)
+func (d Deployment) CompareQueues(ctx context.Context) error {
+	err := d.compare(ctx, "orders", d.Queue, d.DeadLetters)
+	if err == nil && d.RefundQueue != "" {
+		err = d.compare(ctx, "refunds", d.RefundQueue, d.DeadRefunds)
 	}
 	return err
 }
 
-func (c SmokeEnv) compare(
-	ctx context.Context, cfg aws.Config, out io.Writer, of string, live, deadLetters config.URL,
-) error {
+func (d Deployment) compare(ctx context.Context, of string, live, deadLetters config.URL) error {
 	var s sqs.Settings
 	var err error
-	if s.Orders, err = sqs.ReadSettings(ctx, cfg, string(live)); err != nil {
+	if s.Orders, err = sqs.ReadSettings(ctx, d.AWS, string(live)); err != nil {
 		return err
 	}
-	dead, err := deadLetterURL(ctx, cfg, deadLetters, s.Orders.RedriveTarget)
+	dead, err := d.deadLetterURL(ctx, deadLetters, s.Orders.RedriveTarget)
 	if err != nil {
 		return err
 	}
 	if dead != "" {
-		if s.DeadLetters, err = sqs.ReadSettings(ctx, cfg, dead); err != nil {
+		if s.DeadLetters, err = sqs.ReadSettings(ctx, d.AWS, dead); err != nil {
 			return err
 		}
 	}
 	policy := sqs.DefaultPolicy()
-	if c.Retention != 0 {
-		policy.Retention = c.Retention
+	if d.Retention != 0 {
+		policy.Retention = d.Retention
 	}
 	var lines []string
 	for _, m := range s.Mismatches(policy) {
@@ -52,14 +49,14 @@ func (c SmokeEnv) compare(
 	if len(lines) > 0 {
 		return errors.New("queues of " + of + " misconfigured:" + strings.Join(lines, ""))
 	}
-	fmt.Fprintf(out, "queues  %s are kept %s and received %d times, dead letters are kept %s\n",
+	fmt.Fprintf(d.People(), "queues  %s are kept %s and received %d times, dead letters are kept %s\n",
 		of, s.Orders.Retention, s.Orders.MaxReceives, s.DeadLetters.Retention)
 	return nil
 }
 
 // deadLetterURL returns the URL of a dead-letter queue: the one in the environment, or
 // that of the queue that the redrive policy names, or "".
-func deadLetterURL(ctx context.Context, cfg aws.Config, known config.URL, target string) (string, error) {
+func (d Deployment) deadLetterURL(ctx context.Context, known config.URL, target string) (string, error) {
 	if known != "" || target == "" {
 		return string(known), nil
 	}
@@ -68,7 +65,7 @@ func deadLetterURL(ctx context.Context, cfg aws.Config, known config.URL, target
 		return "", fmt.Errorf("deadLetterTargetArn %q: not a queue ARN: "+
 			"want arn:aws:sqs:REGION:ACCOUNT:NAME", target)
 	}
-	out, err := sdk.NewFromConfig(cfg).GetQueueUrl(ctx, &sdk.GetQueueUrlInput{
+	out, err := sdk.NewFromConfig(d.AWS).GetQueueUrl(ctx, &sdk.GetQueueUrlInput{
 		QueueName: &parts[5], QueueOwnerAWSAccountId: &parts[4],
 	})
 	if err != nil {

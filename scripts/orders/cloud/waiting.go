@@ -14,32 +14,22 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/deadletters"
-	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/watch"
 )
 
-// WatchEnv is the environment of `orders watch`.
-type WatchEnv struct {
-	Orders      TableEnv
-	Queue       config.URL `env:"QUEUE_URL,notEmpty"             want:"the URL of the order queue"`
-	DeadLetters config.URL `env:"DEAD_LETTER_QUEUE_URL,notEmpty" want:"the URL of the dead-letter queue"`
-	Refunds     RefundQueues
-}
-
-// Sources returns what reads the parts of a snapshot, without a scan.
-func (c WatchEnv) Sources(sh shell.Shell, cfg aws.Config) watch.Sources {
-	now := sh.Now
-	queues, store := sdk.NewFromConfig(cfg), c.Orders.Store(cfg)
+// Watched returns what reads the parts of a snapshot, without a scan.
+func (d Deployment) Watched() watch.Sources {
+	queues, store := sdk.NewFromConfig(d.AWS), d.Store()
 	return watch.Sources{
-		Now: now,
+		Now: d.Now,
 		Depths: func(ctx context.Context) (live, dead watch.Depth, err error) {
-			if live, err = depth(ctx, queues, c.Queue, c.Refunds.Queue); err == nil {
-				dead, err = depth(ctx, queues, c.DeadLetters, c.Refunds.DeadLetters)
+			if live, err = depth(ctx, queues, d.Queue, d.RefundQueue); err == nil {
+				dead, err = depth(ctx, queues, d.DeadLetters, d.DeadRefunds)
 			}
 			return live, dead, err
 		},
 		Waiting: func(ctx context.Context, n *watch.Snapshot) error { return ReadWaiting(ctx, store, n) },
-		Reasons: reasons(letters(cfg, c.Queue, c.DeadLetters, c.Refunds, now, sh.EmptyWait), now),
+		Reasons: d.reasons(),
 	}
 }
 
@@ -50,14 +40,13 @@ const (
 	maxReasons   = 100
 )
 
-// reasons counts dead letters by their reason.
-func reasons(
-	queue *deadletters.Queue, now func() time.Time,
-) func(context.Context) (map[string]int, error) {
+// reasons returns what counts dead letters by their reason.
+func (d Deployment) reasons() func(context.Context) (map[string]int, error) {
+	queue := d.Letters()
 	var counted map[string]int
 	var at time.Time
 	return func(ctx context.Context) (map[string]int, error) {
-		if counted != nil && now().Sub(at) < reasonsEvery {
+		if counted != nil && d.Now().Sub(at) < reasonsEvery {
 			return counted, nil
 		}
 		fresh := map[string]int{}
@@ -66,7 +55,7 @@ func reasons(
 			return false, nil
 		})
 		if err == nil {
-			counted, at = fresh, now()
+			counted, at = fresh, d.Now()
 		}
 		return fresh, err
 	}
@@ -78,43 +67,35 @@ func depth(ctx context.Context, client *sdk.Client, urls ...config.URL) (d watch
 		if url == "" {
 			continue
 		}
-		one, err := depthOf(ctx, client, url)
+		out, err := client.GetQueueAttributes(ctx, &sdk.GetQueueAttributesInput{
+			QueueUrl: aws.String(string(url)), AttributeNames: []types.QueueAttributeName{
+				types.QueueAttributeNameApproximateNumberOfMessages,
+				types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+				types.QueueAttributeNameApproximateNumberOfMessagesDelayed,
+			},
+		})
 		if err != nil {
 			return d, err
 		}
-		d = watch.Depth{
-			Waiting: d.Waiting + one.Waiting, InFlight: d.InFlight + one.InFlight, Delayed: d.Delayed + one.Delayed,
+		for name, value := range out.Attributes {
+			n, _ := strconv.Atoi(value)             // SQS sends numbers
+			switch types.QueueAttributeName(name) { //nolint:exhaustive // those that were asked for
+			case types.QueueAttributeNameApproximateNumberOfMessages:
+				d.Waiting += n
+			case types.QueueAttributeNameApproximateNumberOfMessagesNotVisible:
+				d.InFlight += n
+			case types.QueueAttributeNameApproximateNumberOfMessagesDelayed:
+				d.Delayed += n
+			}
 		}
 	}
 	return d, nil
 }
 
-func depthOf(ctx context.Context, client *sdk.Client, url config.URL) (d watch.Depth, err error) {
-	out, err := client.GetQueueAttributes(ctx, &sdk.GetQueueAttributesInput{
-		QueueUrl: aws.String(string(url)), AttributeNames: []types.QueueAttributeName{
-			types.QueueAttributeNameApproximateNumberOfMessages,
-			types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
-			types.QueueAttributeNameApproximateNumberOfMessagesDelayed,
-		},
-	})
-	if err != nil {
-		return d, err
-	}
-	number := func(name types.QueueAttributeName) int {
-		n, _ := strconv.Atoi(out.Attributes[string(name)]) // SQS sends numbers
-		return n
-	}
-	return watch.Depth{
-		Waiting:  number(types.QueueAttributeNameApproximateNumberOfMessages),
-		InFlight: number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible),
-		Delayed:  number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed),
-	}, nil
-}
-
 // MaxWaiting is how many waiting orders one look reads.
 const MaxWaiting = 200
 
-// waitingOrders is what readWaiting needs of the store.
+// waitingOrders is what ReadWaiting needs of the store.
 type waitingOrders interface {
 	order.Waiting
 	Load(ctx context.Context, id order.ID) (order.Record, error)
@@ -150,25 +131,17 @@ func ReadWaiting(ctx context.Context, store waitingOrders, n *watch.Snapshot) er
 	return nil
 }
 
-// Scan counts all orders by status.
-func (c WatchEnv) Scan(cfg aws.Config, rate int) func(context.Context) (map[order.Status]int, error) {
-	rows := c.Orders.Refunds(cfg)
-	return func(ctx context.Context) (map[order.Status]int, error) {
-		counted := map[order.Status]int{}
-		pace := NewPace(float64(rate))
-		for page, err := range rows.Scan(ctx, "") {
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range page.Rows {
-				counted[cmp.Or(r.Status, "corrupt")]++
-			}
-			if err := pace.Wait(ctx, 1); err != nil {
-				return nil, err
-			}
+// CountAll counts all orders by status, with so many pages of the table in a second.
+func (d Deployment) CountAll(ctx context.Context, rate float64) (map[order.Status]int, error) {
+	counted := map[order.Status]int{}
+	d.Terminal = false // a screen shows no progress
+	for r, err := range d.Rows(ctx, rate) {
+		if err != nil && r.OrderID == "" {
+			return nil, err
 		}
-		return counted, nil
+		counted[cmp.Or(r.Status, "corrupt")]++
 	}
+	return counted, nil
 }
 
 // LastDue returns a time after every recheck. It is a fixed one, because the shard of the
