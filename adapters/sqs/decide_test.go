@@ -1,7 +1,6 @@
 package sqs_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -11,12 +10,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// start is the time at the start of every test. It is in the future, because contexts end
-// by the real clock.
-func start() time.Time { return time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC) }
-
 const (
-	day       = 24 * time.Hour
 	minJitter = 0.0                  // the shortest delay
 	maxJitter = 0.999999999999999889 // the largest float64 below 1
 )
@@ -57,15 +51,15 @@ func TestDecide(t *testing.T) {
 		{"a missing count counts as the first", outage(), 0, 0, maxJitter, again(5 * time.Second)},
 
 		{
-			"a lease delays by its rest and a second", held(30 * time.Second), 1, 0, maxJitter,
+			"a lease delays by its rest and a second", inProgress(30 * time.Second), 1, 0, maxJitter,
 			again(31 * time.Second),
 		},
-		{"a lease delays by whole seconds", held(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
-		{"a lease that has just ended does not delay", held(0), 1, 0, minJitter, again(3 * time.Second)},
-		{"a lease that ended long ago does not delay", held(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
-		{"a short lease does not shorten the delay", held(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
+		{"a lease delays by whole seconds", inProgress(30*time.Second + 1), 1, 0, minJitter, again(32 * time.Second)},
+		{"a lease that has just ended does not delay", inProgress(0), 1, 0, minJitter, again(3 * time.Second)},
+		{"a lease that ended long ago does not delay", inProgress(-time.Hour), 1, 0, minJitter, again(3 * time.Second)},
+		{"a short lease does not shorten the delay", inProgress(time.Second), 500, 0, minJitter, again(10 * time.Minute)},
 		{
-			"the longest delay leaves an hour of SQS's 12", held(100 * time.Hour), 1, 0, minJitter,
+			"the longest delay leaves an hour of SQS's 12", inProgress(100 * time.Hour), 1, 0, minJitter,
 			again(11 * time.Hour),
 		},
 
@@ -116,61 +110,6 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 	}
 }
 
-// For every reason, count and age, the action depends only on the verdict, Transient, the
-// attempts and the lease. TestDecide has the exception, messages that were not started.
-func TestDecideKeepsItsBounds(t *testing.T) {
-	t.Parallel()
-	reasons := slices.DeleteFunc(
-		append(order.Reasons(), sqs.Reasons()...), func(r order.Reason) bool { return r == sqs.ReasonNotStarted },
-	)
-	rapid.Check(t, func(t *rapid.T) {
-		r := order.Result{
-			Verdict:   rapid.SampledFrom([]order.Verdict{order.Done, order.Redeliver, order.Park}).Draw(t, "verdict"),
-			Reason:    rapid.SampledFrom(reasons).Draw(t, "reason"),
-			Transient: rapid.Bool().Draw(t, "transient"),
-			Attempt:   rapid.IntRange(0, 30).Draw(t, "attempt"),
-		}
-		if rapid.Bool().Draw(t, "in progress") {
-			r.NotBefore = start().Add(time.Duration(rapid.Int64Range(-int64(day), int64(3*day)).Draw(t, "not before")))
-		}
-		count := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1, 1000)).Draw(t, "count")
-		age := time.Duration(rapid.Int64Range(0, int64(7*day)).Draw(t, "age"))
-		jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
-		decide := func(count int) sqs.Action {
-			d := sqs.Delivery{Count: count, SentAt: start().Add(-age)}
-			return sqs.Decide(r, d, start(), jitter, sqs.DefaultPolicy())
-		}
-		got := decide(count)
-		ownFault := !r.Transient && count >= 20 && (r.Attempt == 0 || r.Attempt >= 20)
-		switch {
-		case r.Verdict != order.Redeliver:
-			if got != (sqs.Action{Verdict: r.Verdict}) {
-				t.Fatalf("got %+v for the verdict %s", got, r.Verdict)
-			}
-			return
-		case age >= 6*day || count > 990 || ownFault:
-			if got != (sqs.Action{Verdict: order.Park}) {
-				t.Fatalf("got %+v, want it parked", got)
-			}
-			return
-		}
-		if got.Verdict != order.Redeliver || got.Delay > 11*time.Hour || got.Delay%time.Second != 0 {
-			t.Fatalf("got %+v, want whole seconds, at most 11 h", got)
-		}
-		full := min(5*time.Second<<(min(count, 20)-1), 15*time.Minute)
-		if least := full - min(full/2, 5*time.Minute); got.Delay < least ||
-			got.Delay > full && r.NotBefore.IsZero() {
-			t.Fatalf("got a delay of %v at delivery %d, want %v to %v", got.Delay, count, least, full)
-		}
-		if end := start().Add(got.Delay); got.Delay < 11*time.Hour && !end.After(r.NotBefore) {
-			t.Fatalf("redelivered at %v, before the lease ends at %v", end, r.NotBefore)
-		}
-		if next := decide(count + 1); next.Verdict == order.Redeliver && next.Delay < got.Delay {
-			t.Fatalf("got a delay of %v after one of %v", next.Delay, got.Delay)
-		}
-	})
-}
-
 // A transient failure may last for days. No jitter, lease or lack of workers may park or
 // dead-letter its message before its last day.
 func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
@@ -197,7 +136,7 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	for name, r := range map[string]order.Result{
 		"an outage": outage(), "no worker": late,
-		"a lease": held(0),
+		"a lease": inProgress(0),
 	} {
 		t.Run(name+" without any jitter", func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +147,7 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
-			some := []order.Result{outage(), late, held(lease)}
+			some := []order.Result{outage(), late, inProgress(lease)}
 			all := rapid.SliceOfN(rapid.SampledFrom(some), 1, 20).Draw(t, "results")
 			jitter := rapid.Float64Range(0, maxJitter).Draw(t, "jitter")
 			i := 0

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -28,20 +26,16 @@ func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
-	w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
-	want := outcome{
-		Failed:    []string{"WAITS"},
-		Processed: []string{"CLASHES", "PAID", "WAITS"},
-		Parked:    []string{"CLASHES: conflict", "no order: invalid_order"},
+	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
+	if diff := cmp.Diff(w.deliver(), ids[1:2]); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
 	}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
+	got := [][]string{w.bodies(w.orders), w.bodies(w.dead), w.ids(), w.notes}
+	want := [][]string{
+		{"WAITS"}, {"CLASHES conflict", "no order invalid_order"}, {"CLASHES", "PAID", "WAITS"}, {"CLASHES conflict"},
 	}
-	if got := w.messages(w.orders); len(got) != 1 || nameOf(got[0].Body) != "WAITS" {
-		t.Errorf("order queue: got %+v, want WAITS alone", got)
-	}
-	if got := w.counted("flush"); got != 1 {
-		t.Errorf("got %d flushes of the meter, want 1", got)
+	if diff := cmp.Diff(got, want); diff != "" || w.counted("flush") != 1 {
+		t.Errorf("%d flushes; queue, dead letters, processed and notes (-got +want):\n%s", w.counted("flush"), diff)
 	}
 }
 
@@ -61,62 +55,17 @@ func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 	}
 }
 
-func TestAPoisonMessageIsParkedAtOnceAndDelaysNoOther(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	large := strings.Repeat("x", sqs.MaxBody+1)
-	w.send(orderWithID("A"), "{", orderWithID("B"), large, orderWithID("C"))
-	want := outcome{
-		Processed: []string{"A", "B", "C"},
-		Parked:    []string{large + ": invalid_order", "{: invalid_order"},
-	}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-	if got := w.messageIDs(w.orders); len(got) > 0 {
-		t.Errorf("order queue: got %q, want none", got)
-	}
-}
-
-// A body that can never become an order must not come back for want of time.
-func TestAPoisonMessageIsParkedWithTooLittleTimeForAnOrder(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		first, timeout time.Duration
-		want           string
-	}{
-		"less than an order's budget is left":   {30*time.Second - answerTime - 1, 30 * time.Second, "invalid_order"},
-		"the timeout is too short for an order": {0, answerTime + 1, "invalid_order"},
-		"no time is left for calls to SQS":      {30*time.Second - answerTime, 30 * time.Second, "not_started"},
-		"the timeout leaves no time for calls":  {0, answerTime, "misconfigured"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.Parallel = 1
-			w.processFor(tt.first)
-			w.send(orderWithID("A"))
-			poison := w.send("{")[0]
-			w.deliverWithin(tt.timeout, w.receive())
-			if got := w.line("message_id", poison)["reason"]; got != tt.want {
-				t.Errorf("reason = %v, want %s", got, tt.want)
-			}
-		})
-	}
-}
-
 // large returns an order with a body that is decoded in its lane.
 func large(id string) string { return orderWithID(id) + strings.Repeat(" ", 20<<10) }
 
 func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
 	t.Parallel()
-	for name, fifo := range map[string]bool{"on a standard queue": false, "in another FIFO group": true} {
+	for name, newWorld := range map[string]func(tester) *world{
+		"on a standard queue": newWorld, "in another FIFO group": newFIFOWorld,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			if fifo {
-				w = newFIFOWorld(t)
-			}
 			w.sendGrouped("1", large("LARGE"))
 			w.sendGrouped("2", orderWithID("A"), orderWithID("B"))
 			e := w.receive()
@@ -130,37 +79,16 @@ func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
 				}
 				go func() { _, _ = w.Handle(t.Context(), e) }()
 				synctest.Wait()
-				if diff := cmp.Diff(processedIDs(w), []string{"A", "B"}); diff != "" {
+				if diff := cmp.Diff(w.ids(), []string{"A", "B"}); diff != "" {
 					t.Errorf("processed while a large body is decoded (-got +want):\n%s", diff)
 				}
 				close(gate)
 				synctest.Wait()
-				if diff := cmp.Diff(processedIDs(w), []string{"A", "B", "LARGE"}); diff != "" {
+				if diff := cmp.Diff(w.ids(), []string{"A", "B", "LARGE"}); diff != "" {
 					t.Errorf("processed (-got +want):\n%s", diff)
 				}
 			})
 		})
-	}
-}
-
-func TestAPanicFailsOnlyItsRecord(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.failsFor("BAD", func() { panic("boom " + canary) })
-	ids := w.send(orderWithID("A"), orderWithID("BAD"), orderWithID("C"))
-	want := outcome{Failed: []string{"BAD"}, Processed: []string{"A", "C"}}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
-	}
-	line := w.line("order_id", "BAD")
-	if line["reason"] != "panic" || !strings.Contains(fmt.Sprint(line["error"]), "panic of type string at") {
-		t.Errorf("got the line %v", line)
-	}
-	if strings.Contains(w.log.String(), canary) {
-		t.Error("the log contains the value of the panic")
-	}
-	if got, want := w.untilVisible(ids[1]), 3*time.Second; got != want {
-		t.Errorf("message becomes visible after %v, want %v", got, want)
 	}
 }
 
@@ -176,21 +104,17 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	t.Parallel()
 	const panics, exits = "panic of type ", "worker goroutine exited"
 	boom := func() { panic("boom " + canary) }
-	poison := []string{"no order", orderWithID("BAD"), "no order either"}
-	lane := []string{good, good, good}
-	unprintable := func(r order.Result) order.Result {
+	broken := func(r order.Result) order.Result {
 		r.Err = brokenError{}
 		return r
 	}
-	for _, tt := range []struct {
-		name    string
-		bodies  []string
+	for name, tt := range map[string]struct {
 		breaks  func(*world)
-		failed  []int  // which of the three messages
+		failed  []int  // which of the three messages, of which the second is an order
 		wantLog string // of the second message
 		wantErr string
 	}{
-		{"decoding", poison, func(w *world) {
+		"decoding": {func(w *world) {
 			w.Decode = func(body string) (sqs.Task, error) {
 				if strings.Contains(body, "BAD") {
 					boom()
@@ -198,64 +122,41 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 				return w.Task(body)
 			}
 		}, []int{1}, "WARN panic", panics},
-		{"creating an owner", poison, func(w *world) {
+		"processing":        {func(w *world) { w.before("BAD", boom) }, []int{1}, "WARN panic", panics},
+		"exits, processing": {func(w *world) { w.before("BAD", runtime.Goexit) }, []int{1}, "WARN panic", exits},
+		"creating an owner": {func(w *world) {
 			w.NewOwner = func() string { boom(); return "" }
 		}, []int{1}, "WARN panic", panics},
-		{"choosing the delay", poison, func(w *world) {
+		"choosing the delay": {func(w *world) {
 			w.Jitter = func() float64 { boom(); return 0 }
 		}, []int{0, 1, 2}, "WARN panic", panics},
-		{"parking", poison, func(w *world) { w.script["BAD"] = refused(brokenError{}) }, []int{1}, "WARN panic", panics},
-		{"reporting a redelivered message", poison, func(w *world) {
-			w.script["BAD"] = unprintable(outage())
-		}, []int{1}, "ERROR <nil>", panics},
-		{"reporting a settled message", poison, func(w *world) {
-			w.script["BAD"] = unprintable(paid())
-		}, nil, "ERROR <nil>", panics},
-
-		{"exits while processing the order", lane, func(w *world) {
-			calls := 0
-			w.failsFor("ORD12345", func() {
-				if calls++; calls == 2 {
-					runtime.Goexit()
-				}
-			})
-		}, []int{1}, "WARN panic", exits},
-		{"exits while creating an owner", lane, func(w *world) {
-			w.NewOwner = func() string {
-				if len(w.processed()) > 0 {
-					runtime.Goexit()
-				}
-				return "owner"
-			}
-		}, []int{1, 2}, "WARN panic", exits},
-		{"exits while reading the clock", lane, func(w *world) {
+		"exits, reading the clock": {func(w *world) {
 			first := sync.OnceValue(w.Handler.Now)
 			calls := 0
-			w.Handler.Now = func() time.Time {
+			w.Parallel, w.Handler.Now = 1, func() time.Time {
 				if calls++; calls > 1 {
 					runtime.Goexit()
 				}
 				return first()
 			}
 		}, []int{0, 1, 2}, "ERROR <nil>", exits}, // its age cannot be reported either
-		{"exits while choosing the delay", lane, func(w *world) {
-			w.Jitter = func() float64 { runtime.Goexit(); return 0 }
-		}, []int{0, 1, 2}, "WARN panic", exits},
+		"parking": {func(w *world) { w.script["BAD"] = broken(conflict()) }, []int{1}, "WARN panic", panics},
+		"reporting a redelivered message": {func(w *world) {
+			w.script["BAD"] = broken(outage())
+		}, []int{1}, "ERROR <nil>", panics},
+		"reporting a settled message": {func(w *world) { w.script["BAD"] = broken(paid()) }, nil, "ERROR <nil>", panics},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			tt.breaks(w)
-			ids := w.send(tt.bodies...)
+			ids := w.send("no order", orderWithID("BAD"), "no order either")
 			var want []string
 			for _, i := range tt.failed {
 				want = append(want, ids[i])
 			}
-			if diff := cmp.Diff(w.deliverVisible(), want); diff != "" {
-				t.Errorf("batch item failures (-got +want):\n%s", diff)
-			}
-			if diff := cmp.Diff(w.messageIDs(w.orders), want); diff != "" {
-				t.Errorf("order queue (-got +want):\n%s", diff)
+			if diff := cmp.Diff(w.deliver(), want); diff != "" || len(w.messages(w.orders)) != len(want) {
+				t.Errorf("%d messages left; batch item failures (-got +want):\n%s", len(w.messages(w.orders)), diff)
 			}
 			line := w.line("message_id", ids[1])
 			got := fmt.Sprint(line["level"], " ", line["reason"])
@@ -337,22 +238,21 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 	unavailable := func(w *world) { w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable) }
 	for name, tt := range map[string]struct {
 		breaks func(*world)
-		result order.Result  // of the head, if it is an order
-		body   string        // of the head, if it is not an order
+		result order.Result // of the head, if it is an order
+		head   string
 		delay  time.Duration // 0 means 3 s
 	}{
 		"the store is unavailable":                {result: outage()},
 		"the order failed by itself":              {result: unconfirmed(1)},
-		"another attempt holds the order":         {result: held(time.Minute), delay: 61 * time.Second},
+		"another attempt holds the order":         {result: inProgress(time.Minute), delay: 61 * time.Second},
 		"its result has no verdict":               {},
 		"it cannot be parked":                     {result: conflict(), breaks: unavailable},
-		"it is not an order and cannot be parked": {body: "no order", breaks: unavailable},
+		"it is not an order and cannot be parked": {head: "no order", breaks: unavailable},
 		"the response to parking it is lost": {
 			result: conflict(), breaks: func(w *world) { w.server.Lose("SendMessage", 1) },
 		},
-		"parking it panics":                 {result: refused(brokenError{}), delay: 5 * time.Second},
-		"it panics":                         {breaks: func(w *world) { w.failsFor("HEAD", func() { panic("boom") }) }},
-		"its worker exits":                  {breaks: func(w *world) { w.failsFor("HEAD", runtime.Goexit) }},
+		"parking it panics":                 {result: order.Result{Verdict: order.Park, Err: brokenError{}}, delay: 5 * time.Second},
+		"its worker exits":                  {breaks: func(w *world) { w.before("HEAD", runtime.Goexit) }},
 		"the function timeout is too short": {breaks: func(w *world) { w.OrderBudget = order.MaxLease }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -362,24 +262,16 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 			if tt.breaks != nil {
 				tt.breaks(w)
 			}
-			head, delay := orderWithID("HEAD"), 3*time.Second
-			if tt.body != "" {
-				head = tt.body
+			if tt.head == "" {
+				tt.head = orderWithID("HEAD")
 			}
-			if tt.delay > 0 {
-				delay = tt.delay
-			}
-			ids := w.sendGrouped("g", head, orderWithID("NEXT"), "no order")
-			if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
+			delay := max(tt.delay, 3*time.Second)
+			ids := w.sendGrouped("g", tt.head, orderWithID("NEXT"), "no order")
+			if diff := cmp.Diff(w.deliver(), ids); diff != "" {
 				t.Errorf("batch item failures (-got +want):\n%s", diff)
 			}
-			if got := processedIDs(w); slices.Contains(got, "NEXT") {
-				t.Errorf("orders %q were processed, want none behind the head", got)
-			}
-			for _, m := range w.messages(w.dead) {
-				if got := m.Attributes[sqs.AttrFirstMessageID].Text; got != ids[0] {
-					t.Errorf("message %s was parked, want none behind the head", got)
-				}
+			if slices.Contains(w.ids(), "NEXT") || len(w.messages(w.dead)) > 1 {
+				t.Errorf("processed %q and parked %q, want nothing behind the head", w.ids(), w.bodies(w.dead))
 			}
 			for _, id := range ids[1:] {
 				if got := w.line("message_id", id)["reason"]; got != "behind_in_group" {
@@ -387,91 +279,12 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 				}
 			}
 			w.advance(delay - time.Second)
-			if got := w.visible(); len(got) > 0 {
-				t.Errorf("messages %q are visible before the head's delay of %v ends", got, delay)
-			}
+			early := w.visible()
 			w.advance(time.Second)
-			if diff := cmp.Diff(w.visible(), ids); diff != "" {
-				t.Errorf("visible after the head's delay (-got +want):\n%s", diff)
+			if diff := cmp.Diff(w.visible(), ids); diff != "" || len(early) > 0 {
+				t.Errorf("visible before the head's delay %q, and after it (-got +want):\n%s", early, diff)
 			}
 		})
-	}
-}
-
-// In every batch, the redelivered messages of a FIFO group are its last ones: the first
-// that fails, and all behind it, none of which was processed.
-func TestAFIFOGroupIsProcessedInOrder(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		w := newFIFOWorld(t)
-		w.Parallel = rapid.IntRange(1, 4).Draw(t, "parallel")
-		w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-			r := w.process(ctx, o, sent, l)
-			if r.Reason == "exits" {
-				runtime.Goexit()
-			}
-			return r
-		}
-		exits := order.Result{Reason: "exits"}
-		for n := range rapid.IntRange(1, 12).Draw(t, "messages") {
-			id := fmt.Sprintf("ORD%d", n)
-			w.script[order.ID(id)] = rapid.OneOf(results(), rapid.Just(exits)).Draw(t, "result")
-			body := rapid.SampledFrom([]string{orderWithID(id), orderWithID(id), "no order"}).Draw(t, "body")
-			w.sendGrouped(rapid.SampledFrom([]string{"g", "h"}).Draw(t, "group"), body)
-		}
-		fails := rapid.IntRange(0, 2).Draw(t, "times that parking fails")
-		w.server.Fail("SendMessage", fails, sqstest.CodeServiceUnavailable)
-
-		e := w.receive()
-		failed := w.deliver(t.Context(), e)
-		heads := map[string]string{} // the first message of each group that fails
-		for _, m := range e.Records {
-			group, id := m.Attributes["MessageGroupId"], m.MessageId
-			head, stopped := heads[group]
-			reason := w.line("message_id", id)["reason"]
-			switch {
-			case stopped && !slices.Contains(failed, id):
-				t.Fatalf("message %s is acknowledged, although %s of its group is redelivered", id, head)
-			case stopped && reason != "behind_in_group":
-				t.Fatalf("message %s is redelivered for %s, want behind_in_group after %s", id, reason, head)
-			case !stopped && slices.Contains(failed, id):
-				heads[group] = id
-			}
-		}
-	})
-}
-
-// A message is received as often as those before it in its group, but only its own
-// attempts count.
-func TestAMessageIsNotParkedForTheFailuresOfItsGroupsHead(t *testing.T) {
-	t.Parallel()
-	w := newFIFOWorld(t)
-	tried := map[order.ID]int{}
-	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
-		tried[o.ID()]++
-		return unconfirmed(tried[o.ID()])
-	}
-	ids := w.sendGrouped("g", orderWithID("HEAD"), orderWithID("NEXT"))
-	for range 19 {
-		if diff := cmp.Diff(w.deliverVisible(), ids); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		w.advance(15 * time.Minute)
-	}
-	for tries := 1; tries < 20; tries++ {
-		if diff := cmp.Diff(w.deliverVisible(), []string{ids[1]}); diff != "" {
-			t.Errorf("batch item failures once the head is parked (-got +want):\n%s", diff)
-		}
-		if diff := cmp.Diff(tried, map[order.ID]int{"HEAD": 20, "NEXT": tries}); diff != "" {
-			t.Fatalf("attempts (-got +want):\n%s", diff)
-		}
-		w.advance(15 * time.Minute)
-	}
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures at the twentieth attempt: got %q, want none", got)
-	}
-	if got := len(w.messageIDs(w.dead)); got != 2 {
-		t.Errorf("got %d dead letters, want 2", got)
 	}
 }
 
@@ -481,92 +294,53 @@ func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["A1"] = outage()
-	w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
-	want := outcome{Failed: []string{"A1"}, Processed: []string{"A1", "A2"}}
-	if diff := cmp.Diff(w.outcome(), want); diff != "" {
-		t.Errorf("mismatch (-got +want):\n%s", diff)
+	ids := w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
+	if diff := cmp.Diff(w.deliver(), ids[:1]); diff != "" {
+		t.Errorf("batch item failures (-got +want):\n%s", diff)
 	}
 }
 
-func TestNoOrderStartsWithoutTimeToFinish(t *testing.T) {
+// No order starts without time to finish. If a new batch has less time than one order
+// needs, every batch has. A body that can never become an order does not come back for
+// want of time.
+func TestTheTimeThatIsLeft(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		first  time.Duration // of the invocation's 30 s
-		starts bool
+	const whole = 30 * time.Second
+	for name, tt := range map[string]struct {
+		first, timeout time.Duration // what the first order takes, of what
+		poison         bool
+		want           string // level, reason and delay of the second message
 	}{
-		{"the second order starts with one budget left", 30*time.Second - answerTime - orderBudget, true},
-		{"the second order does not start with less", 30*time.Second - answerTime - orderBudget + 1, false},
+		"one budget is left":                   {whole - answerTime - orderBudget, whole, false, "INFO settled <nil>"},
+		"less is left":                         {whole - answerTime - orderBudget + 1, whole, false, "INFO not_started 0"},
+		"the shortest timeout":                 {0, answerTime + orderBudget, false, "INFO settled <nil>"},
+		"a shorter timeout":                    {0, answerTime + orderBudget - 1, false, "WARN misconfigured 3"},
+		"an invalid body with little time":     {whole - answerTime - 1, whole, true, "ERROR invalid_order <nil>"},
+		"an invalid body with a short timeout": {0, answerTime + 1, true, "ERROR invalid_order <nil>"},
+		"no time for calls to SQS":             {whole - answerTime, whole, true, "INFO not_started 0"},
+		"a timeout without time for calls":     {0, answerTime, true, "WARN misconfigured 3"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.Parallel = 1
-			w.processFor(tt.first)
-			ids := w.send(orderWithID("A"), orderWithID("B"))
-			failed := w.deliverWithin(30*time.Second, w.receive())
-			line := w.line("order_id", "B")
-			got := fmt.Sprint(line["level"], " ", line["reason"], " ", failed, " ", w.visible())
-			want := "INFO settled [] []"
-			if !tt.starts { // and is visible at once
-				want = fmt.Sprint("INFO not_started ", ids[1:], " ", ids[1:])
+			w.takes(tt.first)
+			second := orderWithID("B")
+			if tt.poison {
+				second = "{"
 			}
-			if got != want {
-				t.Errorf("level, reason, batch item failures and visible messages: got %q, want %q", got, want)
+			ids := w.send(orderWithID("A"), second)
+			w.deliverWithin(tt.timeout, w.receive())
+			line := w.line("message_id", ids[1])
+			if got := fmt.Sprint(line["level"], " ", line["reason"], " ", line["retry_after_s"]); got != tt.want {
+				t.Errorf("level, reason and delay: got %q, want %q", got, tt.want)
 			}
-		})
-	}
-}
-
-// If a new batch has less time than one order needs, every batch has.
-func TestAFunctionWithoutTimeForOneOrderIsMisconfigured(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		timeout time.Duration
-		starts  bool
-	}{
-		{"the shortest timeout with which one order starts", answerTime + orderBudget, true},
-		{"a nanosecond less", answerTime + orderBudget - time.Nanosecond, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			id := w.send(orderWithID("A"))[0]
-			failed := w.deliverWithin(tt.timeout, w.receive())
-			if started := len(w.processed()) > 0; started != tt.starts || (len(failed) == 0) != tt.starts {
-				t.Fatalf("started = %t, batch item failures = %q, want started %t", started, failed, tt.starts)
-			}
-			if tt.starts {
-				return
-			}
-			line := w.line("order_id", "A")
-			got := []any{line["level"], line["reason"], line["error"], w.untilVisible(id)}
-			want := []any{
-				"WARN", "misconfigured", "function timeout too short: 4.999999999s left for orders, ORDER_BUDGET is 5s",
-				3 * time.Second,
-			}
-			if diff := cmp.Diff(got, want); diff != "" {
-				t.Errorf("level, reason, error and delay (-got +want):\n%s", diff)
+			wantErr := "function timeout too short: 4.999999999s left for orders, ORDER_BUDGET is 5s"
+			if name == "a shorter timeout" && line["error"] != wantErr {
+				t.Errorf("error = %v, want %s", line["error"], wantErr)
 			}
 		})
 	}
-}
-
-// queueOf returns queues behind an HTTP client.
-func queueOf(client aws.HTTPClient) *sqs.Queue {
-	return sqs.NewQueue(aws.Config{
-		Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}, HTTPClient: client,
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
-	}, "http://queue.test/orders", "http://queue.test/dead")
-}
-
-// silentQueue is a queue that never responds.
-type silentQueue struct{}
-
-func (silentQueue) Do(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
 }
 
 // Lambda redelivers the whole batch if it kills the function before the response.
@@ -578,7 +352,7 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
 		w.Handler.Now = time.Now //nolint:forbidigo // the clock of the bubble, which also ends contexts
-		w.Queue = queueOf(silentQueue{})
+		w.through(doer(silent))
 		deadline := w.Handler.Now().Add(30 * time.Second)
 		ctx, cancel := context.WithDeadline(t.Context(), deadline)
 		defer cancel()
@@ -598,69 +372,57 @@ func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.script["CLASHES"], w.script["WAITS"] = conflict(), outage()
-	ids := w.send(orderWithID("CLASHES"), orderWithID("WAITS"), orderWithID("PAID"))
+	w.send(orderWithID("CLASHES"), orderWithID("WAITS"), orderWithID("PAID"))
 	e := w.receive()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if diff := cmp.Diff(w.deliver(ctx, e), ids[:2]); diff != "" {
-		t.Errorf("batch item failures (-got +want):\n%s", diff)
-	}
-	if len(w.calls) > 0 {
-		t.Errorf("%d calls to SQS, want none", len(w.calls))
+	response, err := w.Handle(ctx, e)
+	if len(response.BatchItemFailures) != 2 || err != nil || len(w.calls) > 0 {
+		t.Errorf("got %v, %v and the calls %q, want two redelivered without a call", response, err, w.calls)
 	}
 }
 
-func TestALeaseEndsWithTheFunction(t *testing.T) {
+// A lease ends with the function, and is never longer than a function can run.
+func TestEveryRecordHasItsOwnLease(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name             string
-		deadline, leased time.Duration // from now
-	}{
-		{"the lease ends at the deadline", 30 * time.Second, 30 * time.Second},
-		{"the lease is at most as long as a function can run", time.Hour, 15 * time.Minute},
-		{"without a deadline it is as long as a function can run", 0, 15 * time.Minute},
-		{"after the deadline it is one second", -time.Minute, time.Second},
+	for name, tt := range map[string]struct{ deadline, leased time.Duration }{ // from now
+		"at the deadline":           {30 * time.Second, 30 * time.Second},
+		"at most as a function":     {time.Hour, 15 * time.Minute},
+		"without a deadline":        {0, 15 * time.Minute},
+		"a second after a deadline": {-time.Minute, time.Second},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.OrderBudget, w.AnswerTime = 0, 100*time.Millisecond
+			w.takes(100 * time.Millisecond)
 			ctx := t.Context()
 			if tt.deadline != 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithDeadline(ctx, start().Add(tt.deadline))
 				defer cancel()
 			}
-			w.send(good)
-			if got := w.deliver(ctx, w.receive()); len(got) > 0 {
-				t.Errorf("batch item failures: got %q, want none", got)
+			w.send(good, good, good) // one lane
+			response, err := w.Handle(ctx, w.receive())
+			if err != nil || len(response.BatchItemFailures) > 0 {
+				t.Errorf("got %v, %v, want no batch item failures", response, err)
 			}
 			until := start().Add(tt.leased)
-			contextEnds := until.Add(-w.AnswerTime)
+			ends := until.Add(-w.AnswerTime)
 			if tt.deadline < 0 {
-				contextEnds = start().Add(tt.deadline) // a context ends with its parent
+				ends = start().Add(tt.deadline) // a context ends with its parent
 			}
-			lease := order.Lease{Owner: "owner-0", From: start(), Until: until}
-			want := []work{{ID: "ORD12345", Sent: start(), Lease: lease, Deadline: contextEnds}}
-			if diff := cmp.Diff(w.processed(), want); diff != "" {
+			var want []work
+			for i := range 3 {
+				lease := order.Lease{
+					Owner: fmt.Sprint("owner-", i), From: start().Add(time.Duration(i) * 100 * time.Millisecond), Until: until,
+				}
+				want = append(want, work{"ORD12345", start(), lease, ends})
+			}
+			if diff := cmp.Diff(w.processed, want); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestEveryRecordHasItsOwnOwner(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Parallel = 1 // the owners are numbers of what was worked on
-	w.send(orderWithID("A"), orderWithID("A"), orderWithID("B"))
-	w.deliverVisible()
-	owners := map[string]bool{}
-	for _, d := range w.processed() {
-		owners[d.Lease.Owner] = true
-	}
-	if len(owners) != 3 {
-		t.Errorf("owners = %v, want one for each of three records", owners)
 	}
 }
 
@@ -669,15 +431,15 @@ func TestEveryRecordHasItsOwnOwner(t *testing.T) {
 func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Parallel = 1
-	draws := 0.0
-	w.Jitter = func() float64 { draws += 0.1; return draws }
+	jitter := 0.0
+	w.Parallel, w.Jitter = 1, func() float64 { jitter += 0.1; return jitter }
 	w.script = map[order.ID]order.Result{"A": outage(), "B": outage(), "C": conflict(), "D": conflict()}
 	w.send(orderWithID("A"), orderWithID("B"), orderWithID("C"), orderWithID("D"))
 	w.server.Fail("SendMessage", 2, sqstest.CodeServiceUnavailable)
-	w.deliver(t.Context(), w.receivedTimes(9)) // 10 to 15 minutes
+	w.deliveries = 9 // 10 to 15 minutes
+	w.deliver()
 	got := map[string]any{}
-	for _, line := range w.lines() {
+	for _, line := range w.lines("msg", "order") {
 		got[fmt.Sprint(line["order_id"])] = line["retry_after_s"]
 	}
 	// a message that cannot be parked uses jitter twice
@@ -687,32 +449,50 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 	}
 }
 
-func TestAnOutageParksNoMessageBeforeItsLastDay(t *testing.T) {
+// A batch may take 15 minutes, so the action depends on the time at the end of
+// processing, not on the start of the batch.
+func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.script["ORD12345"] = outage()
-	id := w.send(good)[0]
-	for range 30 {
-		if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
-			t.Errorf("batch item failures (-got +want):\n%s", diff)
-		}
-		w.advance(15 * time.Minute)
-	}
-	w.advance(6*day - 30*15*time.Minute - time.Second)
-	if diff := cmp.Diff(w.deliverVisible(), []string{id}); diff != "" {
-		t.Errorf("batch item failures before its last day (-got +want):\n%s", diff)
-	}
-	w.advance(15 * time.Minute)
-	if got := w.deliverVisible(); len(got) > 0 {
-		t.Errorf("batch item failures on its last day: got %q, want none", got)
-	}
-	if got := w.messages(w.dead)[0].Attributes[sqs.AttrReason].Text; got != "store_unavailable" {
-		t.Errorf("parked for %q, want the reason of its redeliveries", got)
+	const took = 10 * time.Second
+	for name, tt := range map[string]struct {
+		retention time.Duration
+		result    order.Result
+		age       time.Duration
+		fails     bool   // the dead-letter queue
+		want      string // verdict and delay in seconds
+	}{
+		"a lease":                       {7 * day, inProgress(20 * time.Minute), 0, false, "redeliver 1191"},
+		"its retention":                 {2 * day, outage(), day - took, false, "park <nil>"},
+		"the last day begins":           {7 * day, outage(), 6*day - took, false, "park <nil>"},
+		"the last day has not begun":    {7 * day, outage(), 6*day - took - time.Second, false, "redeliver 600"},
+		"the last day, without parking": {7 * day, conflict(), 6*day - took, true, "redeliver 30"},
+		"parking fails before that":     {7 * day, conflict(), 6*day - took - time.Second, true, "redeliver 600"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Policy.Retention, w.deliveries = tt.retention, 9
+			w.takes(took)
+			w.script["ORD12345"] = tt.result
+			if tt.fails {
+				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+			}
+			id := w.send(good)[0]
+			w.advance(tt.age)
+			w.deliver()
+			line := w.line("message_id", id)
+			if got := fmt.Sprint(line["verdict"], " ", line["retry_after_s"]); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 
 func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 	t.Parallel()
+	fails := func(w *world, _ events.SQSEvent) {
+		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
+	}
 	for claim, tt := range map[string]struct {
 		messages int
 		breaks   func(w *world, e events.SQSEvent)
@@ -720,26 +500,14 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 		calls    int
 		delayed  int // messages that become visible after their delay of 3 s, the others after 3 min
 	}{
-		"after a failed call the queue's visibility timeout applies": {
-			2, func(w *world, _ events.SQSEvent) {
-				w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
-			}, "change the visibility of 2 messages: ", 1, 0,
-		},
-		"the warning names an entry that fails, and the others are delayed": {
-			2, func(_ *world, e events.SQSEvent) {
-				e.Records[1].MessageId, e.Records[1].ReceiptHandle = "the second", "not a handle"
-			}, "change the visibility of message the second: ReceiptHandleIsInvalid", 1, 1,
-		},
-		"more than ten messages take several calls, of which one may fail": {
-			23, func(w *world, _ events.SQSEvent) {
-				w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
-			}, "change the visibility of 10 messages: ", 3, 13,
-		},
-		"a lost response is only a warning": {
-			1, func(w *world, _ events.SQSEvent) {
-				w.server.Lose("ChangeMessageVisibilityBatch", 1)
-			}, "change the visibility of 1 messages: ", 1, 1,
-		},
+		"the queue's visibility timeout applies": {2, fails, "change the visibility of 2 messages: ", 1, 0},
+		"the others of an entry that fails are delayed": {2, func(_ *world, e events.SQSEvent) {
+			e.Records[1].MessageId, e.Records[1].ReceiptHandle = "the second", "not a handle"
+		}, "change the visibility of message the second: ReceiptHandleIsInvalid", 1, 1},
+		"of several calls one may fail": {23, fails, "change the visibility of 10 messages: ", 3, 13},
+		"a lost response": {1, func(w *world, _ events.SQSEvent) {
+			w.server.Lose("ChangeMessageVisibilityBatch", 1)
+		}, "change the visibility of 1 messages: ", 1, 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -751,7 +519,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 			}
 			e := w.receive()
 			tt.breaks(w, e)
-			if got := len(w.deliver(t.Context(), e)); got != tt.messages || len(w.calls) != tt.calls {
+			if got := len(w.deliverWithin(time.Minute, e)); got != tt.messages || len(w.calls) != tt.calls {
 				t.Errorf("%d batch item failures in %d calls, want %d in %d", got, len(w.calls), tt.messages, tt.calls)
 			}
 			line := w.line("msg", "visibility not changed: the queue's visibility timeout applies")
@@ -760,29 +528,18 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 				t.Errorf("warning = %q, want %q", got, want)
 			}
 			w.advance(3 * time.Second)
-			if got := len(w.visible()); got != tt.delayed {
-				t.Errorf("%d messages are visible after their delay, want %d", got, tt.delayed)
-			}
+			soon := len(w.visible())
 			w.advance(3*time.Minute - 3*time.Second)
-			if got := len(w.visible()); got != tt.messages {
-				t.Errorf("%d messages are visible after the queue's timeout, want %d", got, tt.messages)
+			if later := len(w.visible()); soon != tt.delayed || later != tt.messages {
+				t.Errorf("%d messages are visible after their delay and %d after the queue's timeout, want %d and %d",
+					soon, later, tt.delayed, tt.messages)
 			}
 		})
 	}
 }
 
-// results generates results that the domain returns.
-func results() *rapid.Generator[order.Result] {
-	return rapid.SampledFrom([]order.Result{
-		paid(), conflict(), outage(), held(0),
-		{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined},
-		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
-		{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true},
-		{Verdict: order.Redeliver, Reason: order.ReasonUnknown, Transient: true, RequestID: "req_1"},
-	})
-}
-
-// received = acknowledged + redelivered + parked, in the metrics and in the queues.
+// received = acknowledged + redelivered + parked, in the metrics, in the log and in the
+// queues.
 func TestEveryDeliveryIsCountedOnceByItsVerdict(t *testing.T) {
 	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
@@ -800,24 +557,17 @@ func countEveryDelivery(t *rapid.T, w *world) {
 		sent += sendAnything(t, w)
 		e := w.receive()
 		delivered += len(e.Records)
-		failed += len(w.deliver(t.Context(), e))
+		failed += len(w.deliverWithin(time.Minute, e))
 		w.advance(20 * time.Minute)
-
 		received, redelivered, parked := w.counted("Received"), w.counted("Redelivered"), w.counted("Parked")
 		acked := w.counted("Settled") + w.counted("Duplicates")
-		if received != delivered || redelivered != failed || received != acked+redelivered+parked {
-			t.Fatalf("got %d received, %d acked, %d redelivered, %d parked; want %d delivered, %d failed",
-				received, acked, redelivered, parked, delivered, failed)
+		if received != delivered || redelivered != failed || received != acked+redelivered+parked ||
+			w.counted("WaitingAge") != redelivered || len(w.lines("msg", "order")) != received {
+			t.Fatalf("got %d acked and %v, want %d delivered, %d failed", acked, w.meter, delivered, failed)
 		}
-		if ages := len(w.waitingAges()); ages != redelivered {
-			t.Fatalf("%d values of WaitingAge for %d redelivered messages", ages, redelivered)
-		}
-		waiting, dead := len(w.messageIDs(w.orders)), len(w.messageIDs(w.dead))
+		waiting, dead := len(w.messages(w.orders)), len(w.messages(w.dead))
 		if dead != parked || sent != acked+parked+waiting {
 			t.Fatalf("%d sent, %d acked, %d parked; got %d waiting and %d dead", sent, acked, parked, waiting, dead)
-		}
-		if lines := len(w.lines()); lines != received {
-			t.Fatalf("got %d lines for %d deliveries", lines, received)
 		}
 	}
 }
@@ -826,51 +576,26 @@ func countEveryDelivery(t *rapid.T, w *world) {
 // sometimes lets the dead-letter queue fail.
 func sendAnything(t *rapid.T, w *world) (sent int) {
 	t.Helper()
-	for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results()).Draw(t, "script") {
+	results := rapid.SampledFrom([]order.Result{
+		paid(), conflict(), outage(), inProgress(0),
+		{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined},
+		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
+		{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true},
+	})
+	for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results).Draw(t, "script") {
 		w.script[order.ID(id)] = r
 	}
-	bodies := rapid.SliceOfN(rapid.Map(rapid.StringMatching("[A-F]|no order"), func(id string) string {
-		if id == "no order" {
-			return id
-		}
-		return orderWithID(id)
-	}), 0, 8).Draw(t, "bodies")
+	bodies := rapid.SliceOfN(rapid.StringMatching("[A-F]|no order"), 0, 8).Draw(t, "bodies")
 	if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
 		w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 	}
 	for _, body := range bodies {
+		if len(body) == 1 {
+			body = orderWithID(body)
+		}
 		w.sendGrouped(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
 	}
 	return len(bodies)
-}
-
-// One handler serves all invocations of a process; run with -race.
-func TestFiftyBatchesInParallelKeepApart(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var batches []events.SQSEvent
-	for b := range 50 {
-		for i := range 5 {
-			id := fmt.Sprintf("B%d-%d", b, i)
-			w.send(orderWithID(id))
-			w.script[order.ID(id)] = []order.Result{paid(), outage(), conflict(), paid(), paid()}[i]
-		}
-		batches = append(batches, w.receive())
-	}
-	var all sync.WaitGroup
-	for b, e := range batches {
-		all.Go(func() {
-			response, err := w.Handle(t.Context(), e)
-			if err != nil || len(response.BatchItemFailures) != 1 ||
-				response.BatchItemFailures[0].ItemIdentifier != e.Records[1].MessageId {
-				t.Errorf("batch %d: got %v, %v; want its second message alone", b, response, err)
-			}
-		})
-	}
-	all.Wait()
-	if got := w.counted("Received"); got != 250 || len(w.messageIDs(w.dead)) != 50 {
-		t.Errorf("got %d received and %d dead letters, want 250 and 50", got, len(w.messageIDs(w.dead)))
-	}
 }
 
 // A task without the optional functions is run, logged with its attributes, and parked.
@@ -880,25 +605,12 @@ func TestATaskNeedsNoMoreThanRun(t *testing.T) {
 	w.Decode = func(body string) (sqs.Task, error) {
 		return sqs.Task{
 			ID: order.ID(body), Attrs: []slog.Attr{slog.String("label_id", "L-"+body)},
-			Run: func(_ context.Context, d sqs.Delivery, l order.Lease) order.Result {
-				if d.Count != 1 || l.Owner == "" || !l.Until.After(l.From) {
-					t.Errorf("%s: delivery %d, lease %+v", body, d.Count, l)
-				}
-				if body == "A" {
-					return order.Result{Verdict: order.Done, Reason: order.ReasonSettled}
-				}
-				return order.Result{Verdict: order.Park, Reason: order.ReasonRefused}
-			},
+			Run: func(context.Context, sqs.Delivery, order.Lease) order.Result { return conflict() },
 		}, nil
 	}
-	w.send("A", "B")
-	if failed := w.deliverVisible(); len(failed) > 0 {
-		t.Errorf("failed: %q, want none", failed)
-	}
-	if got := w.line("order_id", "A")["label_id"]; got != "L-A" {
-		t.Errorf("label_id = %v, want L-A", got)
-	}
-	if got := w.messages(w.dead); len(got) != 1 || got[0].Body != "B" {
-		t.Errorf("dead letters: got %+v, want B alone", got)
+	w.send("A")
+	if failed := w.deliver(); len(failed) > 0 || w.line("order_id", "A")["label_id"] != "L-A" ||
+		!slices.Equal(w.bodies(w.dead), []string{"A conflict"}) {
+		t.Errorf("failed %q, dead letters %q, log %v; want A parked", failed, w.bodies(w.dead), w.line("order_id", "A"))
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -18,7 +17,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// Queue is the order queue and its dead-letter queue.
+// Queue is a queue and its dead-letter queue.
 type Queue struct {
 	client             *sqs.Client
 	url, deadLetterURL string
@@ -50,91 +49,64 @@ const maxAttributes = 10
 // the message size.
 const maxDetail = 1024
 
-// Parked is a message for the dead-letter queue, with the reason.
-type Parked struct {
-	Message   events.SQSMessage
-	FirstSent time.Time // see Delivery
-	Group     string    // of the message, on a FIFO queue or a fair one
-	FIFO      bool
-	OrderID   order.ID // "" if the body is not an order
-	Reason    order.Reason
-	Detail    string // an error, without personal and payment data
-}
-
-// Park sends a message to the dead-letter queue, with its body unchanged and the reason
+// park sends a message to the dead-letter queue, with its body unchanged and the reason
 // in attributes. If the message was parked before, the new reason replaces the old one,
 // and the attributes about its origin stay.
-func (q *Queue) Park(ctx context.Context, p Parked) error {
+func (q *Queue) park(ctx context.Context, r *record) error {
 	in := &sqs.SendMessageInput{
-		QueueUrl:          &q.deadLetterURL,
-		MessageBody:       &p.Message.Body,
-		MessageAttributes: p.attributes(),
+		QueueUrl: &q.deadLetterURL, MessageBody: &r.Body, MessageAttributes: r.parkedAttributes(),
 	}
-	if p.Group != "" {
-		in.MessageGroupId = &p.Group
+	if r.delivery.Group != "" {
+		in.MessageGroupId = &r.delivery.Group
 	}
-	if p.FIFO { // a standard queue rejects the parameter
-		in.MessageDeduplicationId = &p.Message.MessageId
+	if r.delivery.FIFO { // a standard queue rejects the parameter
+		in.MessageDeduplicationId = &r.MessageId
 	}
 	if _, err := q.client.SendMessage(ctx, in); err != nil {
-		return fmt.Errorf("park message %s for %s: %w", p.Message.MessageId, p.Reason, err)
+		return fmt.Errorf("park message %s for %s: %w", r.MessageId, r.result.Reason, err)
 	}
 	return nil
 }
 
-// attributes returns ours, and then the producer's, sorted by name, up to the limit. A
-// producer can set any attribute, and a person reads the dead-letter queue on a terminal,
-// so of the attributes that this package knows only those that parse are kept.
-func (p Parked) attributes() map[string]types.MessageAttributeValue {
+// parkedAttributes returns ours, and then the producer's, sorted by name, up to the
+// limit. A producer can set any attribute, and a person reads the dead-letter queue on a
+// terminal, so of the attributes that this package knows only those that parse are kept.
+func (r *record) parkedAttributes() map[string]types.MessageAttributeValue {
+	text := func(name string) string { return aws.ToString(r.MessageAttributes[name].StringValue) }
 	out := map[string]types.MessageAttributeValue{
-		AttrReason:         stringValue(string(p.Reason)),
-		AttrFirstMessageID: stringValue(p.firstMessageID()),
-		AttrFirstSent:      stringValue(p.FirstSent.UTC().Format(time.RFC3339)),
+		AttrReason:         stringValue(string(r.result.Reason)),
+		AttrFirstMessageID: stringValue(FirstMessageID(text(AttrFirstMessageID), r.MessageId)),
+		AttrFirstSent:      stringValue(r.delivery.FirstSent.UTC().Format(time.RFC3339)),
 	}
-	if p.OrderID != "" {
-		out[AttrOrderID] = stringValue(string(p.OrderID))
+	if r.task.ID != "" {
+		out[AttrOrderID] = stringValue(string(r.task.ID))
 	}
-	if p.Detail != "" {
-		out[AttrDetail] = stringValue(printable(p.Detail))
+	if r.result.Err != nil { // it has neither personal nor payment data
+		out[AttrDetail] = stringValue(printable(r.result.Err.Error()))
 	}
-	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(p.Message.MessageAttributes)), func(name string) bool {
-		return strings.HasPrefix(name, "orderonce-") || name == AttrTrace && producersTrace(p.Message) == ""
+	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(r.MessageAttributes)), func(name string) bool {
+		return strings.HasPrefix(name, "orderonce-") || name == AttrTrace && producersTrace(r.SQSMessage) == ""
 	})
-	room := maxAttributes - len(out)
-	if len(theirs) > room {
+	if room := maxAttributes - len(out); len(theirs) > room {
 		room-- // for AttrDropped
 		out[AttrDropped] = stringValue(printable(strings.Join(theirs[room:], " ")))
 		theirs = theirs[:room]
 	}
 	for _, name := range theirs {
-		a := p.Message.MessageAttributes[name]
+		a := r.MessageAttributes[name]
 		out[name] = types.MessageAttributeValue{
 			DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue,
 		}
 	}
-	if n := p.timesParked(); n > 1 && len(out) < maxAttributes {
-		out[AttrTimesParked] = stringValue(strconv.Itoa(n))
+	if ParseReason(text(AttrReason)) != "" && len(out) < maxAttributes { // it was parked before
+		n, _ := strconv.Atoi(text(AttrTimesParked))
+		out[AttrTimesParked] = stringValue(strconv.Itoa(max(n, 1) + 1))
 	}
 	return out
 }
 
-// timesParked returns how often the message was parked, with this time.
-func (p Parked) timesParked() int {
-	attributes := p.Message.MessageAttributes
-	if ParseReason(aws.ToString(attributes[AttrReason].StringValue)) == "" {
-		return 1
-	}
-	n, _ := strconv.Atoi(aws.ToString(attributes[AttrTimesParked].StringValue))
-	return max(n, 1) + 1
-}
-
-func (p Parked) firstMessageID() string {
-	value := p.Message.MessageAttributes[AttrFirstMessageID].StringValue
-	return FirstMessageID(aws.ToString(value), p.Message.MessageId)
-}
-
-// FirstMessageID returns the value that an earlier Park wrote into AttrFirstMessageID, or
-// the message's own id if the value is not the UUID that SQS makes.
+// FirstMessageID returns the value that an earlier parking wrote into AttrFirstMessageID,
+// or the message's own id if the value is not the UUID that SQS makes.
 func FirstMessageID(value, own string) string {
 	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 	hex := strings.Trim(value, "0123456789abcdef-") == ""
@@ -144,8 +116,9 @@ func FirstMessageID(value, own string) string {
 	return value
 }
 
-// ParseReason returns the reason that Park wrote into AttrReason, or "" if a producer
-// wrote something else: SQS moves a message with the attributes that it was sent with.
+// ParseReason returns the reason that a parking wrote into AttrReason, or "" if a
+// producer wrote something else: SQS moves a message with the attributes that it was sent
+// with.
 func ParseReason(value string) order.Reason {
 	if len(value) > 40 || strings.Trim(value, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""

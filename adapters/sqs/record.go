@@ -93,7 +93,7 @@ func (b *batch) resolve(ctx context.Context, r *record) {
 	if r.action.Verdict != order.Park {
 		return
 	}
-	if err := b.Queue.Park(ctx, r.parked()); err != nil {
+	if err := b.Queue.park(ctx, r); err != nil {
 		r.result = order.Result{Verdict: order.Redeliver, Reason: ReasonParkFailed, Transient: true, Err: err}
 		r.action = b.Policy.unparked(r.delivery, b.Now(), b.Jitter())
 		return
@@ -133,18 +133,6 @@ func (b *batch) logFailure(ctx context.Context, level slog.Level, text string, r
 		b.Log.LogAttrs(ctx, level, text, //nolint:sloglint // the callers' constants
 			slog.String("message_id", r.MessageId), slog.String("request_id", b.requestID), slog.Any("error", err))
 	})
-}
-
-// parked returns the message as the dead-letter queue gets it.
-func (r *record) parked() Parked {
-	p := Parked{
-		Message: r.SQSMessage, FirstSent: r.delivery.FirstSent, Group: r.delivery.Group, FIFO: r.delivery.FIFO,
-		OrderID: r.task.ID, Reason: r.result.Reason,
-	}
-	if r.result.Err != nil {
-		p.Detail = r.result.Err.Error()
-	}
-	return p
 }
 
 // errExited is the error of a goroutine that ended with runtime.Goexit.

@@ -100,14 +100,11 @@ func (b *batch) count(r *record) {
 	if r.task.Count != nil {
 		r.task.Count(b.Meter, r.result, b.Now().Sub(r.delivery.SentAt))
 	}
-	switch r.result.Reason { //nolint:exhaustive // the other reasons are counted by their verdict or by the task
-	case order.ReasonDuplicate:
-		b.Meter.Count(MetricDuplicates, "", "")
-	case order.ReasonInProgress:
-		b.Meter.Count(MetricInProgress, "", "")
-	case order.ReasonClaimLost:
-		b.Meter.Count(MetricClaimsLost, "", "")
-	case order.ReasonUnknown:
-		b.Meter.Count(MetricUnknown, "", "")
+	metric := map[order.Reason]string{
+		order.ReasonDuplicate: MetricDuplicates, order.ReasonInProgress: MetricInProgress,
+		order.ReasonClaimLost: MetricClaimsLost, order.ReasonUnknown: MetricUnknown,
+	}[r.result.Reason]
+	if metric != "" { // the other reasons are counted by their verdict or by the task
+		b.Meter.Count(metric, "", "")
 	}
 }

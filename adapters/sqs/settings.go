@@ -124,19 +124,16 @@ func readSettings(ctx context.Context, client *sqs.Client, url string) (QueueSet
 	return s, nil
 }
 
-var errNoARN = errors.New("missing attribute QueueArn")
-
 // settingsOf parses attributes as GetQueueAttributes returns them (API reference). A
 // queue without a redrive policy has no attribute RedrivePolicy.
-func settingsOf(attributes map[string]string) (QueueSettings, error) {
-	s := QueueSettings{ARN: attributes["QueueArn"]}
-	if s.ARN == "" {
-		return QueueSettings{}, errNoARN
+func settingsOf(attributes map[string]string) (s QueueSettings, err error) {
+	if s.ARN = attributes["QueueArn"]; s.ARN == "" {
+		return s, errors.New("missing attribute QueueArn")
 	}
 	retention := attributes["MessageRetentionPeriod"]
 	seconds, err := strconv.Atoi(retention)
 	if err != nil {
-		return QueueSettings{}, fmt.Errorf("attribute MessageRetentionPeriod %q: want seconds", retention)
+		return s, fmt.Errorf("attribute MessageRetentionPeriod %q: want seconds", retention)
 	}
 	s.Retention = time.Duration(seconds) * time.Second
 	text := attributes["RedrivePolicy"]
@@ -148,13 +145,12 @@ func settingsOf(attributes map[string]string) (QueueSettings, error) {
 		MaxReceives json.Number `json:"maxReceiveCount"` // SQS accepts it with and without quotes
 	}
 	if err := json.Unmarshal([]byte(text), &policy); err != nil {
-		return QueueSettings{}, fmt.Errorf("attribute RedrivePolicy: %w", err)
+		return s, fmt.Errorf("attribute RedrivePolicy: %w", err)
 	}
-	receives, err := policy.MaxReceives.Int64()
-	if err != nil {
-		return QueueSettings{}, fmt.Errorf("attribute RedrivePolicy: maxReceiveCount: %w", err)
+	s.RedriveTarget = policy.Target
+	if s.MaxReceives, err = strconv.Atoi(policy.MaxReceives.String()); err != nil {
+		return s, fmt.Errorf("attribute RedrivePolicy: maxReceiveCount: %w", err)
 	}
-	s.RedriveTarget, s.MaxReceives = policy.Target, int(receives)
 	return s, nil
 }
 

@@ -1,0 +1,225 @@
+package sqs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
+	"orderonce/domain/receipt"
+	"orderonce/domain/refund"
+)
+
+type attributes = map[string]events.SQSMessageAttribute
+
+func textAttributes(pairs ...string) attributes {
+	all := attributes{}
+	for i := 0; i < len(pairs); i += 2 {
+		all[pairs[i]] = events.SQSMessageAttribute{DataType: "String", StringValue: &pairs[i+1]}
+	}
+	return all
+}
+
+const (
+	traceID = "0af7651916cd43dd8448eb211c80319c"
+	trace   = "00-" + traceID + "-b7ad6b7169203331-01"
+	other   = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"
+	xray    = "Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad6b7169203331;Sampled=1"
+)
+
+// Lambda always passes the system attributes on, and producers may set any other: what
+// does not parse must park no message.
+func TestDeliveryOf(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)
+	sent := map[string]string{"SentTimestamp": fmt.Sprint(now.Add(-time.Hour).UnixMilli())}
+	for name, tt := range map[string]struct {
+		system map[string]string
+		own    attributes
+		count  int           // 0 means 1
+		age    time.Duration // since the first send
+		trace  order.Trace
+	}{
+		"no attributes":          {},
+		"a third delivery":       {system: map[string]string{"ApproximateReceiveCount": "3"}, count: 3},
+		"a count that is a word": {system: map[string]string{"ApproximateReceiveCount": "many"}},
+		"a count of zero":        {system: map[string]string{"ApproximateReceiveCount": "0"}},
+		"a broken send":          {system: map[string]string{"SentTimestamp": "today"}},
+
+		"a new message":             {system: sent, age: time.Hour},
+		"a redriven message":        {system: sent, own: textAttributes(AttrFirstSent, "2100-01-01T03:04:05Z"), age: 24 * time.Hour},
+		"of another zone":           {system: sent, own: textAttributes(AttrFirstSent, "2100-01-01T05:04:05+02:00"), age: 24 * time.Hour},
+		"first sent at no time":     {system: sent, own: textAttributes(AttrFirstSent, "yesterday"), age: time.Hour},
+		"first sent after the send": {system: sent, own: textAttributes(AttrFirstSent, "2100-01-02T02:04:06Z"), age: time.Hour},
+		"redriven, and no send":     {own: textAttributes(AttrFirstSent, "2100-01-02T03:03:05Z"), age: time.Minute},
+		"first sent in binary": {
+			system: sent, own: attributes{AttrFirstSent: {DataType: "Binary", BinaryValue: []byte("x")}}, age: time.Hour,
+		},
+
+		"the producer's trace":     {own: textAttributes(AttrTrace, trace), trace: trace},
+		"a trace that is none":     {own: textAttributes(AttrTrace, "canary")},
+		"X-Ray's trace":            {system: map[string]string{"AWSTraceHeader": xray}, trace: trace},
+		"X-Ray's, with blanks":     {system: map[string]string{"AWSTraceHeader": strings.ReplaceAll(xray, ";", "; ")}, trace: trace},
+		"X-Ray's without a parent": {system: map[string]string{"AWSTraceHeader": xray[:40]}},
+		"X-Ray's, not sampled": {
+			system: map[string]string{"AWSTraceHeader": strings.Replace(xray, "d=1", "d=0", 1)}, trace: order.Trace(trace[:53] + "00"),
+		},
+		"the producer's, and X-Ray's": {
+			system: map[string]string{"AWSTraceHeader": xray}, own: textAttributes(AttrTrace, other), trace: other,
+		},
+	} {
+		got := deliveryOf(events.SQSMessage{Attributes: tt.system, MessageAttributes: tt.own}, now)
+		want := fmt.Sprint(max(tt.count, 1), tt.age, tt.trace)
+		if got := fmt.Sprint(got.Count, now.Sub(got.FirstSent), got.Trace); got != want {
+			t.Errorf("%s: got count, age and trace %s, want %s", name, got, want)
+		}
+	}
+}
+
+// What a producer writes into our attributes reaches a person's terminal through the
+// dead-letter queue.
+func TestTheAttributesOfAParkedMessage(t *testing.T) {
+	t.Parallel()
+	const id, first = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", "00000000-fdea-4c2c-8f9d-bdfb0c7bf324"
+	producers := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprint("mine-", i), fmt.Sprint(i))
+		}
+		return all
+	}
+	ours := func(more ...string) []string {
+		return append([]string{
+			AttrReason, "conflict", AttrOrderID, "A", AttrFirstMessageID, id, AttrFirstSent, "2100-01-02T03:04:05Z",
+			AttrDetail, "d",
+		}, more...)
+	}
+	printableASCII := ""
+	for c := ' '; c <= '~'; c++ {
+		printableASCII += string(c)
+	}
+	for name, tt := range map[string]struct {
+		own    []string
+		detail string // "" means "d"
+		want   []string
+	}{
+		"alone":                    {want: ours()},
+		"five of the producer":     {own: producers(5), want: ours(producers(5)...)},
+		"six of the producer":      {own: producers(6), want: ours(append(producers(4), AttrDropped, "mine-4 mine-5")...)},
+		"parked before, with room": {own: append(producers(4), AttrReason, "refused"), want: ours(append(producers(4), AttrTimesParked, "2")...)},
+		"parked thrice before":     {own: []string{AttrReason, "refused", AttrTimesParked, "3"}, want: ours(AttrTimesParked, "4")},
+		"parked before, no room":   {own: append(producers(5), AttrReason, "refused"), want: ours(producers(5)...)},
+		"the origin":               {own: []string{AttrFirstMessageID, first}, want: append(ours(), AttrFirstMessageID, first)},
+		"a trace":                  {own: []string{AttrTrace, trace}, want: ours(AttrTrace, trace)},
+		"what does not parse": {own: []string{
+			AttrTrace, trace + "\ninjected", AttrFirstMessageID, "<b>canary", AttrReason, "refused\ncanary",
+			AttrTimesParked, "canary", AttrDropped, "canary", AttrDetail, "canary",
+		}, want: ours()},
+		"a long list of dropped names": {
+			own:  []string{"a", "", "b", "", "c", "", "d", "", strings.Repeat("x", 2000), "", "z", ""},
+			want: ours("a", "", "b", "", "c", "", "d", "", AttrDropped, strings.Repeat("x", 1024)),
+		},
+		"an error that cannot be printed": {
+			detail: "line one\nünï\x00" + printableASCII + "\x7f" + strings.Repeat("x", 5000),
+			want:   append(ours(), AttrDetail, "line one??n??"+printableASCII+"?"+strings.Repeat("x", 1024-13-96)),
+		},
+	} {
+		if tt.detail == "" {
+			tt.detail = "d"
+		}
+		r := &record{
+			SQSMessage: events.SQSMessage{MessageId: id, MessageAttributes: textAttributes(tt.own...)}, task: Task{ID: "A"},
+			delivery: Delivery{FirstSent: time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)},
+			result:   order.Result{Reason: order.ReasonConflict, Err: errors.New(tt.detail)},
+		}
+		got, want := map[string]string{}, map[string]string{}
+		for name, a := range r.parkedAttributes() {
+			got[name] = aws.ToString(a.StringValue)
+		}
+		for name, a := range textAttributes(tt.want...) {
+			want[name] = *a.StringValue
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAttributesOfSQSAndOfParkParse(t *testing.T) {
+	t.Parallel()
+	const id = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"
+	for value, want := range map[string]string{
+		id: id, "": "own", id + "0": "own", id[1:]: "own", strings.ToUpper(id): "own",
+		strings.ReplaceAll(id, "-", "0"): "own", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf32\n": "own",
+	} {
+		if got := FirstMessageID(value, "own"); got != want {
+			t.Errorf("FirstMessageID(%q) = %q, want %q", value, got, want)
+		}
+	}
+	for _, value := range []string{"refused\n", "Refused", "=cmd()", "refused 4242", strings.Repeat("a", 41)} {
+		if got := ParseReason(value); got != "" {
+			t.Errorf("ParseReason(%q) = %q, want none", value, got)
+		}
+	}
+	seen := map[order.Reason]bool{}
+	for _, r := range slices.Concat(order.Reasons(), Reasons(), refund.Reasons(), receipt.Reasons()) {
+		if got := ParseReason(string(r)); got != r || seen[r] {
+			t.Errorf("ParseReason(%q) = %q, want the reason, which one package has", r, got)
+		}
+		seen[r] = true
+	}
+}
+
+// Parked is ERROR, because a person has to look at it; a failure is WARN, even if nothing
+// comes back because of it; waiting for others is INFO.
+func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
+	t.Parallel()
+	for _, reason := range append(order.Reasons(), Reasons()...) {
+		redelivered := slog.LevelWarn
+		if slices.Contains([]order.Reason{order.ReasonInProgress, ReasonNotStarted, ReasonBehind}, reason) {
+			redelivered = slog.LevelInfo
+		}
+		for verdict, want := range map[order.Verdict]slog.Level{
+			order.Done: slog.LevelInfo, order.Redeliver: redelivered, order.Park: slog.LevelError,
+		} {
+			if got := level(verdict, order.Result{Reason: reason}); got != want {
+				t.Errorf("%s for %s has level %v, want %v", verdict, reason, got, want)
+			}
+		}
+	}
+	if got := level(order.Done, order.Result{Err: errors.New("connection reset")}); got != slog.LevelWarn {
+		t.Errorf("an acknowledged failure has level %v, want WARN", got)
+	}
+}
+
+// An unknown verdict, or none, must never delete a message.
+func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	cfg := aws.Config{Region: "eu-west-1", Credentials: aws.AnonymousCredentials{}}
+	b := &batch{
+		Handler: &Handler{
+			Queue: NewQueue(cfg, "http://127.0.0.1:1/orders", "http://127.0.0.1:1/dead"),
+			Log:   slog.New(slog.DiscardHandler),
+		},
+		leaseUntil: time.Unix(0, 0), // no time is left for calls to the queue
+	}
+	for _, verdict := range []order.Verdict{order.Done, order.Park, order.Redeliver, "ignore", ""} {
+		b.records = append(b.records, &record{
+			SQSMessage: events.SQSMessage{MessageId: string(verdict)}, action: Action{Verdict: verdict},
+		})
+	}
+	var got []string
+	for _, f := range b.response(t.Context()).BatchItemFailures {
+		got = append(got, f.ItemIdentifier)
+	}
+	if want := []string{string(order.Redeliver), "ignore", ""}; !slices.Equal(got, want) {
+		t.Errorf("batch item failures = %q, want %q", got, want)
+	}
+}
