@@ -22,7 +22,6 @@ const (
 const (
 	declined         = "402 card_error card_declined "
 	needsMethod      = " requires_payment_method"
-	genericDecline   = declined + "generic_decline" + needsMethod
 	invalidRequest   = "400 invalid_request_error"
 	unexpectedState  = invalidRequest + " payment_intent_unexpected_state"
 	resourceMissing  = invalidRequest + " resource_missing"
@@ -74,11 +73,9 @@ func (w *world) get(path, form string) stripetest.Response {
 	return w.Do(w.now, request("GET", path, "", form))
 }
 
-func (w *world) read(id string) stripetest.Response { return w.get(root+"/"+id, "") }
-
-// confirm confirms an intent off session, with more parameters.
-func (w *world) confirm(id, key string, more ...string) stripetest.Response {
-	return w.post(root+"/"+id+"/confirm", key, strings.Join(append([]string{"off_session=true"}, more...), "&"))
+// confirm confirms an intent off session.
+func (w *world) confirm(id, key string) stripetest.Response {
+	return w.post(root+"/"+id+"/confirm", key, "off_session=true")
 }
 
 // createUnder creates an intent with a card that succeeds, under a key.
@@ -110,13 +107,6 @@ func (w *world) refund(intent, amount, key string) stripetest.Response {
 		"&reason=requested_by_customer&metadata[orderId]=ORD1&metadata[refundId]="+key)
 }
 
-// as sends a request with another API key.
-func (w *world) as(apiKey, method, path, key, form string) stripetest.Response {
-	r := request(method, path, key, form)
-	r.APIKey = apiKey
-	return w.Do(w.now, r)
-}
-
 // ids returns the ids of a list without their zeros, and a + if there are more.
 func ids(tb testing.TB, r stripetest.Response) string {
 	tb.Helper()
@@ -136,40 +126,15 @@ func ids(tb testing.TB, r stripetest.Response) string {
 	return strings.Join(all, " ")
 }
 
-// exchange is the response to a request, and the summary that it must have.
-type exchange struct {
-	got  stripetest.Response
-	want string
-}
-
-// scenario is a sequence of requests to a new machine, and the number of charges that
-// succeed.
-type scenario struct {
-	charges   int
-	exchanges func(*world) []exchange
-}
-
-// testScenarios runs each scenario as a subtest.
-func testScenarios(t *testing.T, scenarios map[string]scenario) {
-	t.Helper()
-	for claim, tt := range scenarios {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, stripetest.Rules{})
-			for i, e := range tt.exchanges(w) {
-				if got := summary(e.got); got != e.want {
-					t.Errorf("response %d: got %q, want %q", i+1, got, e.want)
-				}
-			}
-			if got := w.Charges("ORD1"); len(got) != tt.charges {
-				t.Errorf("got charges %v, want %d", got, tt.charges)
-			}
-		})
+// want compares the summary of a response: the status, the error, the status of the
+// intent or refund, and whether the response is replayed or lost.
+func (w *world) want(claim string, got stripetest.Response, want string) {
+	w.t.Helper()
+	if text := summary(got); text != want {
+		w.t.Errorf("%s: got %q, want %q", claim, text, want)
 	}
 }
 
-// summary is the part of a response that most tests compare: the status, the error, the
-// status of the intent or refund, and whether the response is replayed or lost.
 func summary(r stripetest.Response) string {
 	parts, intent := []string{strconv.Itoa(r.Status)}, r.Intent
 	if r.Error != nil {
