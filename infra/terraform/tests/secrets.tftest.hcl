@@ -17,21 +17,12 @@ variables {
 
 run "no_attribute_or_output_contains_a_secret" {
   assert {
-    condition = alltrue([for version in [
+    condition = jsonencode([for version in [
       aws_secretsmanager_secret_version.stripe, aws_secretsmanager_secret_version.webhook[0],
       aws_secretsmanager_secret_version.stripe_read[0], aws_secretsmanager_secret_version.stripe_refund[0],
-    ] : version.secret_string == null && version.secret_binary == null])
-    error_message = "a secret is in an argument that is stored in the state"
-  }
-
-  assert {
-    condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 1
-    error_message = "secret_string_wo_version: must be stripe_secret_version"
-  }
-
-  assert {
-    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 1
-    error_message = "secret_string_wo_version: must be webhook_secret_version"
+      ] : [version.secret_string == null, version.secret_binary == null, version.secret_string_wo_version]
+    ]) == jsonencode([for n in range(4) : [true, true, 1]])
+    error_message = "a secret is in an argument that is stored in the state, or has another version than its variable"
   }
 
   assert {
@@ -47,20 +38,9 @@ run "no_attribute_or_output_contains_a_secret" {
       aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
       aws_apigatewayv2_api.webhook, aws_apigatewayv2_integration.webhook, aws_apigatewayv2_route.webhook,
       aws_apigatewayv2_stage.webhook, aws_lambda_permission.webhook, aws_cloudwatch_log_group.webhook_access,
+      output.operator_environment, output.function_aliases, output.webhook_url,
     ])), "canary")
-    error_message = "an attribute contains the Stripe key or the webhook secret"
-  }
-
-  assert {
-    condition = !strcontains(jsonencode([
-      output.scope, output.order_queue_url, output.order_queue_arn, output.dead_letter_queue_url,
-      output.dead_letter_queue_arn, output.orders_table, output.stripe_secret_arn, output.function_aliases,
-      output.dashboard, output.function_role_arns, output.log_groups, output.event_source_mapping_uuid,
-      output.orders_table_arn, output.orders_stream_arn, output.webhook_url, output.webhook_function_name,
-      output.webhook_log_group, output.webhook_access_log_group, output.webhook_secret_arn,
-      output.operator_environment,
-    ]), "canary")
-    error_message = "an output contains the Stripe key or the webhook secret"
+    error_message = "an attribute or output contains the Stripe key or the webhook secret"
   }
 
   assert {
@@ -92,11 +72,11 @@ run "each_function_has_the_key_of_what_it_does" {
   }
 
   assert {
-    condition = (
-      strcontains(aws_lambda_function.functions["webhook"].description, "Read key 1.")
-      && strcontains(aws_lambda_function.functions["refund"].description, "Refund key 1.")
-      && strcontains(aws_lambda_function.functions["order"].description, " Key 1.")
-    )
+    condition = jsonencode({ for name, function in aws_lambda_function.functions :
+      name => one(regexall("[A-Z][a-z ]*ey 1\\.", function.description))
+      }) == jsonencode({
+      order = "Key 1.", refund = "Refund key 1.", webhook = "Read key 1.", reconcile = "Read key 1.", publish = null
+    })
     error_message = "description: a rotation would not publish the function"
   }
 }
@@ -114,41 +94,31 @@ run "with_stock_reconcile_cancels_and_needs_the_key_that_writes" {
   }
 }
 
-run "without_a_second_and_a_third_key_nothing_is_created_for_them" {
+run "a_rotation_raises_the_version_and_other_keys_are_off_by_default" {
   variables {
+    stripe_secret_key         = "sk_test_canary_2"
+    stripe_secret_version     = 2
+    webhook_secret            = "whsec_canary_2\nwhsec_canary"
+    webhook_secret_version    = 2
     stripe_read_key_version   = 0
     stripe_refund_key_version = 0
   }
 
   assert {
-    condition = (
-      length(aws_secretsmanager_secret.stripe_read) == 0
-      && length(aws_secretsmanager_secret_version.stripe_read) == 0
-      && length(aws_secretsmanager_secret.stripe_refund) == 0
-      && length(aws_secretsmanager_secret_version.stripe_refund) == 0
-      && strcontains(aws_lambda_function.functions["webhook"].description, " Key 1.")
-      && strcontains(aws_lambda_function.functions["refund"].description, " Key 1.")
-    )
+    condition = [for version in [
+      aws_secretsmanager_secret_version.stripe, aws_secretsmanager_secret_version.webhook[0],
+    ] : version.secret_string_wo_version] == [2, 2]
+    error_message = "secret_string_wo_version: a raised version must store the new key, and both webhook secrets"
+  }
+
+  assert {
+    condition = length(concat(
+      aws_secretsmanager_secret.stripe_read, aws_secretsmanager_secret_version.stripe_read,
+      aws_secretsmanager_secret.stripe_refund, aws_secretsmanager_secret_version.stripe_refund,
+      )) == 0 && alltrue([for name in ["webhook", "refund"] :
+      strcontains(aws_lambda_function.functions[name].description, " Key 2.")
+    ])
     error_message = "stripe_read_key, stripe_refund_key: must be off by default, and leave the other functions as they were"
-  }
-}
-
-run "a_rotation_raises_the_version" {
-  variables {
-    stripe_secret_key      = "sk_test_canary_2"
-    stripe_secret_version  = 2
-    webhook_secret         = "whsec_canary_2\nwhsec_canary"
-    webhook_secret_version = 2
-  }
-
-  assert {
-    condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
-    error_message = "secret_string_wo_version: a raised version must store the new key"
-  }
-
-  assert {
-    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 2
-    error_message = "secret_string_wo_version: a raised version must store both webhook secrets"
   }
 }
 
@@ -160,20 +130,27 @@ run "later_applies_need_no_secret" {
     stripe_secret_version  = 2
     webhook_secret         = null
     webhook_secret_version = 2
+    secret_recovery_days   = 0
   }
 
   assert {
-    condition     = aws_secretsmanager_secret_version.stripe.secret_string_wo_version == 2
+    condition = [for version in [
+      aws_secretsmanager_secret_version.stripe, aws_secretsmanager_secret_version.webhook[0],
+    ] : version.secret_string_wo_version] == [2, 2]
     error_message = "secret_string_wo_version: changed without a new version"
   }
 
   assert {
-    condition     = aws_secretsmanager_secret_version.webhook[0].secret_string_wo_version == 2
-    error_message = "webhook: secret_string_wo_version: changed without a new version"
+    condition = alltrue([for secret in concat(
+      [aws_secretsmanager_secret.stripe], aws_secretsmanager_secret.webhook,
+      ) : secret.recovery_window_in_days == 0
+    ])
+    error_message = "secret_recovery_days: ignored"
   }
 }
 
-# The endpoint at Stripe needs the URL of the API, so its secret comes later.
+# The endpoint at Stripe needs the URL of the API, so its secret comes later. Secrets Manager rejects an empty
+# value, so the first apply would fail, and storing the first secret must publish a new version.
 run "before_the_endpoint_exists_no_webhook_secret_is_stored" {
   command = plan
 
@@ -183,33 +160,10 @@ run "before_the_endpoint_exists_no_webhook_secret_is_stored" {
   }
 
   assert {
-    condition     = length(aws_secretsmanager_secret_version.webhook) == 0
-    error_message = "secret version: Secrets Manager rejects an empty value, so the first apply would fail"
-  }
-
-  assert {
-    condition     = length(aws_secretsmanager_secret.webhook) == 1
-    error_message = "secret: must exist before its value"
-  }
-
-  assert {
-    condition     = strcontains(aws_lambda_function.functions["webhook"].description, "Webhook secret 0.")
-    error_message = "description: storing the first secret must publish a new version"
-  }
-}
-
-run "a_secret_can_be_deleted_without_recovery" {
-  command = plan
-
-  variables {
-    secret_recovery_days = 0
-  }
-
-  assert {
-    condition = alltrue([for secret in concat(
-      [aws_secretsmanager_secret.stripe], aws_secretsmanager_secret.webhook,
-      ) : secret.recovery_window_in_days == 0
-    ])
-    error_message = "secret_recovery_days: ignored"
+    condition = (
+      length(aws_secretsmanager_secret.webhook) == 1 && length(aws_secretsmanager_secret_version.webhook) == 0
+      && strcontains(aws_lambda_function.functions["webhook"].description, "Webhook secret 0.")
+    )
+    error_message = "secret: must exist before its value, and the description must name it"
   }
 }

@@ -16,24 +16,18 @@ mock_data "aws_region" {
 }
 
 mock_resource "aws_sqs_queue" {
-  defaults = {
-    arn = "arn:aws:sqs:eu-west-1:123456789012:queue"
-    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/queue"
-  }
+  defaults = { arn = "arn:aws:sqs:eu-west-1:123456789012:queue" }
 }
 
 mock_resource "aws_dynamodb_table" {
   defaults = {
     arn        = "arn:aws:dynamodb:eu-west-1:123456789012:table/table"
-    stream_arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table/stream/2026-01-01T00:00:00.000"
+    stream_arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/table/stream/2026"
   }
 }
 
 mock_resource "aws_secretsmanager_secret" {
-  defaults = {
-    id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
-    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf"
-  }
+  defaults = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:secret-AbCdEf" }
 }
 
 mock_resource "aws_iam_role" {
@@ -49,10 +43,7 @@ mock_resource "aws_lambda_function" {
 }
 
 mock_resource "aws_lambda_alias" {
-  defaults = {
-    arn        = "arn:aws:lambda:eu-west-1:123456789012:function:function:live"
-    invoke_arn = "arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/live/invocations"
-  }
+  defaults = { arn = "arn:aws:lambda:eu-west-1:123456789012:function:function:live" }
 }
 
 mock_resource "aws_apigatewayv2_api" {
@@ -61,10 +52,6 @@ mock_resource "aws_apigatewayv2_api" {
     api_endpoint  = "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
     execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5"
   }
-}
-
-mock_resource "aws_lambda_event_source_mapping" {
-  defaults = { uuid = "00000000-0000-4000-8000-000000000000" }
 }
 
 # Distinct values, so that a reference to another resource of the type fails. What is not mocked is
@@ -79,31 +66,19 @@ override_resource {
 }
 override_resource {
   target = aws_secretsmanager_secret.stripe
-  values = {
-    id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:writes-AbCdEf"
-    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:writes-AbCdEf"
-  }
+  values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:writes-AbCdEf" }
 }
 override_resource {
   target = aws_secretsmanager_secret.stripe_read
-  values = {
-    id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:reads-AbCdEf"
-    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:reads-AbCdEf"
-  }
+  values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:reads-AbCdEf" }
 }
 override_resource {
   target = aws_secretsmanager_secret.stripe_refund
-  values = {
-    id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:refunds-AbCdEf"
-    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:refunds-AbCdEf"
-  }
+  values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:refunds-AbCdEf" }
 }
 override_resource {
   target = aws_secretsmanager_secret.webhook
-  values = {
-    id  = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhook-AbCdEf"
-    arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhook-AbCdEf"
-  }
+  values = { arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhook-AbCdEf" }
 }
 override_resource {
   target = aws_iam_role.reconcile_schedule
