@@ -2,9 +2,9 @@ package lambda_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -73,51 +73,36 @@ func decode(t *testing.T, text string) map[string]any {
 	return line
 }
 
-func TestLogger(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	logger := lambda.NewLogger(&out, slog.LevelInfo)
-	logger.Debug("below the level")
-	logger.Warn("order parked", slog.String("order_id", "ORD1"))
-	line := decode(t, out.String())
-	text, _ := line["timestamp"].(string)
-	if _, err := time.Parse(time.RFC3339Nano, text); err != nil {
-		t.Error(err)
-	}
-	if line["level"] != "WARN" || line["message"] != "order parked" || line["order_id"] != "ORD1" ||
-		len(line) != 4 {
-		t.Errorf("line = %v, want level WARN, the message, the order id and the timestamp", line)
-	}
-}
-
 func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		level slog.Level
-		want  []string
-	}{
-		{slog.LevelDebug, []string{"DEBUG", "INFO", "WARN", "ERROR"}},
-		{slog.LevelInfo, []string{"INFO", "WARN", "ERROR"}},
-		{slog.LevelError, []string{"ERROR"}},
+	for level, want := range map[slog.Level][]string{
+		slog.LevelDebug: {"DEBUG", "INFO", "WARN", "ERROR"},
+		slog.LevelInfo:  {"INFO", "WARN", "ERROR"},
+		slog.LevelError: {"ERROR"},
 	} {
 		var out bytes.Buffer
-		logger := lambda.NewLogger(&out, tt.level)
+		logger := lambda.NewLogger(&out, level)
 		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
-			logger.Log(t.Context(), level, "line")
+			logger.Log(t.Context(), level, "order parked", slog.String("order_id", "ORD1"))
 		}
 		var got []string
-		for line := range strings.Lines(out.String()) {
-			got = append(got, decode(t, line)["level"].(string))
+		for text := range strings.Lines(out.String()) {
+			line := decode(t, text)
+			got = append(got, fmt.Sprint(line["level"]))
+			_, err := time.Parse(time.RFC3339Nano, fmt.Sprint(line["timestamp"]))
+			if err != nil || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
+				t.Errorf("line = %v, %v, want a level, the message, the order id and a timestamp", line, err)
+			}
 		}
-		if diff := cmp.Diff(got, tt.want); diff != "" {
-			t.Errorf("levels of a logger at %s: got -, want +\n%s", tt.level, diff)
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("levels of a logger at %s (-got +want):\n%s", level, diff)
 		}
 	}
 }
 
 func TestRequestIDOutsideOfAnInvocation(t *testing.T) {
 	t.Parallel()
-	if got := lambda.RequestID(context.Background()); got != "" {
+	if got := lambda.RequestID(t.Context()); got != "" {
 		t.Errorf("RequestID = %q, want the empty string", got)
 	}
 }

@@ -39,46 +39,6 @@ func TestAFrozenInvocationRunsOnAfterItsDeadline(t *testing.T) {
 	await(t, "the idle instance is frozen", func() bool { return stopped(t, pid) })
 }
 
-func TestAThawedInvocationIsKilledIfItDoesNotEnd(t *testing.T) {
-	t.Parallel()
-	var got history
-	host, failed := startHanging(t, lambdatest.Options{Timeout: 500 * time.Millisecond, Observe: got.observe})
-	host.Freeze(600*time.Millisecond, nil)
-	if err := <-failed; !errors.Is(err, lambdatest.ErrTimedOut) {
-		t.Errorf("error = %v, want ErrTimedOut", err)
-	}
-	payload := string(do("hang", "begun"))
-	want := []string{
-		"1 started", "1 invoked " + payload, "1 frozen " + payload, "1 thawed " + payload, "1 timed_out " + payload,
-	}
-	if diff := cmp.Diff(want, got.all()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestKillAndCloseEndFrozenInstances(t *testing.T) {
-	t.Parallel()
-	for claim, end := range map[string]func(*lambdatest.Host) error{
-		"Kill": func(h *lambdatest.Host) error {
-			if n := h.Kill(nil); n != 1 {
-				return errors.New("Kill found no instance")
-			}
-			return nil
-		},
-		"Close": (*lambdatest.Host).Close,
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			host, failed := startHanging(t, lambdatest.Options{})
-			host.Freeze(time.Hour, nil)
-			must(t, end(host))
-			if err := <-failed; !errors.Is(err, lambdatest.ErrCrashed) {
-				t.Errorf("error = %v, want ErrCrashed", err)
-			}
-		})
-	}
-}
-
 func TestFreezeStopsTheMatchingInvocationsOnce(t *testing.T) {
 	t.Parallel()
 	began := make(starts, 2)
@@ -100,7 +60,7 @@ func TestFreezeStopsTheMatchingInvocationsOnce(t *testing.T) {
 	}
 	touch(t, other)
 	must(t, <-done)
-	host.Kill(match)
+	host.Kill(match) // ends a frozen instance at once
 	if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
 		t.Errorf("error = %v, want ErrCrashed", err)
 	}

@@ -59,6 +59,8 @@ type report struct {
 	Env                         []string
 }
 
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
 func start(t *testing.T, opts lambdatest.Options) *lambdatest.Host {
 	t.Helper()
 	opts.Binary = subject(t)
@@ -83,8 +85,6 @@ func ask(t *testing.T, host *lambdatest.Host, payload []byte) report {
 	}
 	return response
 }
-
-func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // startHanging starts a host with an invocation that has begun and does not end, in its
 // only instance.
@@ -111,91 +111,113 @@ func (s starts) Write(p []byte) (int, error) {
 func TestInvocation(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	host := start(t, lambdatest.Options{Timeout: 30 * time.Second, Now: func() time.Time { return now }})
-	first := ask(t, host, do("echo", "a"))
-	second := ask(t, host, do("echo", "b"))
-
-	if first.Text != "a" || second.Text != "b" {
-		t.Errorf("echoes = %q, %q, want a, b", first.Text, second.Text)
+	host := start(t, lambdatest.Options{
+		Timeout: 30 * time.Second, Now: func() time.Time { return now },
+		Env: map[string]string{"AWS_REGION": "eu-west-1", "TABLE": "orders"},
+	})
+	first, second := ask(t, host, do("echo", "a")), ask(t, host, do("echo", "b"))
+	if first.PID != second.PID || first.RequestID == second.RequestID {
+		t.Errorf("got %+v and %+v, want one process and two ids", first, second)
 	}
-	if first.PID != second.PID {
-		t.Errorf("processes = %d and %d, want one process for both invocations", first.PID, second.PID)
-	}
-	if first.RequestID == second.RequestID {
-		t.Errorf("both invocations have the id %q, want two ids", first.RequestID)
-	}
-	if want := now.Add(30 * time.Second); !first.Deadline.Equal(want) {
-		t.Errorf("deadline = %v, want %v", first.Deadline, want)
-	}
-	if want := "arn:aws:lambda:us-east-1:123456789012:function:function"; first.ARN != want {
-		t.Errorf("ARN = %q, want %q", first.ARN, want)
-	}
-	if want := "Root=1-695735a5-000000000000000000000001;Parent=0000000000000001;Sampled=0"; first.Trace != want {
-		t.Errorf("trace = %q, want %q", first.Trace, want)
-	}
-}
-
-func TestTheEnvironmentIsLambdasAndInheritsNothing(t *testing.T) {
-	t.Parallel()
-	host := start(t, lambdatest.Options{Env: map[string]string{"AWS_REGION": "eu-west-1", "TABLE": "orders"}})
 	var names []string
-	for _, pair := range ask(t, host, do("echo", "")).Env {
+	for _, pair := range first.Env {
 		if name, value, _ := strings.Cut(pair, "="); name == "TABLE" || name == "AWS_REGION" {
 			names = append(names, name+"="+value)
 		} else if !strings.HasPrefix(name, "AWS_") {
 			names = append(names, name)
 		}
 	}
-	want := []string{"AWS_REGION=eu-west-1", "LAMBDA_TASK_ROOT", "PATH", "TABLE=orders", "TZ", "_HANDLER", "_X_AMZN_TRACE_ID"}
-	if diff := cmp.Diff(names, want); diff != "" {
-		t.Errorf("variables (-got +want):\n%s", diff)
+	first.PID, first.RequestID, first.Deadline, first.Env = 0, "", first.Deadline.UTC(), names
+	want := report{
+		ARN: "arn:aws:lambda:us-east-1:123456789012:function:function", Text: "a", Deadline: now.Add(30 * time.Second),
+		Trace: "Root=1-695735a5-000000000000000000000001;Parent=0000000000000001;Sampled=0",
+		Env: []string{ // it inherits nothing
+			"AWS_REGION=eu-west-1", "LAMBDA_TASK_ROOT", "PATH", "TABLE=orders", "TZ", "_HANDLER", "_X_AMZN_TRACE_ID",
+		},
+	}
+	if diff := cmp.Diff(first, want); diff != "" {
+		t.Errorf("(-got +want):\n%s", diff)
 	}
 }
 
+// A process that ends by itself ends every wait for the function, and the next invocation
+// starts another one.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name     string
-		payload  []byte
-		is       error
-		function *lambdatest.FunctionError
-		exit     *lambdatest.ExitError
-		survives bool
+	for name, tt := range map[string]struct {
+		init    string
+		payload []byte
+		is      error
+		want    string   // in the error
+		cause   []string // of the end of the process; nil if it lives on
 	}{
-		{
-			name: "a returned error is reported and the process lives on", payload: do("fail", "no"), survives: true,
-			function: &lambdatest.FunctionError{Type: "errorString", Message: "refused: no"},
+		"a returned error is reported and the process lives on": {
+			payload: do("fail", "no"), want: "errorString: refused: no",
 		},
-		{
-			name: "a panic is reported before the process ends", payload: do("panic", "ouch"),
-			function: &lambdatest.FunctionError{Type: "string", Message: "ouch"},
+		"a panic is reported before the process ends": {
+			payload: do("panic", "ouch"), want: "string: ouch", cause: []string{"exit status 1"},
 		},
-		{
-			name: "an exit is a crash and keeps the unfinished last line", payload: do("exit", "goodbye"),
-			is: lambdatest.ErrCrashed, exit: &lambdatest.ExitError{Status: "exit status 4", Output: "goodbye"},
+		"an exit is a crash and keeps the unfinished last line": {
+			payload: do("exit", "goodbye"), is: lambdatest.ErrCrashed, want: "exit status 4: goodbye",
+			cause: []string{"exit status 4: goodbye"},
+		},
+		"an exit at the start": {
+			init: "exit", payload: do("echo", ""), is: lambdatest.ErrInit, want: "exit status 3: STRIPE_KEY is missing",
+			cause: []string{"exit status 3: STRIPE_KEY is missing"},
+		},
+		"an error that is reported at the start": {
+			init: "error", payload: do("echo", ""), is: lambdatest.ErrInit, want: "Config: no key", cause: []string{"Config: no key"},
+		},
+		"a panic at the start": {
+			init: "panic", payload: do("echo", ""), is: lambdatest.ErrInit, want: "panic: no key",
+			cause: []string{"exit status 2, last lines:\n", "panic: no key", "main.main"},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host := start(t, lambdatest.Options{})
-			before := ask(t, host, do("echo", "")).PID
+			host := start(t, lambdatest.Options{Env: map[string]string{"INIT": tt.init}})
+			before := 0
+			if tt.init == "" {
+				before = ask(t, host, do("echo", "")).PID
+			}
+			ctx, cancel := host.UntilExit(t.Context())
+			defer cancel()
 			_, err := host.Invoke(t.Context(), tt.payload)
-			if err == nil || (tt.is != nil && !errors.Is(err, tt.is)) {
-				t.Errorf("error = %v, want %v", err, tt.is)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error = %v, want %v with %q", err, tt.is, tt.want)
 			}
-			function, _ := errors.AsType[*lambdatest.FunctionError](err)
-			exit, _ := errors.AsType[*lambdatest.ExitError](err)
-			if diff := cmp.Diff(function, tt.function) + cmp.Diff(exit, tt.exit); diff != "" {
-				t.Errorf("error (-got +want):\n%s", diff)
+			if tt.init == "" {
+				if after := ask(t, host, do("echo", "")).PID; (after == before) != (tt.cause == nil) {
+					t.Errorf("processes = %d, then %d, want the same one: %t", before, after, tt.cause == nil)
+				}
 			}
-			if after := ask(t, host, do("echo", "")).PID; (after == before) != tt.survives {
-				t.Errorf("processes = %d, then %d, want the same one: %t", before, after, tt.survives)
+			if tt.cause == nil {
+				return
 			}
-			if gone(before) == tt.survives {
-				t.Errorf("process %d still runs: %t, want %t", before, !tt.survives, tt.survives)
+			<-ctx.Done()
+			for _, want := range tt.cause {
+				if got := context.Cause(ctx); !errors.Is(got, lambdatest.ErrExited) || !strings.Contains(got.Error(), want) {
+					t.Errorf("cause = %v, want ErrExited with %q", got, want)
+				}
 			}
+			late, cancel := host.UntilExit(t.Context())
+			defer cancel()
+			<-late.Done() // later waits end as well
 		})
 	}
+	t.Run("a binary that does not exist", func(t *testing.T) {
+		t.Parallel()
+		host, err := lambdatest.Start(lambdatest.Options{Binary: filepath.Join(t.TempDir(), "nothing")})
+		must(t, err)
+		t.Cleanup(func() { _ = host.Close() }) // nothing runs in it
+		ctx, cancel := host.UntilExit(t.Context())
+		defer cancel()
+		_, err = host.Invoke(t.Context(), do("echo", ""))
+		<-ctx.Done()
+		if got := context.Cause(ctx); !errors.Is(got, os.ErrNotExist) || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("cause = %v, error = %v, want os.ErrNotExist in both", got, err)
+		}
+	})
 }
 
 func TestAProcessIsKilledAtItsDeadlineAndTheNextInvocationStartsAnother(t *testing.T) {
@@ -227,90 +249,23 @@ func invoke(t *testing.T, host *lambdatest.Host, payload []byte) <-chan error {
 	return failed
 }
 
-func TestAWaitForTheFunctionEndsWhenItExits(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		env     map[string]string
-		payload []byte
-		want    []string
-	}{
-		"at its start":                {map[string]string{"INIT": "exit"}, do("echo", ""), []string{"exit status 3: STRIPE_KEY is missing"}},
-		"after a report at its start": {map[string]string{"INIT": "error"}, do("echo", ""), []string{"Config: no key"}},
-		"by a panic at its start": {
-			map[string]string{"INIT": "panic"}, do("echo", ""), []string{"exit status 2, last lines:\n", "panic: no key", "main.main"},
-		},
-		"during an invocation":   {nil, do("exit", "goodbye"), []string{"exit status 4: goodbye"}},
-		"after a reported panic": {nil, do("panic", "ouch"), []string{"exit status 1"}},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			host := start(t, lambdatest.Options{Env: tt.env})
-			ctx, cancel := host.UntilExit(t.Context())
-			defer cancel()
-			_, err := host.Invoke(t.Context(), tt.payload)
-			if err == nil || errors.Is(err, lambdatest.ErrInit) != (tt.env != nil) {
-				t.Errorf("error = %v, want an ErrInit at the start: %t", err, tt.env != nil)
-			}
-			<-ctx.Done()
-			got := context.Cause(ctx)
-			for _, want := range tt.want {
-				if !errors.Is(got, lambdatest.ErrExited) || !strings.Contains(got.Error(), want) {
-					t.Errorf("cause = %v, want ErrExited with %q", got, want)
-				}
-			}
-			late, cancel := host.UntilExit(t.Context())
-			defer cancel()
-			<-late.Done() // later waits end as well
-		})
-	}
-	t.Run("a binary that does not exist", func(t *testing.T) {
-		t.Parallel()
-		host, err := lambdatest.Start(lambdatest.Options{Binary: filepath.Join(t.TempDir(), "nothing")})
-		must(t, err)
-		t.Cleanup(func() { _ = host.Close() }) // nothing runs in it
-		ctx, cancel := host.UntilExit(t.Context())
-		defer cancel()
-		_, err = host.Invoke(t.Context(), do("echo", ""))
-		<-ctx.Done()
-		if got := context.Cause(ctx); !errors.Is(got, os.ErrNotExist) || !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("cause = %v, error = %v, want os.ErrNotExist in both", got, err)
-		}
-	})
-}
-
-func TestAWaitForTheFunctionContinuesWhenTheHostEndsAProcess(t *testing.T) {
-	t.Parallel()
-	host, killed := startHanging(t, lambdatest.Options{})
-	ctx, cancel := host.UntilExit(t.Context())
-	defer cancel()
-	host.Kill(nil)
-	if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
-		t.Errorf("error = %v, want ErrCrashed", err)
-	}
-	if _, err := host.Invoke(t.Context(), do("fail", "no")); err == nil {
-		t.Error("got no error of a handler that returns one")
-	}
-	if err := host.Replace(subject(t)); err != nil { // ends the idle instance
-		t.Fatal(err)
-	}
-	ask(t, host, do("echo", ""))
-	must(t, host.Close())
-	if ctx.Err() != nil {
-		t.Errorf("cause = %v, want none: the host ended every process itself", context.Cause(ctx))
-	}
-	cancel()
-	if got := context.Cause(ctx); !errors.Is(got, context.Canceled) {
-		t.Errorf("cause = %v after cancel, want context.Canceled", got)
-	}
-}
-
+// What the host ends is no exit of the function, and others get the room.
 func TestKill(t *testing.T) {
 	t.Parallel()
+	var seen history
 	began := make(starts, 2)
-	host := start(t, lambdatest.Options{Instances: 2, Output: began})
+	host := start(t, lambdatest.Options{Instances: 2, Output: began, Observe: seen.observe})
+	ctx, cancel := host.UntilExit(t.Context())
+	defer cancel()
 	bad, good := invoke(t, host, do("hang", "bad")), invoke(t, host, do("hang", "good"))
 	<-began
 	<-began
+	impatient, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if _, err := host.Invoke(impatient, do("echo", "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want the context's while no instance is free", err)
+	}
+	waiting := invoke(t, host, do("echo", ""))
 	if n := host.Kill(func(payload []byte) bool { return bytes.Contains(payload, []byte("bad")) }); n != 1 {
 		t.Errorf("Kill = %d, want 1: the one with the matching payload", n)
 	}
@@ -319,12 +274,7 @@ func TestKill(t *testing.T) {
 	if !errors.Is(err, lambdatest.ErrCrashed) || !errors.As(err, &exit) || exit.Status != "signal: killed" {
 		t.Errorf("error = %v, want a crash by signal", err)
 	}
-	select {
-	case err := <-good:
-		t.Errorf("error of the other invocation = %v, want none", err)
-	default:
-	}
-	ask(t, host, do("echo", "")) // there is room for a fresh instance
+	must(t, <-waiting) // there is room for a fresh instance
 	if n := host.Kill(nil); n != 1 {
 		t.Errorf("Kill = %d, want every instance that runs an invocation", n)
 	}
@@ -333,6 +283,15 @@ func TestKill(t *testing.T) {
 	}
 	if n := host.Kill(nil); n != 0 {
 		t.Errorf("Kill = %d, want 0: no invocation runs", n)
+	}
+	must(t, host.Close())
+	ends := map[string]int{}
+	for _, line := range seen.all() {
+		ends[strings.Fields(line)[1]]++
+	}
+	want := map[string]int{"started": 3, "invoked": 3, "answered": 1, "killed": 2, "closed": 1}
+	if diff := cmp.Diff(ends, want); diff != "" || ctx.Err() != nil {
+		t.Errorf("cause = %v, want none; changes (-got +want):\n%s", context.Cause(ctx), diff)
 	}
 }
 
@@ -356,24 +315,6 @@ func await(t *testing.T, what string, is func() bool) {
 func touch(t *testing.T, path string) {
 	t.Helper()
 	must(t, os.WriteFile(path, nil, 0o600))
-}
-
-func TestInstances(t *testing.T) {
-	t.Parallel()
-	host, busy := startHanging(t, lambdatest.Options{})
-	impatient, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := host.Invoke(impatient, do("echo", "")); !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v, want the context's while no instance is free", err)
-	}
-	waiting := invoke(t, host, do("echo", ""))
-	host.Kill(nil)
-	if err := <-busy; !errors.Is(err, lambdatest.ErrCrashed) {
-		t.Errorf("error = %v, want ErrCrashed", err)
-	}
-	if err := <-waiting; err != nil {
-		t.Errorf("error = %v, want the waiting invocation to get the next instance", err)
-	}
 }
 
 func TestAnInstanceThatEndedWhileIdleIsNotUsed(t *testing.T) {

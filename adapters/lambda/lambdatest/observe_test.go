@@ -1,7 +1,6 @@
 package lambdatest_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -85,27 +84,6 @@ func TestEachChangeOfAnInstanceIsObservedInOrder(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestWhatTheHostEndsIsObserved(t *testing.T) {
-	t.Parallel()
-	var got history
-	host, killed := startHanging(t, lambdatest.Options{Observe: got.observe})
-	host.Kill(nil)
-	if err := <-killed; !errors.Is(err, lambdatest.ErrCrashed) {
-		t.Errorf("error = %v, want ErrCrashed", err)
-	}
-	ask(t, host, do("echo", ""))
-	must(t, host.Replace(subject(t))) // ends the idle instance
-	must(t, host.Close())
-	hang, echo := string(do("hang", "begun")), string(do("echo", ""))
-	want := []string{
-		"1 started", "1 invoked " + hang, "1 killed " + hang,
-		"2 started", "2 invoked " + echo, "2 answered " + echo, "2 replaced",
-	}
-	if diff := cmp.Diff(want, got.all()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

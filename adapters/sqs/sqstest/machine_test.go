@@ -454,36 +454,31 @@ func TestSendRejects(t *testing.T) {
 func TestCreateAndConfigureReject(t *testing.T) {
 	t.Parallel()
 	type settings = sqstest.Settings
+	const ok = 30 * time.Second
+	w := newWorld(t, false)
 	for name, tt := range map[string]struct {
-		queue  string
-		change func(*settings)
+		queue string
+		settings
 	}{
-		"a standard queue .fifo":        {"q.fifo", func(*settings) {}},
-		"a FIFO queue without .fifo":    {"q", func(s *settings) { s.FIFO = true }},
-		"standard dead letters of FIFO": {"q.fifo", func(s *settings) { s.FIFO, s.DeadLetters, s.MaxReceives = true, "dead", 1 }},
-		"an unknown dead-letter queue":  {"q", func(s *settings) { s.DeadLetters, s.MaxReceives = "x", 1 }},
-		"no receives":                   {"q", func(s *settings) { s.DeadLetters = "dead" }},
-		"15 days":                       {"q", func(s *settings) { s.Retention = 15 * day }},
-		"59 seconds":                    {"q", func(s *settings) { s.Retention = 59 * time.Second }},
-		"13 hours of visibility":        {"q", func(s *settings) { s.Visibility = 13 * time.Hour }},
+		"a standard queue .fifo":        {"q.fifo", settings{Visibility: ok, Retention: day}},
+		"a FIFO queue without .fifo":    {"q", settings{Visibility: ok, Retention: day, FIFO: true}},
+		"standard dead letters of FIFO": {"q.fifo", settings{ok, day, "dead", 1, true}},
+		"an unknown dead-letter queue":  {"q", settings{ok, day, "x", 1, false}},
+		"no receives":                   {"q", settings{ok, day, "dead", 0, false}},
+		"15 days":                       {"q", settings{Visibility: ok, Retention: 15 * day}},
+		"59 seconds":                    {"q", settings{Visibility: ok, Retention: 59 * time.Second}},
+		"13 hours of visibility":        {"q", settings{Visibility: 13 * time.Hour, Retention: day}},
 	} {
-		w, s := newWorld(t, false), sqstest.DefaultSettings()
-		tt.change(&s)
-		if err := w.Create(w.now, tt.queue, s); code(err) != sqstest.CodeInvalidAttributeValue {
-			t.Errorf("%s: got %v, want %s", name, err, sqstest.CodeInvalidAttributeValue)
-		}
-		if _, err := w.Settings(tt.queue); code(err) != sqstest.CodeQueueDoesNotExist {
-			t.Errorf("%s: got %v, want no queue created", name, err)
+		err := w.Create(w.now, tt.queue, tt.settings)
+		_, none := w.Settings(tt.queue)
+		if code(err) != sqstest.CodeInvalidAttributeValue || code(none) != sqstest.CodeQueueDoesNotExist {
+			t.Errorf("%s: got %v, want %s and no queue created", name, err, sqstest.CodeInvalidAttributeValue)
 		}
 	}
-	w := newWorld(t, false)
 	if err := w.Create(w.now, "orders", sqstest.DefaultSettings()); code(err) != sqstest.CodeQueueNameExists {
 		t.Errorf("got %v for a queue that exists, want %s", err, sqstest.CodeQueueNameExists)
 	}
 	w.must(w.Configure(w.now, "orders", settings{Visibility: time.Second, Retention: day}))
-	if got := code(w.Configure(w.now, "orders", settings{})); got != sqstest.CodeInvalidAttributeValue {
-		t.Errorf("got %q for no retention, want %s", got, sqstest.CodeInvalidAttributeValue)
-	}
 	w.send("a")
 	w.take(1)
 	w.pass(time.Second)

@@ -287,31 +287,6 @@ func TestAMapping(t *testing.T) {
 	}
 }
 
-func TestTheFunctionMayChangeTheVisibilityOfItsMessage(t *testing.T) {
-	t.Parallel()
-	var f *feed
-	f = newFeed(t, func(_ context.Context, e events.SQSEvent) (any, error) {
-		if !firstDelivery(e.Records[0]) {
-			return failing(), nil
-		}
-		f.edit(func(m *sqstest.Machine, now time.Time) error {
-			return m.ChangeVisibility(now, "orders", e.Records[0].ReceiptHandle, 0)
-		})
-		return failing(e.Records[0].MessageId), nil
-	})
-	f.put("a")
-	stop := f.run()
-	defer stop()
-	if err := f.Drained(t.Context()); err != nil { // the clock does not move
-		t.Error(err)
-	}
-	// A drained queue has no batch that was not observed.
-	want := []string{"a1: 0 deleted, 1 failed, 0 lost", "a2: 1 deleted, 0 failed, 0 lost"}
-	if diff := cmp.Diff(f.bodies(), want); diff != "" {
-		t.Errorf("batches (-got +want):\n%s", diff)
-	}
-}
-
 func TestADuplicateMayRunInASecondInvocation(t *testing.T) {
 	t.Parallel()
 	var both sync.WaitGroup

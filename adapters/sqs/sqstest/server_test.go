@@ -279,85 +279,6 @@ func TestRequestsAreAnsweredWithTheCodesOfSQS(t *testing.T) {
 	}
 }
 
-// API reference, SendMessageBatch and other batches: "the batch request can result in a
-// combination of successful and unsuccessful actions".
-func TestABatchSucceedsAndFailsByEntry(t *testing.T) {
-	t.Parallel()
-	f := newServer(t, sqstest.Options{})
-	entry := func(id, body string) types.SendMessageBatchRequestEntry {
-		return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body}
-	}
-	out, err := f.sdk.SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{
-		QueueUrl: &f.url, Entries: []types.SendMessageBatchRequestEntry{entry("good", "a"), entry("bad", "\x01")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Successful[0].Id != "good" || *out.Failed[0].Code != "InvalidMessageContents" {
-		t.Errorf("got %v and %v, want good sent and bad rejected", out.Successful, out.Failed)
-	}
-	handle := f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
-	change, err := f.sdk.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{
-		QueueUrl: &f.url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
-			{Id: aws.String("good"), ReceiptHandle: handle, VisibilityTimeout: 0},
-			{Id: aws.String("bad"), ReceiptHandle: aws.String("x")},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(change.Successful) != 1 || len(change.Failed) != 1 || *change.Failed[0].Code != "ReceiptHandleIsInvalid" {
-		t.Errorf("got %v and %v, want good changed and bad rejected", change.Successful, change.Failed)
-	}
-	if got := f.receive(sqs.ReceiveMessageInput{}); len(got) != 1 {
-		t.Errorf("got %d messages after a visibility of zero, want 1", len(got))
-	}
-}
-
-// Without names AWS returns no attributes, and not all of them
-// (github.com/aws/aws-cli/issues/17).
-func TestGetQueueAttributes(t *testing.T) {
-	t.Parallel()
-	f := newServer(t, sqstest.Options{})
-	f.create("third", func(s *sqstest.Settings) { s.Visibility, s.DeadLetters, s.MaxReceives = 12*time.Second, "dead", 50 })
-	found, err := f.sdk.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("third")})
-	if err != nil || *found.QueueUrl != f.QueueURL("third") {
-		t.Fatalf("GetQueueUrl = %v, %v, want %s", found, err, f.QueueURL("third"))
-	}
-	if _, err := f.sdk.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("x")}); apiCode(err) == "" {
-		t.Error("got no error for the URL of an unknown queue")
-	}
-	f.url = *found.QueueUrl
-	f.send("a")
-	f.send("b")
-	f.receive(sqs.ReceiveMessageInput{})
-	redrive := `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":50}`
-	for name, tt := range map[string]struct {
-		queue string
-		names []types.QueueAttributeName
-		want  map[string]string
-	}{
-		"no names": {"third", nil, nil},
-		"all": {"third", []types.QueueAttributeName{"All"}, map[string]string{
-			"QueueArn": sqstest.ARN("third"), "VisibilityTimeout": "12", "MessageRetentionPeriod": "345600",
-			"MaximumMessageSize": "1048576", "ApproximateNumberOfMessages": "1", "ApproximateNumberOfMessagesNotVisible": "1",
-			"ApproximateNumberOfMessagesDelayed": "0", "RedrivePolicy": redrive,
-		}},
-		"one that a queue does not have": {"orders.fifo", []types.QueueAttributeName{"FifoQueue", "RedrivePolicy"}, map[string]string{
-			"FifoQueue": "true",
-		}},
-	} {
-		url := f.QueueURL(tt.queue)
-		out, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: tt.names})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(out.Attributes, tt.want); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", name, diff)
-		}
-	}
-}
-
 // polling starts a long poll of 20 seconds, whose messages it sends. It returns when the
 // server waits: a server reads its clock once for each call.
 func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
@@ -445,47 +366,59 @@ func TestALongPollIsWokenBy(t *testing.T) {
 	})
 }
 
-// After an HTTP 500 or a lost response the caller does not know whether the call had an
-// effect.
+// Without names AWS returns no attributes, and not all of them
+// (github.com/aws/aws-cli/issues/17).
+func TestGetQueueAttributes(t *testing.T) {
+	t.Parallel()
+	f := newServer(t, sqstest.Options{})
+	f.send("a")
+	f.send("b")
+	f.receive(sqs.ReceiveMessageInput{})
+	for names, want := range map[types.QueueAttributeName]map[string]string{
+		"FifoQueue": nil,
+		"All": {
+			"QueueArn": sqstest.ARN("orders"), "VisibilityTimeout": "30", "MessageRetentionPeriod": "345600",
+			"MaximumMessageSize": "1048576", "ApproximateNumberOfMessages": "1", "ApproximateNumberOfMessagesNotVisible": "1",
+			"ApproximateNumberOfMessagesDelayed": "0",
+			"RedrivePolicy":                      `{"deadLetterTargetArn":"` + sqstest.ARN("dead") + `","maxReceiveCount":2}`,
+		},
+	} {
+		out, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+			QueueUrl: &f.url, AttributeNames: []types.QueueAttributeName{names},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(out.Attributes, want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", names, diff)
+		}
+	}
+	out, err := f.sdk.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &f.url})
+	if err != nil || len(out.Attributes) > 0 {
+		t.Errorf("without names: got %v, %v, want no attributes", out, err)
+	}
+	if _, err := f.sdk.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("x")}); apiCode(err) == "" {
+		t.Error("got no error for the URL of an unknown queue")
+	}
+}
+
+// After an HTTP 500 the caller does not know whether the call had an effect.
 func TestAFaultAppliesToOneCall(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		fault func(f *testServer)
-		body  string
-		code  string
-		sent  int // after another call
-	}{
-		"that fails without an effect": {
-			func(f *testServer) { f.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable) }, "a", sqstest.CodeServiceUnavailable, 1,
-		},
-		"that fails after its effect": {
-			func(f *testServer) { f.FailAfter("SendMessage", 1, sqstest.CodeInternalError) }, "a", sqstest.CodeInternalError, 2,
-		},
-		"that fails with its own error": {
-			func(f *testServer) { f.FailAfter("SendMessage", 1, sqstest.CodeInternalError) }, "\x01", sqstest.CodeInvalidMessageContents, 1,
-		},
-		"whose response is lost": {func(f *testServer) { f.Lose("SendMessage", 1) }, "a", "no response", 2},
-		"of another operation":   {func(f *testServer) { f.Fail("DeleteMessage", 1, sqstest.CodeInternalError) }, "a", "", 2},
-		"unless it is healed": {func(f *testServer) {
-			f.Fail("SendMessage", 0, sqstest.CodeInternalError) // none
-			f.Lose("SendMessage", 3)
-			f.Heal()
-		}, "a", "", 2},
+	for body, want := range map[string]string{
+		"a":    "InternalError, then , 2 sent",
+		"\x01": "InvalidMessageContents, then , 1 sent", // its own error comes first
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newServer(t, sqstest.Options{})
-			tt.fault(f)
-			if got := f.send(tt.body); got != tt.code {
-				t.Errorf("first call: got %q, want %q", got, tt.code)
-			}
-			if got := f.send("a"); got != "" {
-				t.Errorf("second call: got %q, want no error", got)
-			}
-			if got := f.counts("orders").Sent; got != tt.sent {
-				t.Errorf("got %d messages, want %d", got, tt.sent)
-			}
-		})
+		f := newServer(t, sqstest.Options{})
+		f.Fail("SendMessage", 0, sqstest.CodeServiceUnavailable) // none
+		f.Lose("SendMessage", 3)
+		f.Heal()
+		f.Fail("DeleteMessage", 1, sqstest.CodeServiceUnavailable)
+		f.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
+		got := fmt.Sprintf("%s, then %s, %d sent", f.send(body), f.send("b"), f.counts("orders").Sent)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", body, got, want)
+		}
 	}
 }
 
