@@ -154,8 +154,10 @@ build: ## compile every function for this machine, into build/
 package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
 	@unset GOARCH && $(call program,package) zip --arch=$(or $(GOARCH),arm64)
 
-bench-quick: engine ## cold start, orders a second, memory and zip size of the function
-	@$(LAB) ./bench
+# BASE=v1.0.0 compares with that revision; without it, with the last tag, or with the last commit if there is none.
+bench-quick: BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
+bench-quick: ## cold start, CPU, orders a second, memory and zip size of the order function, beside those of BASE
+	@$(LAB) ./bench $(BASE)
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
 	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe

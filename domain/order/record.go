@@ -34,7 +34,7 @@ type Claim struct {
 	Short     string     // the SKU that could not be reserved, or TooManySKUs; "" if none is
 	Unlisted  bool       // the store has no SKU Short
 
-	record Record // as Begin left it
+	record *Record // as Begin left it
 }
 
 // NewClaim returns the claim on o under l, from the record that Begin wrote.
@@ -45,7 +45,7 @@ func NewClaim(r Record, o Order, l Lease) Claim {
 	o.fingerprint = r.Fingerprint
 	return Claim{
 		Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt, Trace: r.Trace,
-		Stock: r.Stock, Suspect: r.Suspect, record: r,
+		Stock: r.Stock, Suspect: r.Suspect, record: &r,
 	}
 }
 

@@ -30,6 +30,11 @@ type Store interface {
 	Save(ctx context.Context, before, after Record) (Record, error)
 }
 
+// Saver writes the states of one kind, as Store writes records.
+type Saver[T any] interface {
+	Save(ctx context.Context, before, after T) (T, error)
+}
+
 // ShortError reports stock that cannot be reserved.
 type ShortError struct {
 	SKU      string
@@ -47,15 +52,14 @@ var ErrUnchanged = errors.New("the record shows it already")
 const maxSaves = 20
 
 // Change saves what a transition makes of a state. seen is the state as the caller knows
-// it, so that a change costs one call: if it is stale, save returns the state that is
+// it, so that a change costs one call: if it is stale, Save returns the state that is
 // there, and the transition decides again. The transition returns ErrUnchanged if there
 // is nothing to write; Change then returns nil. It returns ErrStale if others write for
 // ever.
 //
 //nolint:ireturn // T is a record or an account
 func Change[T any](
-	ctx context.Context, save func(ctx context.Context, before, after T) (T, error), seen T,
-	transition func(T) (T, error),
+	ctx context.Context, s Saver[T], seen T, transition func(T) (T, error),
 ) (T, error) {
 	for range maxSaves {
 		after, err := transition(seen)
@@ -65,7 +69,7 @@ func Change[T any](
 		if err != nil {
 			return seen, err
 		}
-		now, err := save(ctx, seen, after)
+		now, err := s.Save(ctx, seen, after)
 		switch {
 		case err == nil:
 			return now, nil
@@ -99,9 +103,9 @@ func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities
 	if len(quantities) > MaxSKUs {
 		quantities, short = nil, &ShortError{SKU: TooManySKUs}
 	}
-	r, err := Change(ctx, s.Save, Record{OrderID: o.ID()}, begin(o, l, quantities))
+	r, err := Change(ctx, s, Record{OrderID: o.ID()}, begin(o, l, quantities))
 	if errors.As(err, &short) {
-		r, err = Change(ctx, s.Save, r, begin(o, l, nil))
+		r, err = Change(ctx, s, r, begin(o, l, nil))
 	}
 	if err != nil {
 		return Claim{}, about("begin", o.ID(), err)
@@ -117,7 +121,7 @@ func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities
 // and removes the record's Suspect. It returns nil if this intent is already bound, and
 // ErrClaimLost if the claim was lost or another intent is bound.
 func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error {
-	_, err := Change(ctx, s.Save, c.seen(c.Intent), c.bind(i, at))
+	_, err := Change(ctx, s, c.seen(c.Intent), bind(c.Lease.Owner, i, at))
 	return about("bind", c.Order.ID(), err)
 }
 
@@ -129,7 +133,7 @@ func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error 
 func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
 	err := Open.Transition(o.Status)
 	if err == nil {
-		_, err = Change(ctx, s.Save, c.seen(o.Intent), c.finish(o, at))
+		_, err = Change(ctx, s, c.seen(o.Intent), finish(c.Lease.Owner, o, at))
 	}
 	return about("finish", c.Order.ID(), err)
 }
@@ -138,7 +142,7 @@ func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) err
 // reason and the claim's Suspect, if it has one. It returns ErrClaimLost if the claim was
 // lost.
 func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) error {
-	_, err := Change(ctx, s.Save, c.seen(c.Intent), c.release(why, at))
+	_, err := Change(ctx, s, c.seen(c.Intent), release(c.Lease.Owner, c.Suspect, why, at))
 	return about("release", c.Order.ID(), err)
 }
 
@@ -147,7 +151,7 @@ func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) e
 // since, a *TransitionError for an invalid transition, and nil, changing nothing, if the
 // record already has this status and intent.
 func Settle(ctx context.Context, s Store, r Record, o Outcome, at time.Time) error {
-	_, err := Change(ctx, s.Save, r, settle(r, o, at))
+	_, err := Change(ctx, s, r, settle(r, o, at))
 	return about("settle", r.OrderID, err)
 }
 
@@ -156,7 +160,7 @@ func Settle(ctx context.Context, s Store, r Record, o Outcome, at time.Time) err
 // changed since, and nil, changing nothing, if the record already shows this dispute in
 // this status.
 func RecordDispute(ctx context.Context, s Store, r Record, d Dispute, at time.Time) error {
-	_, err := Change(ctx, s.Save, r, dispute(r, d, at))
+	_, err := Change(ctx, s, r, dispute(r, d, at))
 	return about("record dispute of", r.OrderID, err)
 }
 
@@ -174,7 +178,7 @@ func Recreate(ctx context.Context, s Store, lost Record, at time.Time) error {
 			seq = max(seq, e.Seq)
 		}
 		there.OrderID, there.Events = lost.OrderID, nil
-		_, err = Change(ctx, s.Save, there, recreate(lost, seq, at))
+		_, err = Change(ctx, s, there, recreate(lost, seq, at))
 	}
 	return about("recreate", lost.OrderID, err)
 }
@@ -190,7 +194,7 @@ func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time)
 	}
 	if err == nil {
 		r.Events = nil
-		_, err = Change(ctx, s.Save, r, park(o, why, at))
+		_, err = Change(ctx, s, r, park(o, why, at))
 	}
 	return about("note parked", o.ID(), err)
 }

@@ -52,10 +52,10 @@ func reopened(r Record, l Lease) Record {
 
 // bind records the one intent that may ever be confirmed for the order. It leaves the
 // time of the recheck: each change of it writes the index twice.
-func (c Claim) bind(i Intent, at time.Time) transition {
+func bind(owner string, i Intent, at time.Time) transition {
 	return func(r Record) (Record, error) {
 		switch {
-		case !c.holds(r) || r.Intent != "" && r.Intent != i.ID:
+		case !r.heldBy(owner) || r.Intent != "" && r.Intent != i.ID:
 			return r, ErrClaimLost
 		case r.Intent == i.ID:
 			return r, ErrUnchanged
@@ -65,13 +65,13 @@ func (c Claim) bind(i Intent, at time.Time) transition {
 	}
 }
 
-// finish settles or refuses the order under the claim.
-func (c Claim) finish(o Outcome, at time.Time) transition {
+// finish settles or refuses the order under the owner's claim.
+func finish(owner string, o Outcome, at time.Time) transition {
 	return func(r Record) (Record, error) {
 		switch {
 		case r.has(o):
 			return r, ErrUnchanged
-		case !c.holds(r) || !r.takes(o):
+		case !r.heldBy(owner) || !r.takes(o):
 			return r, ErrClaimLost
 		}
 		return r.settled(o, at), nil
@@ -79,26 +79,26 @@ func (c Claim) finish(o Outcome, at time.Time) transition {
 }
 
 // release ends the claim and records why, with what the attempt found.
-func (c Claim) release(why Reason, at time.Time) transition {
+func release(owner string, suspect IntentID, why Reason, at time.Time) transition {
 	return func(r Record) (Record, error) {
-		if !c.holds(r) {
+		if !r.heldBy(owner) {
 			return r, ErrClaimLost
 		}
 		r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, string(why), at
-		r.Suspect = cmp.Or(c.Suspect, r.Suspect)
+		r.Suspect = cmp.Or(suspect, r.Suspect)
 		return r, nil
 	}
 }
 
 // seen returns the record as the claim knows it, bound to an intent.
 func (c Claim) seen(bound IntentID) Record {
-	r := c.record
+	r := *c.record
 	r.OrderID, r.Intent = c.Order.ID(), bound
 	return r
 }
 
-// holds reports whether the record is open and still claimed by c.
-func (c Claim) holds(r Record) bool { return r.Status == Open && r.Owner == c.Lease.Owner }
+// heldBy reports whether the record is open and still claimed by the owner.
+func (r *Record) heldBy(owner string) bool { return r.Status == Open && r.Owner == owner }
 
 // settle records an outcome, if the record is still as it was seen.
 func settle(seen Record, o Outcome, at time.Time) transition {

@@ -268,11 +268,16 @@ func (x step) recreated() {
 	})
 }
 
+// saver is a store of numbers.
+type saver func(before, after int) (int, error)
+
+func (s saver) Save(_ context.Context, before, after int) (int, error) { return s(before, after) }
+
 // A store in which others write for ever must not hold up its caller for ever.
 func TestAChangeEndsIfOthersWriteForEver(t *testing.T) {
 	t.Parallel()
 	saves := 0
-	save := func(_ context.Context, _, _ int) (int, error) { saves++; return saves, order.ErrStale }
+	save := saver(func(int, int) (int, error) { saves++; return saves, order.ErrStale })
 	_, err := order.Change(t.Context(), save, 0, func(seen int) (int, error) {
 		if seen != saves {
 			t.Errorf("decided on %d, want the %d that the last save returned", seen, saves)

@@ -42,7 +42,7 @@ type transition func(Account) (Account, error)
 func Begin(ctx context.Context, s Store, r Request, l order.Lease) (Claim, error) {
 	a, err := s.Load(ctx, r.OrderID())
 	if err == nil {
-		a, err = order.Change(ctx, s.Save, a, begin(r, l))
+		a, err = order.Change(ctx, s, a, begin(r, l))
 	}
 	if err != nil {
 		return Claim{}, about("begin", r, err)
@@ -54,7 +54,7 @@ func Begin(ctx context.Context, s Store, r Request, l order.Lease) (Claim, error
 // none is recorded yet, and the sequence number of its key. It returns the claim with
 // what is recorded, and order.ErrClaimLost if the claim was lost.
 func (c Claim) Mark(ctx context.Context, s Store, keySeq int, now time.Time) (Claim, error) {
-	a, err := order.Change(ctx, s.Save, c.Account, c.holding(func(a Account, i Item) (Account, error) {
+	a, err := order.Change(ctx, s, c.Account, c.holding(func(a Account, i Item) (Account, error) {
 		if i.KeySeq = keySeq; i.SentAt.IsZero() {
 			i.SentAt = now
 		}
@@ -72,7 +72,7 @@ func (c Claim) Mark(ctx context.Context, s Store, keySeq int, now time.Time) (Cl
 // the claim was lost.
 func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
 	settle := c.holding(func(a Account, i Item) (Account, error) { return Settled(a, i.ID, o, at) })
-	_, err := order.Change(ctx, s.Save, c.Account, func(a Account) (Account, error) {
+	_, err := order.Change(ctx, s, c.Account, func(a Account) (Account, error) {
 		if i, _ := a.Item(c.Request.ID()); i.Status == o.Status && i.Refund == o.Refund {
 			return a, order.ErrUnchanged
 		}
@@ -86,7 +86,7 @@ func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) err
 // order.ErrClaimLost if the claim was lost.
 func (c Claim) Release(ctx context.Context, s Store, why order.Reason, at time.Time) error {
 	unsent := c.item().SentAt.IsZero()
-	_, err := order.Change(ctx, s.Save, c.Account, c.holding(func(a Account, i Item) (Account, error) {
+	_, err := order.Change(ctx, s, c.Account, c.holding(func(a Account, i Item) (Account, error) {
 		if unsent {
 			i.SentAt = time.Time{}
 		}
@@ -101,7 +101,7 @@ func (c Claim) Release(ctx context.Context, s Store, why order.Reason, at time.T
 // has another seq than before, or has the refund that before lacks: Begin and Mark change
 // no seq.
 func Apply(ctx context.Context, s Store, before, after Account) (Account, error) {
-	a, err := order.Change(ctx, s.Save, before, rebase(before, after))
+	a, err := order.Change(ctx, s, before, rebase(before, after))
 	if err != nil {
 		return a, fmt.Errorf("record a refund of order %q: %w", before.OrderID, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,14 +71,16 @@ func (b *backends) Close() error {
 	return err
 }
 
-// values are the attributes of a request that are read here.
-type values map[string]struct{ S, N string }
+// item is the attributes of an item, or the values of an expression.
+type item map[string]json.RawMessage
 
 // update is the part of an UpdateItem request that is read here.
 type update struct {
-	Key                       values
+	Key                       item
 	UpdateExpression          string
-	ExpressionAttributeValues values
+	ExpressionAttributeNames  map[string]string
+	ExpressionAttributeValues item
+	ReturnValues              string
 }
 
 // serveDynamoDB responds to Begin, Bind and Finish from the request alone. Anything else
@@ -108,32 +112,49 @@ func respondToUpdate(body []byte) (status int, response string) {
 	if err := json.Unmarshal(body, &u); err != nil {
 		return unknown(err.Error())
 	}
-	id := u.Key["orderId"].S
-	begins := strings.Contains(u.UpdateExpression, "leaseUntil = :leaseUntil")
+	row := u.row()
+	begins := row["leaseUntil"] != nil
 	switch {
-	case !begins && !strings.Contains(u.UpdateExpression, "intentId = :intentId"): // neither Begin nor Bind
+	case !begins && row["intentId"] == nil: // neither Begin nor Bind
 		return unknown(u.UpdateExpression)
-	case begins && strings.HasPrefix(id, settledPrefix):
+	case begins && strings.Contains(string(row["orderId"]), settledPrefix):
+		for _, name := range []string{"owner", "leaseUntil", "openShard", "dueAt"} {
+			delete(row, name)
+		}
+		row["status"], row["seq"] = json.RawMessage(`{"S":"paid"}`), json.RawMessage(`{"N":"1"}`)
+		row["intentId"] = json.RawMessage(`{"S":"pi_settled"}`)
 		return http.StatusBadRequest,
 			`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-				`"message":"The conditional request failed","Item":` + rowOf(id, u.ExpressionAttributeValues) + `}`
+				`"message":"The conditional request failed","Item":` + asJSON(row) + `}`
+	case u.ReturnValues == "ALL_NEW": // only Begin of earlier releases reads what it wrote
+		return http.StatusOK, `{"Attributes":` + asJSON(row) + `}`
 	}
 	return http.StatusOK, "{}"
 }
 
-// rowOf returns the row of a settled order, of which Begin is refused.
-func rowOf(id string, v values) string {
-	return fmt.Sprintf(`{"orderId":{"S":%[1]q},"sk":{"S":"order"},"fingerprint":{"S":%[2]q},`+
-		`"customerId":{"S":%[3]q},"amount":{"N":%[4]q},`+
-		`"currency":{"S":%[5]q},"attempt":{"N":"1"},"createdAt":{"N":%[6]q},"updatedAt":{"N":%[6]q},`+
-		`"status":{"S":"paid"},"seq":{"N":"1"},"intentId":{"S":"pi_settled"}}`,
-		id, v[":fingerprint"].S, v[":customerId"].S, v[":amount"].N, v[":currency"].S, v[":createdAt"].N)
+// assignment is a part of an update expression: a name, and a value that may be only for
+// a missing attribute, or added to that.
+var assignment = regexp.MustCompile( //nolint:gochecknoglobals // a constant
+	`(#?\w+) = (?:if_not_exists\(\w+, (:\w+)\)|(:\w+))(?: \+ (:\w+))?`)
+
+// row returns the row that the update makes of a missing one.
+func (u update) row() item {
+	row := item{"orderId": u.Key["orderId"], "sk": u.Key["sk"]}
+	for _, found := range assignment.FindAllStringSubmatch(u.UpdateExpression, -1) {
+		name := cmp.Or(u.ExpressionAttributeNames[found[1]], found[1])
+		row[name] = u.ExpressionAttributeValues[cmp.Or(found[4], found[3], found[2])]
+	}
+	return row
+}
+
+func asJSON(value any) string {
+	text, _ := json.Marshal(value) // texts and what was JSON before
+	return string(text)
 }
 
 func unknown(what string) (status int, response string) {
-	message, _ := json.Marshal("unsupported: " + what) // a string
-	return http.StatusBadRequest,
-		`{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` + string(message) + `}`
+	return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":` +
+		asJSON("unsupported: "+what) + `}`
 }
 
 // serveStripe responds to Prepare and Confirm. The id of an intent contains the id of its

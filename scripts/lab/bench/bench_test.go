@@ -17,6 +17,7 @@ import (
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
+	"orderonce/scripts/lab/guards"
 )
 
 // start serves the back ends and connects the real adapters to them.
@@ -83,18 +84,39 @@ func TestCannedBackEnds(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
-	binary := filepath.Join(t.TempDir(), "bootstrap")
-	must(t, build(t.Context(), binary))
-	f, err := measure(t.Context(), plan{Rounds: 2, ColdStarts: 1, Batches: 2, Duplicates: 1}, binary, io.Discard)
+	root, err := guards.Root(t.Context())
 	must(t, err)
-	if min(f.FirstResponseMS, f.Fresh.PerSecond, f.Duplicates.PerSecond, float64(f.ZipBytes)) <= 0 || f.PeakRSSBytes < 0 {
-		t.Errorf("got %+v, want every figure", f)
+	binary := filepath.Join(t.TempDir(), "bootstrap")
+	must(t, build(t.Context(), root, binary))
+	p := plan{Rounds: 3, ColdStarts: 1, Batches: 2, Duplicates: 1}
+	all, err := measure(t.Context(), p, []string{binary, binary}, io.Discard)
+	must(t, err)
+	for _, f := range all {
+		if len(f.FirstResponseMS) != 3 || len(f.Fresh.CPUMS) != 3 || len(f.Duplicates.PerSecond) != 3 ||
+			min(median(f.FirstResponseMS), median(f.Fresh.PerSecond), f.ZipSize[0]) <= 0 {
+			t.Errorf("got %+v, want every figure, one a round", f)
+		}
+		if f.Fresh.Calls != 5 || f.Duplicates.Calls != 1 {
+			t.Errorf("got %v calls for a fresh order and %v for a duplicate, want 5 and 1", f.Fresh.Calls, f.Duplicates.Calls)
+		}
 	}
-	if f.CallsPerOrder != 5 || f.CallsDuplicate != 1 {
-		t.Errorf("got %v calls for a fresh order and %v for a duplicate, want 5 and 1", f.CallsPerOrder, f.CallsDuplicate)
-	}
-	if _, err := measure(t.Context(), plan{}, filepath.Join(t.TempDir(), "nothing"), io.Discard); err == nil {
+	if _, err := measure(t.Context(), plan{}, []string{filepath.Join(t.TempDir(), "nothing")}, io.Discard); err == nil {
 		t.Error("got no error for a missing binary")
+	}
+}
+
+// Begin of an earlier release reads the row that it wrote.
+func TestTheCannedTableEvaluatesAnUpdate(t *testing.T) {
+	t.Parallel()
+	_, response := respondToUpdate([]byte(`{"Key": {"orderId": {"S": "FRESH1"}, "sk": {"S": "order"}},
+		"UpdateExpression": "SET #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, leaseUntil = :until, ` +
+		`seq = if_not_exists(seq, :zero) REMOVE parkedAt", "ExpressionAttributeNames": {"#owner": "owner"},
+		"ExpressionAttributeValues": {":owner": {"S": "me"}, ":zero": {"N": "0"}, ":one": {"N": "1"}, ":until": {"N": "7"}},
+		"ReturnValues": "ALL_NEW"}`))
+	want := `{"Attributes":{"attempt":{"N":"1"},"leaseUntil":{"N":"7"},"orderId":{"S":"FRESH1"},` +
+		`"owner":{"S":"me"},"seq":{"N":"0"},"sk":{"S":"order"}}}`
+	if response != want {
+		t.Errorf("got %s, want %s", response, want)
 	}
 }
 
@@ -113,14 +135,25 @@ func TestABatchItemFailureFailsTheMeasurement(t *testing.T) {
 func TestFiguresAreShownInTheirUnitsBesideTheirTargets(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	show(&out, plan{Rounds: 2, ColdStarts: 3, Batches: 4, Duplicates: 5}, figures{
-		FirstResponseMS: 20.04, Fresh: speed{800, 0.456}, Duplicates: speed{4321.6, 0.123}, PeakRSSBytes: 30 << 20,
-		ZipBytes: 4_614_999, CallsPerOrder: 5, CallsDuplicate: 1,
-	}, 12400*time.Millisecond)
+	now := figures{
+		FirstResponseMS: []float64{20, 20.04, 30}, PeakRSS: []float64{30 << 20}, ZipSize: []float64{4_614_999},
+		Fresh:      speed{[]float64{700, 800, 900}, []float64{0.4561}, 5},
+		Duplicates: speed{[]float64{4321.6}, []float64{0.123}, 1},
+	}
+	base := figures{
+		FirstResponseMS: []float64{40, 30.06, 30}, PeakRSS: []float64{20 << 20}, ZipSize: []float64{4_614_999},
+		Fresh:      speed{[]float64{700, 1600, 1800}, []float64{0.4}, 5},
+		Duplicates: speed{[]float64{4321.6}, []float64{0.123}, 1},
+	}
+	show(&out, plan{Rounds: 2, ColdStarts: 3, Batches: 4, Duplicates: 5}, "v1", []figures{now, base}, 12400*time.Millisecond)
 	want := []string{
-		"process start to first response 20.0 ms at most 20.0 ms missed", "fresh orders, one instance 800 /s at least 800 /s",
-		"CPU of a fresh order 0.46 ms", "duplicates, one instance 4322 /s", "CPU of a duplicate 0.12 ms",
-		"peak memory (RSS) 30.0 MiB at most 30.0 MiB", "zip 4.61 MB at most 4.50 MB missed", "",
+		"now v1 change",
+		"process start to first response 20.0 ms 30.1 ms -33.3 % at most 20.0 ms missed",
+		"fresh orders, one instance 800 /s 1600 /s -50.0 % at least 800 /s",
+		"CPU of a fresh order 0.456 ms 0.400 ms +14.0 %", "duplicates, one instance 4322 /s 4322 /s +0.0 %",
+		"CPU of a duplicate 0.123 ms 0.123 ms +0.0 %",
+		"peak memory (RSS) 30.0 MiB 20.0 MiB +50.0 % at most 30.0 MiB",
+		"zip 4.61 MB 4.61 MB +0.0 % at most 4.50 MB missed", "",
 		"Medians of 2 rounds: 6 cold starts, 80 fresh orders in batches of 10, 100 duplicates; 12 s on",
 	}
 	var got []string

@@ -17,138 +17,154 @@ import (
 	"orderonce/scripts/package/release"
 )
 
-// plan is how much is measured: so many rounds of cold starts, batches of fresh orders
-// and batches of duplicates. Every figure is a median over the rounds.
+// plan is how much is measured of each binary: so many rounds of cold starts, batches of
+// fresh orders and batches of duplicates.
 type plan struct{ Rounds, ColdStarts, Batches, Duplicates int }
 
 const batchSize = 10
 
-// figures are the results, medians unless they say otherwise.
+// figures are those of one binary: one sample a round, or one in all.
 type figures struct {
-	FirstResponseMS float64 // from the start of a process to its first response, for a batch of one order
-	Fresh           speed
-	Duplicates      speed
-	PeakRSSBytes    int64 // of the warm instance, at the end
-	ZipBytes        int   // of the measured binary
-	CallsPerOrder   float64
-	CallsDuplicate  float64
+	FirstResponseMS  []float64 // from the start of a process to its first response, for a batch of one order
+	Fresh            speed
+	Duplicates       speed
+	PeakRSS, ZipSize []float64 // bytes; the memory is that of the warm instance at the end
 }
 
 // speed is of one instance.
 type speed struct {
-	PerSecond float64
-	CPUMS     float64 // of the function's process per order; 0 if the system does not report it
+	PerSecond []float64
+	CPUMS     []float64 // of the function's process per order; 0 if the system does not report it
+	Calls     float64   // to DynamoDB and Stripe per order
 }
 
 // bench is a running measurement.
 type bench struct {
-	plan   plan
-	binary string
 	back   *backends
-	warm   *lambdatest.Host
 	serial int // of the last order
 }
 
-// measure runs the plan. It prints the progress between rounds only, while nothing is
-// measured.
-func measure(ctx context.Context, p plan, binary string, errOut io.Writer) (f figures, err error) {
-	b := &bench{plan: p, binary: binary}
-	if f.ZipBytes, err = zipBytes(binary); err != nil {
-		return f, err
-	}
+// instance is one binary.
+type instance struct {
+	*bench
+
+	binary string
+	warm   *lambdatest.Host
+	figures
+}
+
+// measure runs the plan for all binaries. They take turns, in another order each round,
+// so that a busier machine does not count against one. It prints the progress between
+// rounds only, while nothing is measured.
+func measure(ctx context.Context, p plan, binaries []string, errOut io.Writer) (all []figures, err error) {
+	b := &bench{}
 	if b.back, err = serveBackends(); err != nil {
-		return f, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.back.Close()) }()
-	if b.warm, err = b.start(); err != nil {
-		return f, err
+	var instances []*instance
+	for _, binary := range binaries {
+		in := &instance{bench: b, binary: binary}
+		if in.ZipSize, err = zipSize(binary); err != nil {
+			return nil, err
+		}
+		if in.warm, err = in.start(); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, in.warm.Close()) }()
+		instances = append(instances, in)
 	}
-	defer func() { err = errors.Join(err, b.warm.Close()) }()
 	printLine := progress.Every(10*time.Second, errOut, time.Now)
-	err = b.rounds(ctx, &f, func(round int) { printLine("%d of %d rounds", round, p.Rounds) })
-	f.PeakRSSBytes = b.warm.Report().PeakRSSBytes
-	return f, err
+	for round := range p.Rounds {
+		for _, in := range instances {
+			if err := in.round(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		slices.Reverse(instances)
+		printLine("%d of %d rounds", round+1, p.Rounds)
+	}
+	if p.Rounds%2 == 1 {
+		slices.Reverse(instances)
+	}
+	for _, in := range instances {
+		in.PeakRSS = []float64{float64(in.warm.Report().PeakRSSBytes)}
+		all = append(all, in.figures)
+	}
+	return all, nil
 }
 
-func zipBytes(binary string) (int, error) {
+func zipSize(binary string) ([]float64, error) {
 	executable, err := os.ReadFile(filepath.Clean(binary))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	zipped, err := release.Zip(executable)
-	return len(zipped), err
+	return []float64{float64(len(zipped))}, err
 }
 
-func (b *bench) start() (*lambdatest.Host, error) {
+func (in *instance) start() (*lambdatest.Host, error) {
 	return lambdatest.Start(lambdatest.Options{
-		Binary: b.binary, Instances: 1, Timeout: 30 * time.Second,
+		Binary: in.binary, Instances: 1, Timeout: 30 * time.Second,
 		Env: map[string]string{
-			"AWS_ENDPOINT_URL_DYNAMODB": b.back.dynamodbURL,
+			"AWS_ENDPOINT_URL_DYNAMODB": in.back.dynamodbURL,
 			"AWS_ENDPOINT_URL_SQS":      "http://127.0.0.1:1", // nothing is parked or returned
 			"ORDERS_TABLE":              "orders",
 			"QUEUE_URL":                 "http://127.0.0.1:1/1/orders",
 			"DEAD_LETTER_QUEUE_URL":     "http://127.0.0.1:1/1/dead",
 			"SCOPE":                     scope,
 			"STRIPE_SECRET_KEY":         pretendKey,
-			"STRIPE_API_BASE":           b.back.stripeURL,
+			"STRIPE_API_BASE":           in.back.stripeURL,
 		},
 	})
 }
 
-// rounds measures cold starts, fresh orders and duplicates in each round.
-func (b *bench) rounds(ctx context.Context, f *figures, done func(round int)) error {
+// round measures cold starts, fresh orders and duplicates once.
+func (in *instance) round(ctx context.Context, p plan) error {
 	var firsts []float64
-	var fresh, duplicates []speed
-	for round := range b.plan.Rounds {
-		for range b.plan.ColdStarts {
-			first, err := b.coldStart(ctx)
-			if err != nil {
-				return err
-			}
-			firsts = append(firsts, first)
-		}
-		s, calls, err := b.round(ctx, freshPrefix, b.plan.Batches)
+	for range p.ColdStarts {
+		first, err := in.coldStart(ctx)
 		if err != nil {
 			return err
 		}
-		fresh, f.CallsPerOrder = append(fresh, s), calls
-		if s, calls, err = b.round(ctx, settledPrefix, b.plan.Duplicates); err != nil {
-			return err
-		}
-		duplicates, f.CallsDuplicate = append(duplicates, s), calls
-		done(round + 1)
+		firsts = append(firsts, first)
 	}
-	f.FirstResponseMS, f.Fresh, f.Duplicates = median(firsts), medianSpeed(fresh), medianSpeed(duplicates)
-	return nil
+	in.FirstResponseMS = append(in.FirstResponseMS, median(firsts))
+	if err := in.send(ctx, freshPrefix, p.Batches, &in.Fresh); err != nil {
+		return err
+	}
+	return in.send(ctx, settledPrefix, p.Duplicates, &in.Duplicates)
 }
 
-func (b *bench) coldStart(ctx context.Context) (firstResponseMS float64, err error) {
-	host, err := b.start()
+func (in *instance) coldStart(ctx context.Context) (firstResponseMS float64, err error) {
+	host, err := in.start()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	err = invoke(ctx, host, b.event(freshPrefix, 1))
+	err = invoke(ctx, host, in.event(freshPrefix, 1))
 	return host.Report().FirstResponseMS, err
 }
 
-// round sends batches one after the other, all made before the clock starts, and returns
-// the calls per order.
-func (b *bench) round(ctx context.Context, prefix string, batches int) (s speed, calls float64, err error) {
+// send sends batches one after the other, all made before the clock starts, and adds the
+// sample.
+func (in *instance) send(ctx context.Context, prefix string, batches int, s *speed) error {
 	events := make([][]byte, batches)
 	for i := range events {
-		events[i] = b.event(prefix, batchSize)
+		events[i] = in.event(prefix, batchSize)
 	}
-	callsBefore, cpuBefore, began := b.calls(), b.warm.Report().CPUMS, time.Now()
+	callsBefore, cpuBefore, began := in.calls(), in.warm.Report().CPUMS, time.Now()
 	for _, e := range events {
-		if err := invoke(ctx, b.warm, e); err != nil {
-			return speed{}, 0, err
+		if err := invoke(ctx, in.warm, e); err != nil {
+			return err
 		}
 	}
-	orders := batches * batchSize
-	took, cpu := time.Since(began), b.warm.Report().CPUMS-cpuBefore
-	s = speed{PerSecond: float64(orders) / took.Seconds(), CPUMS: cpu / float64(orders)}
-	return s, float64(b.calls()-callsBefore) / float64(orders), nil
+	orders := float64(batches * batchSize)
+	took, cpu := time.Since(began), in.warm.Report().CPUMS-cpuBefore
+	s.PerSecond = append(s.PerSecond, orders/took.Seconds())
+	s.CPUMS = append(s.CPUMS, cpu/orders)
+	s.Calls = float64(in.calls()-callsBefore) / orders
+	return nil
 }
 
 func (b *bench) calls() int64 { return b.back.dynamodbCalls.Load() + b.back.stripeCalls.Load() }
@@ -199,10 +215,11 @@ func median(all []float64) float64 {
 	return slices.Sorted(slices.Values(all))[len(all)/2]
 }
 
-func medianSpeed(all []speed) speed {
-	var perSecond, cpu []float64
-	for _, s := range all {
-		perSecond, cpu = append(perSecond, s.PerSecond), append(cpu, s.CPUMS)
+// change returns the median of the rounds' changes since base, in percent.
+func change(now, base []float64) float64 {
+	var changes []float64
+	for i := range now {
+		changes = append(changes, (now[i]/base[i]-1)*100)
 	}
-	return speed{PerSecond: median(perSecond), CPUMS: median(cpu)}
+	return median(changes)
 }

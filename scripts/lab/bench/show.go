@@ -8,29 +8,38 @@ import (
 	"time"
 )
 
-// show prints the figures, four of them beside a target for a developer's machine, and
-// how they were measured.
-func show(w io.Writer, p plan, f figures, took time.Duration) {
+// show prints the figures, some of them beside a target for a developer's machine, and
+// how they were measured. If two binaries were measured, the second is that of the base.
+func show(w io.Writer, p plan, base string, measured []figures, took time.Duration) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(figure, format string, measured, most, least float64) {
-		target, verdict := "", ""
+	row := func(figure, format string, most, least float64, of func(figures) []float64) {
+		now := of(measured[0])
+		value := median(now)
+		_, _ = fmt.Fprintf(t, "%s\t"+format+"\t", figure, value)
+		if len(measured) > 1 {
+			before := of(measured[1])
+			_, _ = fmt.Fprintf(t, format+"\t%+.1f %%\t", median(before), change(now, before))
+		}
 		if most > 0 {
-			target = fmt.Sprintf("at most "+format, most)
+			_, _ = fmt.Fprintf(t, "at most "+format, most)
 		} else if least > 0 {
-			target = fmt.Sprintf("at least "+format, least)
+			_, _ = fmt.Fprintf(t, "at least "+format, least)
 		}
-		if most > 0 && measured > most || measured < least {
-			verdict = "missed" // on a busy machine this means little
+		if most > 0 && value > most || value < least {
+			_, _ = fmt.Fprint(t, "\tmissed") // on a busy machine this means little
 		}
-		_, _ = fmt.Fprintf(t, "%s\t"+format+"\t%s\t%s\n", figure, measured, target, verdict)
+		_, _ = fmt.Fprintln(t)
 	}
-	row("process start to first response", "%.1f ms", f.FirstResponseMS, 20, 0)
-	row("fresh orders, one instance", "%.0f /s", f.Fresh.PerSecond, 0, 800)
-	row("CPU of a fresh order", "%.2f ms", f.Fresh.CPUMS, 0, 0)
-	row("duplicates, one instance", "%.0f /s", f.Duplicates.PerSecond, 0, 0)
-	row("CPU of a duplicate", "%.2f ms", f.Duplicates.CPUMS, 0, 0)
-	row("peak memory (RSS)", "%.1f MiB", float64(f.PeakRSSBytes)/(1<<20), 30, 0)
-	row("zip", "%.2f MB", float64(f.ZipBytes)/1e6, 4.5, 0)
+	if len(measured) > 1 {
+		_, _ = fmt.Fprintf(t, "\tnow\t%s\tchange\n", base)
+	}
+	row("process start to first response", "%.1f ms", 20, 0, func(f figures) []float64 { return f.FirstResponseMS })
+	row("fresh orders, one instance", "%.0f /s", 0, 800, func(f figures) []float64 { return f.Fresh.PerSecond })
+	row("CPU of a fresh order", "%.3f ms", 0, 0, func(f figures) []float64 { return f.Fresh.CPUMS })
+	row("duplicates, one instance", "%.0f /s", 0, 0, func(f figures) []float64 { return f.Duplicates.PerSecond })
+	row("CPU of a duplicate", "%.3f ms", 0, 0, func(f figures) []float64 { return f.Duplicates.CPUMS })
+	row("peak memory (RSS)", "%.1f MiB", 30, 0, func(f figures) []float64 { return scaled(f.PeakRSS, 1<<20) })
+	row("zip", "%.2f MB", 4.5, 0, func(f figures) []float64 { return scaled(f.ZipSize, 1e6) })
 	_ = t.Flush()
 	_, _ = fmt.Fprintf(w, `
 Medians of %d rounds: %d cold starts, %d fresh orders in batches of %d, %d duplicates; %.0f s on
@@ -39,5 +48,12 @@ The canned back ends respond at once and share the processors with the function.
 after all orders; the zip contains the measured binary.
 `, p.Rounds, p.Rounds*p.ColdStarts, p.Rounds*p.Batches*batchSize, batchSize, p.Rounds*p.Duplicates*batchSize,
 		took.Seconds(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
-		f.CallsPerOrder, f.CallsDuplicate)
+		measured[0].Fresh.Calls, measured[0].Duplicates.Calls)
+}
+
+func scaled(all []float64, unit float64) (out []float64) {
+	for _, n := range all {
+		out = append(out, n/unit)
+	}
+	return out
 }
