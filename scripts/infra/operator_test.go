@@ -23,11 +23,6 @@ func TestTheOperatorPoliciesAllowWhatTheToolDoes(t *testing.T) {
 	}
 	var want policies
 	for _, action := range toolActions(t) {
-		// `orders smoke` calls it if DEAD_LETTER_QUEUE_URL is not set. operator_environment
-		// sets it.
-		if action == "sqs:GetQueueUrl" {
-			continue
-		}
 		want.Repair = append(want.Repair, action)
 		if !slices.Contains(changes, action) {
 			want.Read = append(want.Read, action)
@@ -41,7 +36,6 @@ func TestTheOperatorPoliciesAllowWhatTheToolDoes(t *testing.T) {
 func TestTheOperatorPoliciesAllowWhatTheGuideLists(t *testing.T) {
 	t.Parallel()
 	listed := listedPermissions(t)
-	delete(listed, "smoke") // as above
 	var want policies
 	for _, actions := range listed {
 		want.Repair = append(want.Repair, actions...)

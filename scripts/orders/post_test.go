@@ -166,7 +166,7 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 	t.Parallel()
 	one, two := lines(2)[0], lines(2)[1]
 	pretty := strings.NewReplacer("{", "{\n", ",", ",\n", "}", "\n}").Replace(one)
-	const notLines = "orders.jsonl: not JSON lines: want one order per line, got "
+	const notLines = "orders.jsonl: not JSON lines: want one order per line: jq -c . "
 	for claim, tt := range map[string]struct{ text, want string }{
 		"each invalid line is named": {
 			"# mine\n" + one + "\n" + `{"orderId":"ORD-2"` + "\n\n" + `{"orderId":"ORD-3","discount":1}`,
@@ -174,13 +174,12 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 				"orders.jsonl:5: message body: \n--allow-invalid",
 		},
 		"of many invalid lines, the first 20 are named": {
-			strings.Repeat("{\n", 22), "22 of 22 messages\norders.jsonl:20: \n  and 2 more",
+			one + strings.Repeat("\n{", 22), "22 of 23 messages\norders.jsonl:21: \n  and 2 more",
 		},
-		"an order over several lines":      {pretty, notLines + "an order over several lines: jq -c . "},
-		"two orders over several lines":    {pretty + "\n" + pretty, notLines + "an order over several lines: jq -c . "},
-		"an array of orders":               {"[" + one + "]", notLines + "an array: jq -c '.[]'"},
-		"an array of orders on many lines": {"[\n" + one + ",\n" + two + "\n]", notLines + "an array: jq -c '.[]'"},
-		"text":                             {"Dear shop,\nplease send me a book.\n", notLines + `no line that starts with "{"`},
+		"an order over several lines":      {pretty, notLines},
+		"an array of orders":               {"[" + one + "]", notLines},
+		"an array of orders on many lines": {"[\n" + one + ",\n" + two + "\n]", notLines},
+		"text":                             {"Dear shop,\nplease send me a book.\n", notLines},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +188,7 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 			if part := missingPart(printed, tt.want); part != "" || code != 1 || q.calls > 0 {
 				t.Errorf("got exit code %d after %d calls and\n%s\nwant 1, none and %q", code, q.calls, printed, part)
 			}
-			if strings.Contains(printed, "canary") || strings.Contains(printed, "orders.jsonl:21") {
+			if strings.Contains(printed, "canary") || strings.Contains(printed, "orders.jsonl:22") {
 				t.Errorf("printed\n%s\nwant no payer and at most 20 lines", printed)
 			}
 		})

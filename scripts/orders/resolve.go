@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -106,13 +105,10 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	if !r.Yes && !d.Confirms("Type the refund id to resolve it: ", r.Refund) {
 		return shell.ErrNotConfirmed
 	}
-	if i.Status == refund.Open {
-		err = d.end(ctx, a, i, outcome)
-	} else {
-		err = d.settle(ctx, a, i, outcome)
-	}
+	// Save compares the refund with what the person saw: a worker may have claimed it since.
+	after, err := refund.Settled(a, i.ID, outcome, d.Now())
 	if err == nil {
-		a, err = d.store.Load(ctx, a.OrderID)
+		a, err = d.store.Save(ctx, a, after)
 	}
 	if err != nil {
 		return err
@@ -124,37 +120,6 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 // undecided reports whether a refund waits for a person's decision. An open one does only
 // if it is abandoned.
 func undecided(i refund.Item) bool { return i.Status == refund.Unknown || i.Status == refund.Open }
-
-// settle writes the outcome if nothing has changed since the person saw the account.
-func (d resolver) settle(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
-	after, err := refund.Settled(a, i.ID, o, d.Now())
-	if err == nil {
-		_, err = refund.Apply(ctx, d.store, a, after)
-	}
-	return err
-}
-
-// end claims an abandoned refund, so that no worker sends a request for it, and writes
-// the outcome. The number of attempts shows whether a worker claimed it since the person
-// saw the account.
-func (d resolver) end(ctx context.Context, a refund.Account, i refund.Item, o refund.Outcome) error {
-	r, err := refund.New(refund.Draft{
-		OrderID: string(a.OrderID), RefundID: string(i.ID), Amount: i.Amount, Reason: string(i.Reason),
-	})
-	if err != nil {
-		return err
-	}
-	now := d.Now()
-	lease := order.Lease{Owner: rand.Text(), From: now, Until: now.Add(time.Minute)}
-	c, err := refund.Begin(ctx, d.store, r, lease)
-	if err != nil {
-		return err
-	}
-	if claimed, _ := c.Account.Item(i.ID); claimed.Attempt != i.Attempt+1 {
-		return order.ErrStale
-	}
-	return c.Finish(ctx, d.store, o, now)
-}
 
 // outcome returns the outcome that the person gives the refund, or an error if Stripe
 // contradicts it.

@@ -47,7 +47,7 @@ var errLiveKey = errors.New("STRIPE_SECRET_KEY: want a test key, which starts wi
 // Run posts one order and returns an error unless it is paid, Stripe agrees, and a part
 // of it goes back.
 func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL")
+	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,12 @@ package batch
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"orderonce/scripts/jobs"
@@ -31,50 +31,24 @@ func Validate(file string, messages []Message) error {
 	if len(invalid) == 0 {
 		return nil
 	}
-	if err := checkJSONLines(file, messages); err != nil {
-		return err
+	if !isJSONLines(messages) {
+		return fmt.Errorf("nothing posted: %s: not JSON lines: want one order per line: "+
+			"jq -c . makes one line of each order, jq -c '.[]' of each in an array", file)
 	}
 	shown := strings.Join(invalid[:min(len(invalid), maxShown)], "")
 	if more := len(invalid) - maxShown; more > 0 {
 		shown += fmt.Sprintf("\n  and %d more", more)
 	}
 	return fmt.Errorf("nothing posted: %d of %d messages are invalid orders:%s\n"+
-		"correct them, or post all with --allow-invalid: the function parks invalid orders", len(invalid), len(messages), shown)
+		"correct them, or post all with --allow-invalid: the function parks invalid orders",
+		len(invalid), len(messages), shown)
 }
 
-// checkJSONLines returns an error for a file whose lines are not meant as messages: one
-// that is JSON in another layout, and one that is not JSON.
-func checkJSONLines(file string, messages []Message) error {
-	var all bytes.Buffer
-	objects := 0
-	for _, m := range messages {
-		all.WriteString(m.body + "\n")
-		if strings.HasPrefix(m.body, "{") {
-			objects++
-		}
-	}
-	const want = "nothing posted: %s: not JSON lines: want one order per line"
-	values := 0
-	decoder := json.NewDecoder(&all)
-	array := strings.HasPrefix(messages[0].body, "[")
-	for ; ; values++ {
-		var value json.RawMessage
-		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			values = len(messages) // it is not JSON as a whole either
-			break
-		}
-	}
-	switch {
-	case array && values < len(messages) || array && objects == 0:
-		return fmt.Errorf(want+", got an array: jq -c '.[]' makes lines of it", file)
-	case values < len(messages):
-		return fmt.Errorf(want+", got an order over several lines: jq -c . makes one line of it", file)
-	case objects == 0:
-		return fmt.Errorf(want+`, got no line that starts with "{"`, file)
-	}
-	return nil
+// isJSONLines reports whether one line at least is meant as a message.
+func isJSONLines(messages []Message) bool {
+	return !strings.HasPrefix(messages[0].body, "[") && slices.ContainsFunc(messages, func(m Message) bool {
+		return strings.HasPrefix(m.body, "{") && json.Valid([]byte(m.body))
+	})
 }
 
 // Source is a file of messages, and how to read it.
