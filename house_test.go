@@ -27,7 +27,7 @@ import (
 func TestTheDomainDependsOnTheStandardLibraryAlone(t *testing.T) {
 	t.Parallel()
 	for _, path := range list(t, "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
-		"./domain/order", "./domain/order/ordertest", "./domain/intake", "./domain/intake/intaketest") {
+		"./domain/order/ordertest", "./domain/settle", "./domain/outbox", "./domain/intake/intaketest") {
 		if !strings.HasPrefix(path, lambdatest.Module()+"/domain/") {
 			t.Errorf("the domain depends on %s", path)
 		}
@@ -113,7 +113,7 @@ func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
 			"{{range .GoFiles}}{{$dir}}/{{.}} {{end}}{{end}}{{end}}", path) {
 			lines += strings.Count(read(t, file), "\n")
 			for _, other := range []string{
-				"/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/", "/sqs/jobs/",
+				"/domain/settle/", "/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/", "/sqs/jobs/",
 				"/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/", "/stripe/webhook/",
 				"/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
 			} {

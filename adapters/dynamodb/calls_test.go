@@ -16,6 +16,7 @@ import (
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 const (
@@ -131,7 +132,7 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 		"Record dispute of": func(f fixture, id order.ID) (call, order.Status) {
 			f.settled(id, order.Paid)
 			r := f.loaded(id)
-			return func(ctx context.Context) error { return order.RecordDispute(ctx, f, r, disputed(), at(3)) }, order.Paid
+			return func(ctx context.Context) error { return settle.RecordDispute(ctx, f, r, disputed(), at(3)) }, order.Paid
 		},
 		"Load": func(f fixture, id order.ID) (call, order.Status) {
 			f.bound(id)
@@ -265,7 +266,7 @@ func TestARejectedCallCostsOneRequest(t *testing.T) {
 		"finish with another outcome": func() error { return paid.Finish(ctx, f, outcome(order.Declined), at(2)) },
 		"release by another owner":    func() error { return other.Release(ctx, f, order.ReasonStore, at(2)) },
 		"settle of a stale record":    func() error { return order.Settle(ctx, f, stale, outcome(order.Paid), at(2)) },
-		"a dispute of a stale record": func() error { return order.RecordDispute(ctx, f, stale, disputed(), at(2)) },
+		"a dispute of a stale record": func() error { return settle.RecordDispute(ctx, f, stale, disputed(), at(2)) },
 	} {
 		f.Proxy.Reset()
 		err := do()

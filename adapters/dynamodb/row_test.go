@@ -19,6 +19,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 type row = map[string]types.AttributeValue
@@ -247,7 +248,7 @@ func TestARecreatedOrderDoesNotOverwriteEvents(t *testing.T) {
 	f.put(event)
 	o := ordertest.Order("O1")
 	lost := order.Record{OrderID: "O1", Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: intent}
-	f.must(order.Recreate(t.Context(), f, lost, at(time.Hour)))
+	f.must(settle.Recreate(t.Context(), f, lost, at(time.Hour)))
 	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(2*time.Hour)))
 	if events := f.loaded("O1").Events; len(events) != 2 || events[1].Seq != 3 || events[1].To != order.Paid {
 		t.Errorf("got events %+v, want the remaining one and a third", events)

@@ -11,13 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // StreamRecord is an event item that was put into the table, as the table's stream
 // reports it.
 type StreamRecord struct {
 	SortKey string
-	Event   order.OutboxEvent // of which only OrderID is set if Err is not nil
+	Event   outbox.Event // of which only OrderID is set if Err is not nil
 	// Err wraps order.ErrCorrupt: no release can have written the item.
 	Err error
 }
@@ -70,10 +71,10 @@ func decodeStreamRecord(r events.DynamoDBEventRecord) StreamRecord {
 // decodeOutboxEvent decodes an event item with what it has of its order. It does not
 // stop at a type, a status or an attribute of a newer release: while that release is
 // rolled out, its events would otherwise hold up every other event of their shard.
-func decodeOutboxEvent(item row) (order.OutboxEvent, error) {
+func decodeOutboxEvent(item row) (outbox.Event, error) {
 	d := Decoder{Item: item, newer: true}
 	id := order.ID(d.Text("orderId"))
-	e := order.OutboxEvent{
+	e := outbox.Event{
 		OrderID: id,
 		Total:   order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
 		Trace:   order.ParseTrace(d.OptionalText("traceparent")), // an invalid one is not worth an event
@@ -83,7 +84,7 @@ func decodeOutboxEvent(item row) (order.OutboxEvent, error) {
 		e.NewerType = stored
 	}
 	if d.Err != nil {
-		return order.OutboxEvent{OrderID: id}, fmt.Errorf("stream record: %w", d.Err)
+		return outbox.Event{OrderID: id}, fmt.Errorf("stream record: %w", d.Err)
 	}
 	return e, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // streamItem returns an item in the form of a stream's record.
@@ -107,10 +108,10 @@ func TestTheStreamsEventItems(t *testing.T) {
 	bare := order.Event{Seq: 3, From: order.Open, To: order.Paid, At: at(time.Hour)}
 	batch.add("INSERT", dynamodb.EncodeEvent(order.Record{OrderID: "ORD-2", Total: r.Total}, bare))
 	want := []dynamodb.StreamRecord{
-		{SortKey: "event#000002", Event: order.OutboxEvent{OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: e}},
-		{SortKey: "event#000003", Event: order.OutboxEvent{OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: disputed}},
-		{SortKey: "event#000004", Event: order.OutboxEvent{OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: refunded}},
-		{SortKey: "event#000003", Event: order.OutboxEvent{OrderID: "ORD-2", Total: r.Total, Event: bare}},
+		{SortKey: "event#000002", Event: outbox.Event{OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: e}},
+		{SortKey: "event#000003", Event: outbox.Event{OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: disputed}},
+		{SortKey: "event#000004", Event: outbox.Event{OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: refunded}},
+		{SortKey: "event#000003", Event: outbox.Event{OrderID: "ORD-2", Total: r.Total, Event: bare}},
 	}
 	if diff := cmp.Diff(batch.stream(t), want); diff != "" {
 		t.Errorf("records (-got +want):\n%s", diff)
@@ -148,7 +149,7 @@ func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {
 			if len(got) != 1 || !errors.Is(got[0].Err, tt.kind) || !strings.Contains(got[0].Err.Error(), tt.want) {
 				t.Fatalf("got %+v, want an error with %q", got, tt.want)
 			}
-			if diff := cmp.Diff(got[0].Event, order.OutboxEvent{OrderID: "ORD-1"}); diff != "" || got[0].SortKey != "event#000002" {
+			if diff := cmp.Diff(got[0].Event, outbox.Event{OrderID: "ORD-1"}); diff != "" || got[0].SortKey != "event#000002" {
 				t.Errorf("sort key %q, event (-got +want):\n%s", got[0].SortKey, diff)
 			}
 		})
@@ -167,7 +168,7 @@ func TestAnEventOfANewerReleaseIsReadAsItIsStored(t *testing.T) {
 	var batch streamBatch
 	batch.add("INSERT", item)
 	e.To = "shipped"
-	want := []dynamodb.StreamRecord{{SortKey: "event#000002", Event: order.OutboxEvent{
+	want := []dynamodb.StreamRecord{{SortKey: "event#000002", Event: outbox.Event{
 		OrderID: "ORD-1", Total: r.Total, Trace: r.Trace, Event: e,
 		NewerType: "order.shipped_abroad", More: map[string]any{"parcel": "P-1", "weight": json.Number("12.5")},
 	}}}

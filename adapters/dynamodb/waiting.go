@@ -13,13 +13,11 @@ import (
 	"orderonce/domain/order"
 )
 
-var _ order.Waiting = (*Store)(nil)
-
 // duePage is how many orders one page of the index has.
 const duePage = 100
 
-// Due implements order.Waiting with one Query per shard and page of the index, each shard
-// in the order of the due times. The index is eventually consistent.
+// Due implements settle.Waiting with one Query per shard and page of the index, each
+// shard in the order of the due times. The index is eventually consistent.
 //
 // The shard that comes first depends on the time, so that a run which ends early leaves
 // other orders than the one before.

@@ -13,13 +13,14 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	s := dynamodb.New(h.Config, h.Table)
-	ordertest.TestDue(t, func(*testing.T) (order.Store, order.Waiting) { return s, s })
+	ordertest.TestDue(t, func(*testing.T) (order.Store, settle.Waiting) { return s, s })
 }
 
 // A page has 100 orders, and the orders of one shard are many pages.

@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // page shows the write of each transition. Write it anew with -update.
@@ -96,7 +97,7 @@ func section(t *testing.T) string {
 	show("Finish, in a transaction with its event")
 	r, err := w.Load(t.Context(), "ORD-1")
 	must(err)
-	must(order.RecordDispute(t.Context(), w, r, disputed(), at(2*time.Hour)))
+	must(settle.RecordDispute(t.Context(), w, r, disputed(), at(2*time.Hour)))
 	show("A dispute, in a transaction with its event")
 	return b.String()
 }

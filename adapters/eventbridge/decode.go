@@ -9,6 +9,7 @@ import (
 
 	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 var errNotEvent = errors.New("not an event of an order: want an object with source and detail")
@@ -27,26 +28,26 @@ type event struct {
 // Decode returns the event of an order that EventBridge put into a queue: what Put was
 // given, with the time in milliseconds and without a dispute's. The source must be that
 // of the scope. The error names what is wrong and repeats no value but a valid source.
-func Decode(body string, scope order.Scope) (order.OutboxEvent, error) {
+func Decode(body string, scope order.Scope) (outbox.Event, error) {
 	e, err := strictjson.NewLenient[event]().Decode([]byte(body))
 	if err != nil || e.Detail == nil {
-		return order.OutboxEvent{}, cmp.Or(err, errNotEvent)
+		return outbox.Event{}, cmp.Or(err, errNotEvent)
 	}
 	if want := sourceOf(scope); e.Source != want {
-		return order.OutboxEvent{}, fmt.Errorf("event source %s: want %q", order.Quote(e.Source), want)
+		return outbox.Event{}, fmt.Errorf("event source %s: want %q", order.Quote(e.Source), want)
 	}
 	return e.Detail.event()
 }
 
-func (d detail) event() (order.OutboxEvent, error) {
+func (d detail) event() (outbox.Event, error) {
 	at, err := time.Parse(rfc3339Millis, d.OccurredAt)
 	switch {
 	case d.Version != 1:
-		return order.OutboxEvent{}, fmt.Errorf("event version %d: want 1", d.Version)
+		return outbox.Event{}, fmt.Errorf("event version %d: want 1", d.Version)
 	case err != nil:
-		return order.OutboxEvent{}, errors.New("event: occurredAt: want RFC 3339 with milliseconds")
+		return outbox.Event{}, errors.New("event: occurredAt: want RFC 3339 with milliseconds")
 	case !order.ValidID(d.OrderID):
-		return order.OutboxEvent{}, fmt.Errorf("event: orderId %s: want %s", order.Quote(d.OrderID), order.IDRule)
+		return outbox.Event{}, fmt.Errorf("event: orderId %s: want %s", order.Quote(d.OrderID), order.IDRule)
 	}
 	e := order.Event{
 		Seq: d.Seq, From: order.Status(d.From), To: order.Status(d.Status),
@@ -64,9 +65,9 @@ func (d detail) event() (order.OutboxEvent, error) {
 		e.Dispute = order.Dispute{ID: order.DisputeID(d.DisputeID), Status: order.DisputeStatus(status)}
 	}
 	if e.Type() != d.Type {
-		return order.OutboxEvent{}, fmt.Errorf("event type %s: want %q", order.Quote(d.Type), e.Type())
+		return outbox.Event{}, fmt.Errorf("event type %s: want %q", order.Quote(d.Type), e.Type())
 	}
-	return order.OutboxEvent{
+	return outbox.Event{
 		OrderID: order.ID(d.OrderID), Total: order.Money{Amount: d.Amount, Currency: order.Currency(d.Currency)},
 		Trace: order.ParseTrace(d.Traceparent), Event: e,
 	}, nil

@@ -10,21 +10,22 @@ import (
 
 	"orderonce/adapters/eventbridge"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // delivered publishes an event and returns it as a queue gets it.
-func delivered(t *testing.T, e order.OutboxEvent) string {
+func delivered(t *testing.T, e outbox.Event) string {
 	t.Helper()
 	s := serve(t, nil)
 	bus := eventbridge.New(config(s.URL, http.DefaultClient), busName, "test")
-	if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
+	if _, err := bus.Put(t.Context(), []outbox.Event{e}); err != nil {
 		t.Fatal(err)
 	}
 	return string(s.Archive()[0].Delivered())
 }
 
-func paid() order.OutboxEvent {
-	return order.OutboxEvent{
+func paid() outbox.Event {
+	return outbox.Event{
 		OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"},
 		Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		Event: order.Event{

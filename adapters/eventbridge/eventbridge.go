@@ -1,5 +1,5 @@
 // Package eventbridge publishes the events of orders on an EventBridge bus, and decodes
-// them for our own consumers. It implements order.Bus. It decides what an event looks
+// them for our own consumers. It implements outbox.Bus. It decides what an event looks
 // like outside of this system; docs/reference/events.md describes it. It does not know
 // which events there are to publish, in which calls, and what happens after a failure.
 package eventbridge
@@ -16,9 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
-var _ order.Bus = (*Bus)(nil)
+var _ outbox.Bus = (*Bus)(nil)
 
 // Bus is an event bus. It is safe for concurrent use.
 type Bus struct {
@@ -61,7 +62,7 @@ type detail struct {
 // rfc3339Millis is RFC 3339 with milliseconds, always three digits.
 const rfc3339Millis = "2006-01-02T15:04:05.000Z07:00"
 
-func newDetail(e order.OutboxEvent) detail {
+func newDetail(e outbox.Event) detail {
 	return detail{
 		Version: 1, OrderID: string(e.OrderID), Seq: e.Event.Seq,
 		Type: e.Type(), From: string(e.Event.From), Status: string(e.Event.To),
@@ -86,7 +87,7 @@ func detailType(of string) string {
 	return strings.Join(words, " ")
 }
 
-func (b *Bus) entry(e order.OutboxEvent) types.PutEventsRequestEntry {
+func (b *Bus) entry(e outbox.Event) types.PutEventsRequestEntry {
 	text, _ := json.Marshal(newDetail(e)) // strings and integers always encode
 	if len(e.More) > 0 {
 		text = addFields(text, e.More)
@@ -110,11 +111,11 @@ func addFields(text []byte, more map[string]any) []byte {
 
 var errResponse = errors.New("invalid response of PutEvents")
 
-// Put implements order.Bus with one PutEvents. Its limits are 10 entries and less than
+// Put implements outbox.Bus with one PutEvents. Its limits are 10 entries and less than
 // 1 MB together; an event has about 500 bytes.
 //
 // Source: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
-func (b *Bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int, err error) {
+func (b *Bus) Put(ctx context.Context, events []outbox.Event) (failed []int, err error) {
 	in := &eventbridge.PutEventsInput{Entries: make([]types.PutEventsRequestEntry, len(events))}
 	for i, e := range events {
 		in.Entries[i] = b.entry(e)
@@ -138,7 +139,7 @@ func refused(out *eventbridge.PutEventsOutput, sent int) (failed []int, err erro
 		}
 		if failed = append(failed, i); err == nil {
 			code, message := aws.ToString(entry.ErrorCode), aws.ToString(entry.ErrorMessage)
-			err = fmt.Errorf("%w: %s: %s", order.ErrEventRefused, code, message)
+			err = fmt.Errorf("%w: %s: %s", outbox.ErrRefused, code, message)
 		}
 	}
 	if len(failed) != int(out.FailedEntryCount) {

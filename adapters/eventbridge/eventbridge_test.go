@@ -19,6 +19,7 @@ import (
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/outbox"
 )
 
 const busName = "orders"
@@ -49,7 +50,7 @@ func config(url string, client aws.HTTPClient) aws.Config {
 }
 
 // consumed returns an event as a consumer of the bus decodes it.
-func consumed(t *testing.T, e eventbridgetest.Event) order.OutboxEvent {
+func consumed(t *testing.T, e eventbridgetest.Event) outbox.Event {
 	t.Helper()
 	decoded, err := eventbridge.Decode(string(e.Delivered()), "test")
 	if err != nil {
@@ -73,7 +74,7 @@ func TestBus(t *testing.T) {
 		})
 		return ordertest.BusUnderTest{
 			Bus: eventbridge.New(config(s.URL, http.DefaultClient), busName, "test"),
-			Accepted: func() (all []order.OutboxEvent) {
+			Accepted: func() (all []outbox.Event) {
 				for _, e := range s.Archive() {
 					all = append(all, consumed(t, e))
 				}
@@ -107,11 +108,11 @@ func TestEnvelope(t *testing.T) {
 	} {
 		s := serve(t, nil)
 		bus := eventbridge.New(config(s.URL, http.DefaultClient), "arn:aws:events:us-east-1:1:event-bus/"+busName, "prod-eu")
-		e := order.OutboxEvent{
+		e := outbox.Event{
 			OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"},
 			Event: order.Event{Seq: 1, From: tt.from, To: tt.to, Dispute: tt.dispute, At: at},
 		}
-		if failed, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil || len(failed) > 0 {
+		if failed, err := bus.Put(t.Context(), []outbox.Event{e}); err != nil || len(failed) > 0 {
 			t.Fatalf("%s: got %v, %v", tt.want, failed, err)
 		}
 		detailType, eventType, _ := strings.Cut(tt.want, ", ")
@@ -151,7 +152,7 @@ func TestTheDocuments(t *testing.T) {
 	example, _, _ = strings.Cut(example, "```")
 	s := serve(t, nil)
 	bus := eventbridge.New(config(s.URL, http.DefaultClient), busName, "prod-eu")
-	if _, err := bus.Put(t.Context(), []order.OutboxEvent{{
+	if _, err := bus.Put(t.Context(), []outbox.Event{{
 		OrderID: "ORD-1001", Total: order.Money{Amount: 3998, Currency: "usd"},
 		Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		Event: order.Event{
@@ -224,7 +225,7 @@ func TestResponsesOfPutEvents(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: got error %v, want %q", claim, err, tt.want)
 		}
-		if refused := len(tt.failed) > 0; errors.Is(err, order.ErrEventRefused) != refused {
+		if refused := len(tt.failed) > 0; errors.Is(err, outbox.ErrRefused) != refused {
 			t.Errorf("%s: got %v, want an error of an entry: %t", claim, err, refused)
 		}
 	}

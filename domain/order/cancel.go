@@ -66,10 +66,10 @@ func (c *Cancellation) CancelDeclined(
 	ctx context.Context, r Record, hold time.Duration, at time.Time,
 ) (Record, error) {
 	waits := r.Status == Declined || r.Status == ActionRequired
-	if !waits || len(r.Stock) == 0 || max(at.Sub(lastChange(r)), 0) < hold {
+	if !waits || len(r.Stock) == 0 || max(at.Sub(r.LastChange()), 0) < hold {
 		return r, nil
 	}
-	intent, err := readIntent(ctx, c.Payments, c.Scope, r)
+	intent, err := ReadIntent(ctx, c.Payments, c.Scope, r)
 	if err != nil || intent.State == Processing {
 		return r, err
 	}
@@ -91,8 +91,8 @@ func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error 
 		if err != nil {
 			return err
 		}
-		settled := false
-		if outcome, settled = OutcomeOf(intent); !settled || !worthRecording(r.Status, outcome.Status) {
+		found := false
+		if outcome, found = Unrecorded(r.Status, intent); !found {
 			return nil
 		}
 	}
@@ -105,7 +105,7 @@ func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error 
 // cancelIntent cancels the record's intent, after it has made sure that it is the
 // order's.
 func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time) (Intent, error) {
-	intent, err := readIntent(ctx, c.Payments, c.Scope, r)
+	intent, err := ReadIntent(ctx, c.Payments, c.Scope, r)
 	if err != nil || intent.State == Succeeded || intent.State == IntentCanceled {
 		return intent, err
 	}
@@ -113,9 +113,18 @@ func (c *Cancellation) cancelIntent(ctx context.Context, r Record, at time.Time)
 	if err == nil {
 		return canceled, Verify(canceled, c.Scope, r.OrderID, r.Total)
 	}
-	now, readErr := readIntent(ctx, c.Payments, c.Scope, r)
+	now, readErr := ReadIntent(ctx, c.Payments, c.Scope, r)
 	if readErr == nil && now.State == IntentCanceled { // only the response was lost
 		return now, nil
 	}
 	return Intent{}, fmt.Errorf("cancel intent %s of order %s: %w", r.Intent, r.OrderID, err)
+}
+
+// ReadIntent reads the record's intent and verifies that it is the order's.
+func ReadIntent(ctx context.Context, ps Payments, s Scope, r Record) (Intent, error) {
+	intent, err := ps.Read(ctx, r.Intent)
+	if err != nil {
+		return Intent{}, fmt.Errorf("read intent %s of order %s: %w", r.Intent, r.OrderID, err)
+	}
+	return intent, Verify(intent, s, r.OrderID, r.Total)
 }

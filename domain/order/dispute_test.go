@@ -11,12 +11,13 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // disputeFollower returns a DisputeFollower that adds the names of its calls to calls.
-func (w *world) disputeFollower(calls *[]string) *order.DisputeFollower {
-	return &order.DisputeFollower{
-		Follower: order.Follower{
+func (w *world) disputeFollower(calls *[]string) *settle.DisputeFollower {
+	return &settle.DisputeFollower{
+		Follower: settle.Follower{
 			Store: w.counted(calls), Payments: w.counted(calls), Scope: "test",
 			Now: func() time.Time { return w.now },
 		},
@@ -25,7 +26,7 @@ func (w *world) disputeFollower(calls *[]string) *order.DisputeFollower {
 }
 
 type countedDisputes struct {
-	next  order.Disputes
+	next  settle.Disputes
 	calls *[]string
 }
 
@@ -46,7 +47,7 @@ func (w *world) types() (all []string) {
 }
 
 // disputed is the hint of a webhook about a dispute.
-func disputed() order.Hint { return order.Hint{Intent: "pi_1", Status: order.Paid, Disputed: true} }
+func disputed() settle.Hint { return settle.Hint{Intent: "pi_1", Status: order.Paid, Disputed: true} }
 
 func TestFollowADispute(t *testing.T) {
 	t.Parallel()
@@ -68,29 +69,29 @@ func TestFollowADispute(t *testing.T) {
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
 		before func(w *world)
-		hint   order.Hint
-		want   order.Followed
+		hint   settle.Hint
+		want   settle.Followed
 		calls  []string
 		events []string
 	}{
 		"an open dispute is recorded": {
-			ordertest.Pays, dispute, disputed(), order.HintDisputed, recorded, []string{"order.paid", "order.disputed"},
+			ordertest.Pays, dispute, disputed(), settle.HintDisputed, recorded, []string{"order.paid", "order.disputed"},
 		},
 		"a dispute that the record shows is not written again": {
-			ordertest.Pays, follow(dispute), disputed(), order.HintAgrees, shown, []string{"order.paid", "order.disputed"},
+			ordertest.Pays, follow(dispute), disputed(), settle.HintAgrees, shown, []string{"order.paid", "order.disputed"},
 		},
 		"a dispute that was lost is another event": {
 			ordertest.Pays, func(w *world) { follow(dispute)(w); w.bank.CloseDispute("du_1", order.DisputeLost) },
-			disputed(), order.HintDisputeClosed, recorded,
+			disputed(), settle.HintDisputeClosed, recorded,
 			[]string{"order.paid", "order.disputed", "order.dispute_lost"},
 		},
 		"a dispute that ended before the first look is recorded as won": {
-			ordertest.Pays, end(order.DisputeWon), disputed(), order.HintDisputeClosed, recorded,
+			ordertest.Pays, end(order.DisputeWon), disputed(), settle.HintDisputeClosed, recorded,
 			[]string{"order.paid", "order.dispute_won"},
 		},
 		"a second dispute replaces the first": {
 			ordertest.Pays, func(w *world) { follow(end(order.DisputeWon))(w); w.bank.Dispute("pi_1") },
-			disputed(), order.HintDisputed, recorded,
+			disputed(), settle.HintDisputed, recorded,
 			[]string{"order.paid", "order.dispute_won", "order.disputed"},
 		},
 		"an older dispute does not replace the newest": {
@@ -98,11 +99,11 @@ func TestFollowADispute(t *testing.T) {
 				follow(func(w *world) { dispute(w); w.bank.Dispute("pi_1") })(w)
 				w.bank.CloseDispute("du_1", order.DisputeLost)
 			},
-			disputed(), order.HintAgrees, shown,
+			disputed(), settle.HintAgrees, shown,
 			[]string{"order.paid", "order.disputed"},
 		},
 		"a hint of a dispute is not believed": {
-			ordertest.Pays, deliver, disputed(), order.HintAgrees, shown, []string{"order.paid"},
+			ordertest.Pays, deliver, disputed(), settle.HintAgrees, shown, []string{"order.paid"},
 		},
 		"a disputed order under a running lease is settled first": {
 			ordertest.Pays, func(w *world) {
@@ -110,18 +111,18 @@ func TestFollowADispute(t *testing.T) {
 				w.now = w.record().Until
 				w.bank.Dispute("pi_1")
 			},
-			disputed(), order.HintDisputed, settledFirst,
+			disputed(), settle.HintDisputed, settledFirst,
 			[]string{"order.paid", "order.disputed"},
 		},
 		"a disputed order that was pending is settled first": {
 			ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Clear("pi_1"); w.bank.Dispute("pi_1") },
-			disputed(), order.HintDisputed, settledFirst,
+			disputed(), settle.HintDisputed, settledFirst,
 			[]string{"order.pending", "order.paid", "order.disputed"},
 		},
 		"another hint does not ask for disputes": {
 			ordertest.Pays, dispute,
-			order.Hint{Intent: "pi_1", Status: order.Paid},
-			order.HintAgrees,
+			settle.Hint{Intent: "pi_1", Status: order.Paid},
+			settle.HintAgrees,
 			[]string{"read", "load"},
 			[]string{"order.paid"},
 		},
@@ -156,15 +157,15 @@ func TestADisputeOfAnotherScopeIsForeign(t *testing.T) {
 	var calls []string
 	f := w.disputeFollower(&calls)
 	f.Scope = "other"
-	if got, _, err := f.Follow(t.Context(), disputed()); err != nil || got != order.HintForeign || len(calls) != 1 {
-		t.Errorf("got %s, %v after %v, want %s after a read", got, err, calls, order.HintForeign)
+	if got, _, err := f.Follow(t.Context(), disputed()); err != nil || got != settle.HintForeign || len(calls) != 1 {
+		t.Errorf("got %s, %v after %v, want %s after a read", got, err, calls, settle.HintForeign)
 	}
 }
 
 // Each error means that the hint must come again.
 func TestFollowADisputeErrors(t *testing.T) {
 	t.Parallel()
-	stale := func(w *world, f *order.DisputeFollower) { // another hint records more between list and write
+	stale := func(w *world, f *settle.DisputeFollower) { // another hint records more between list and write
 		f.Disputes = listThen{w.bank, func() {
 			w.bank.CloseDispute("du_1", order.DisputeLost)
 			if _, _, err := w.disputeFollower(new([]string)).Follow(w.Context(), disputed()); err != nil {
@@ -173,24 +174,23 @@ func TestFollowADisputeErrors(t *testing.T) {
 		}}
 	}
 	for claim, tt := range map[string]struct {
-		hint     order.Hint
-		sabotage func(w *world, f *order.DisputeFollower)
+		hint     settle.Hint
+		sabotage func(w *world, f *settle.DisputeFollower)
 		want     string
 		shows    order.DisputeStatus // by the record, afterwards
 	}{
-		"the provider does not list them": {disputed(), func(w *world, _ *order.DisputeFollower) {
+		"the provider does not list them": {disputed(), func(w *world, _ *settle.DisputeFollower) {
 			w.bank.Fail(ordertest.ListDisputes, ordertest.ReturnsUnavailable)
 		}, "list disputes of order ORD-1: unavailable: the bank rejected the call, or a fault was injected (request req_4)", ""},
 		"the list is older than the record": {
-			disputed(), stale, "record dispute du_1 of order ORD-1: " +
-				`record dispute of order "ORD-1": concurrent update of the record`, order.DisputeLost,
+			disputed(), stale, "record dispute of order \"ORD-1\": concurrent update of the record", order.DisputeLost,
 		},
-		"the record is missing": {disputed(), func(w *world, _ *order.DisputeFollower) {
+		"the record is missing": {disputed(), func(w *world, _ *settle.DisputeFollower) {
 			w.store.Delete(w.order.ID())
 			w.attempts = 0
 		}, "load order ORD-1: order not found", ""},
 		"money that another intent took": {
-			order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid, Disputed: true},
+			settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid, Disputed: true},
 			nil,
 			`intent pi_2: intent is "pi_2", want "pi_1"`, "",
 		},
@@ -217,7 +217,7 @@ func TestFollowADisputeErrors(t *testing.T) {
 }
 
 // reversed lists the oldest dispute first.
-type reversed struct{ next order.Disputes }
+type reversed struct{ next settle.Disputes }
 
 func (d reversed) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
 	all, err := d.next.Disputes(ctx, id)
@@ -237,7 +237,7 @@ func TestTheNewestDisputeIsRecordedHoweverTheyAreListed(t *testing.T) {
 	w.bank.Dispute("pi_1")
 	newest := w.bank.Dispute("pi_1")
 	f := w.disputeFollower(new([]string))
-	for _, list := range []order.Disputes{w.bank, reversed{w.bank}, unlisted{}} {
+	for _, list := range []settle.Disputes{w.bank, reversed{w.bank}, unlisted{}} {
 		f.Disputes = list
 		if _, _, err := f.Follow(t.Context(), disputed()); err != nil {
 			t.Fatal(err)
@@ -250,7 +250,7 @@ func TestTheNewestDisputeIsRecordedHoweverTheyAreListed(t *testing.T) {
 
 // listThen returns the disputes as they were before then ran.
 type listThen struct {
-	next order.Disputes
+	next settle.Disputes
 	then func()
 }
 

@@ -9,12 +9,13 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // follow sends a hint to a Follower and returns the names of its calls to the store and
 // to the provider.
-func (w *world) follow(h order.Hint) (followed order.Followed, calls []string, err error) {
-	f := order.Follower{
+func (w *world) follow(h settle.Hint) (followed settle.Followed, calls []string, err error) {
+	f := settle.Follower{
 		Store: w.counted(&calls), Payments: w.counted(&calls), Scope: "test",
 		Now: func() time.Time { return w.now },
 	}
@@ -24,70 +25,70 @@ func (w *world) follow(h order.Hint) (followed order.Followed, calls []string, e
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	hint := func(s order.Status) order.Hint {
-		return order.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
+	hint := func(s order.Status) settle.Hint {
+		return settle.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
 	}
 	deliver := func(w *world) { w.deliver(noFault) }
 	clears := func(w *world) { deliver(w); w.bank.Clear("pi_1") }
-	load, look, settle := []string{"load"}, []string{"load", "read"}, []string{"load", "read", "finish"}
+	load, look, settles := []string{"load"}, []string{"load", "read"}, []string{"load", "read", "finish"}
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
 		before func(w *world)
-		hint   order.Hint
-		want   order.Followed
+		hint   settle.Hint
+		want   settle.Followed
 		status order.Status
 		calls  []string
 	}{
 		"a paid order agrees with a hint that it is paid": {
-			ordertest.Pays, deliver, hint(order.Paid), order.HintAgrees, order.Paid, load,
+			ordertest.Pays, deliver, hint(order.Paid), settle.HintAgrees, order.Paid, load,
 		},
 		"a paid order agrees with an older hint": {
-			ordertest.Pays, deliver, hint(order.Pending), order.HintAgrees, order.Paid, load,
+			ordertest.Pays, deliver, hint(order.Pending), settle.HintAgrees, order.Paid, load,
 		},
 		"an order that the customer authenticated is settled": {
 			ordertest.NeedsAuthentication, func(w *world) { deliver(w); w.bank.CustomerPays("pi_1") },
-			hint(order.Paid), order.HintSettled, order.Paid, settle,
+			hint(order.Paid), settle.HintSettled, order.Paid, settles,
 		},
 		"a pending order that cleared is settled": {
-			ordertest.TakesDays, clears, hint(order.Paid), order.HintSettled, order.Paid, settle,
+			ordertest.TakesDays, clears, hint(order.Paid), settle.HintSettled, order.Paid, settles,
 		},
 		"a hint is not believed": {
-			ordertest.TakesDays, deliver, hint(order.Paid), order.HintUnchanged, order.Pending, look,
+			ordertest.TakesDays, deliver, hint(order.Paid), settle.HintUnchanged, order.Pending, look,
 		},
 		"the provider's word counts, not the hint's": {
 			ordertest.TakesDays, func(w *world) { deliver(w); w.bank.Cancel("pi_1") },
-			hint(order.Paid), order.HintSettled, order.Canceled, settle,
+			hint(order.Paid), settle.HintSettled, order.Canceled, settles,
 		},
 		"a hint without a status is read": {
-			ordertest.TakesDays, deliver, hint(""), order.HintUnchanged, order.Pending, look,
+			ordertest.TakesDays, deliver, hint(""), settle.HintUnchanged, order.Pending, look,
 		},
 		"an order of a crashed worker is settled": {
 			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm) },
-			hint(order.Paid), order.HintSettled, order.Paid, settle,
+			hint(order.Paid), settle.HintSettled, order.Paid, settles,
 		},
 		"an order under a running lease is left to its worker": {
 			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.record().Until },
-			hint(order.Paid), order.HintLeased, order.Open, load,
+			hint(order.Paid), settle.HintLeased, order.Open, load,
 		},
 		"an order without an intent waits for its message": {
 			ordertest.Pays, func(w *world) { w.crashAfter(ordertest.Begin) },
-			order.Hint{OrderID: "ORD-1"},
-			order.HintNoIntent, order.Open, load,
+			settle.Hint{OrderID: "ORD-1"},
+			settle.HintNoIntent, order.Open, load,
 		},
 		"a canceled intent of another attempt is unbound": {
 			ordertest.Pays, deliver,
-			order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
-			order.HintUnbound, order.Paid, load,
+			settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
+			settle.HintUnbound, order.Paid, load,
 		},
 		"another scope is foreign": {
 			ordertest.Pays, deliver,
-			order.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid},
-			order.HintForeign, order.Paid, nil,
+			settle.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Status: order.Paid},
+			settle.HintForeign, order.Paid, nil,
 		},
 		"a hint without an order is read first": {
 			ordertest.TakesDays, clears,
-			order.Hint{Intent: "pi_1"},
-			order.HintSettled, order.Paid,
+			settle.Hint{Intent: "pi_1"},
+			settle.HintSettled, order.Paid,
 			[]string{"read", "load", "read", "finish"},
 		},
 	} {
@@ -112,15 +113,15 @@ func TestFollow(t *testing.T) {
 func TestFollowErrors(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
-		hint order.Hint
+		hint settle.Hint
 		want string
 	}{
-		"a missing record": {order.Hint{OrderID: "ORD-2"}, `load order ORD-2: order not found`},
+		"a missing record": {settle.Hint{OrderID: "ORD-2"}, `load order ORD-2: order not found`},
 		"money that another intent took": {
-			order.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid}, `intent pi_2: intent is "pi_2", want "pi_1"`,
+			settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid}, `intent pi_2: intent is "pi_2", want "pi_1"`,
 		},
 		"an intent that the provider does not know": {
-			order.Hint{Intent: "pi_9"}, `read intent pi_9: misconfigured: the bank rejected the call, or a fault was injected (request req_3)`,
+			settle.Hint{Intent: "pi_9"}, `read intent pi_9: misconfigured: the bank rejected the call, or a fault was injected (request req_3)`,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -141,11 +142,11 @@ func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
 		w := newWorld(t, ordertest.TakesDays)
 		w.deliver(noFault)
 		w.bank.Clear("pi_1")
-		f := order.Follower{
+		f := settle.Follower{
 			Store: &staleStore{w.store, changes}, Payments: w.bank, Scope: "test",
 			Now: func() time.Time { return w.now },
 		}
-		if _, _, err := f.Follow(w.Context(), order.Hint{OrderID: "ORD-1", Intent: "pi_1"}); !errors.Is(err, want) {
+		if _, _, err := f.Follow(w.Context(), settle.Hint{OrderID: "ORD-1", Intent: "pi_1"}); !errors.Is(err, want) {
 			t.Errorf("%d changes: got %v, want %v", changes, err, want)
 		}
 	}

@@ -129,3 +129,16 @@ func Verify(i Intent, scope Scope, id ID, total Money) error {
 	}
 	return nil
 }
+
+// Unrecorded returns the outcome of an order's intent that a record in this status should
+// show and does not. An intent that was declined, or that waits for the customer, may
+// pass through other states before it is paid; these have no transition and are skipped.
+// A paid order that is not paid at the provider is never skipped: Settle returns its
+// *TransitionError.
+func Unrecorded(now Status, i Intent) (o Outcome, found bool) {
+	o, settled := OutcomeOf(i)
+	if !settled || now == o.Status || now.Charged() && o.Status == Paid {
+		return o, false
+	}
+	return o, now.Charged() || o.Status == Paid || now.Transition(o.Status) == nil
+}

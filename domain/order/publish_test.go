@@ -10,28 +10,29 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/outbox"
 )
 
 func TestPublisherSplitsCalls(t *testing.T) {
 	t.Parallel()
-	of := func(id order.ID, seq int) order.OutboxEvent {
-		return order.OutboxEvent{OrderID: id, Event: order.Event{Seq: seq, From: order.Open, To: order.Pending}}
+	of := func(id order.ID, seq int) outbox.Event {
+		return outbox.Event{OrderID: id, Event: order.Event{Seq: seq, From: order.Open, To: order.Pending}}
 	}
 	for claim, tt := range map[string]struct {
-		events []order.OutboxEvent
+		events []outbox.Event
 		want   []int // number of events in each call
 	}{
 		"no events are no call":                       {nil, nil},
 		"ten events are one call":                     {ordertest.OutboxEvents(10)[:10], []int{10}},
 		"the eleventh event is another call":          {ordertest.OutboxEvents(11)[:11], []int{10, 1}},
-		"no call has two events of one order":         {[]order.OutboxEvent{of("A", 1), of("B", 1), of("A", 2)}, []int{2, 1}},
-		"an order's events in a row are a call each":  {[]order.OutboxEvent{of("A", 1), of("A", 2), of("A", 3)}, []int{1, 1, 1}},
-		"a repeated event of an order splits as well": {[]order.OutboxEvent{of("A", 1), of("A", 1)}, []int{1, 1}},
+		"no call has two events of one order":         {[]outbox.Event{of("A", 1), of("B", 1), of("A", 2)}, []int{2, 1}},
+		"an order's events in a row are a call each":  {[]outbox.Event{of("A", 1), of("A", 2), of("A", 3)}, []int{1, 1, 1}},
+		"a repeated event of an order splits as well": {[]outbox.Event{of("A", 1), of("A", 1)}, []int{1, 1}},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			var bus ordertest.Bus
-			done, err := order.Publisher{Bus: &bus}.Publish(t.Context(), tt.events)
+			done, err := outbox.Publisher{Bus: &bus}.Publish(t.Context(), tt.events)
 			if done != len(tt.events) || err != nil {
 				t.Errorf("got %d, %v, want %d events and no error", done, err, len(tt.events))
 			}
@@ -51,8 +52,8 @@ func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
 	var bus ordertest.Bus
 	bus.Refuse(events[7].OrderID)
 	bus.Refuse(events[4].OrderID)
-	done, err := order.Publisher{Bus: &bus}.Publish(t.Context(), events)
-	if done != 4 || !errors.Is(err, order.ErrEventRefused) {
+	done, err := outbox.Publisher{Bus: &bus}.Publish(t.Context(), events)
+	if done != 4 || !errors.Is(err, outbox.ErrRefused) {
 		t.Errorf("got %d, %v, want the 4 events before the first refused one", done, err)
 	}
 	if err == nil || !strings.Contains(err.Error(), "publish event 1 of order ORD-5: ") {
@@ -63,8 +64,8 @@ func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
 	}
 
 	bus.Fail()
-	done, err = order.Publisher{Bus: &bus}.Publish(t.Context(), events)
-	if done != 0 || err == nil || errors.Is(err, order.ErrEventRefused) {
+	done, err = outbox.Publisher{Bus: &bus}.Publish(t.Context(), events)
+	if done != 0 || err == nil || errors.Is(err, outbox.ErrRefused) {
 		t.Errorf("got %d, %v, want none and the error of the call", done, err)
 	}
 }
@@ -73,12 +74,12 @@ func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
 func TestPublishingAgainFromWhatIsDoneIsInOrder(t *testing.T) {
 	t.Parallel()
 	events := ordertest.OutboxEvents(4) // three events of each order
-	slices.SortStableFunc(events, func(a, b order.OutboxEvent) int { return a.Event.Seq/2 - b.Event.Seq/2 })
+	slices.SortStableFunc(events, func(a, b outbox.Event) int { return a.Event.Seq/2 - b.Event.Seq/2 })
 	for n := range events {
 		for _, failWholeCall := range []bool{false, true} {
 			var bus ordertest.Bus
-			publish := func(events []order.OutboxEvent) int {
-				done, _ := order.Publisher{Bus: &bus}.Publish(t.Context(), events)
+			publish := func(events []outbox.Event) int {
+				done, _ := outbox.Publisher{Bus: &bus}.Publish(t.Context(), events)
 				return done
 			}
 			done := publish(events[:n])

@@ -20,6 +20,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // night is a store with orders that wait, and a bank.
@@ -131,7 +132,7 @@ func (p payments) Read(ctx context.Context, id order.IntentID) (order.Intent, er
 
 // run reconciles until the time is over, which is after as many looks as the budget says,
 // and up to three that began before.
-func (n *night) run(budget int) order.Reconciled {
+func (n *night) run(budget int) settle.Reconciled {
 	n.t.Helper()
 	done, err := n.tryRun(budget)
 	if err != nil {
@@ -140,10 +141,10 @@ func (n *night) run(budget int) order.Reconciled {
 	return done
 }
 
-func (n *night) tryRun(budget int) (order.Reconciled, error) {
+func (n *night) tryRun(budget int) (settle.Reconciled, error) {
 	until, last := n.now.Add(time.Minute), n.calls["load"]+budget
-	r := order.Reconciler{
-		Follower: order.Follower{
+	r := settle.Reconciler{
+		Follower: settle.Follower{
 			Store: n, Payments: payments{night: n}, Scope: "test", Mode: n.mode,
 			Now: func() time.Time {
 				n.mu.Lock()
@@ -179,8 +180,8 @@ func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
 	n.now = n.now.Add(3 * time.Hour)
 	noIntent := peek(n.store, "no-intent")
 	got := n.run(100)
-	want := order.Reconciled{
-		Followed: map[order.Followed]int{order.HintSettled: 2, order.HintUnchanged: 2, order.HintNoIntent: 1},
+	want := settle.Reconciled{
+		Followed: map[settle.Followed]int{settle.HintSettled: 2, settle.HintUnchanged: 2, settle.HintNoIntent: 1},
 		NoIntent: []order.Record{noIntent},
 		Oldest:   map[order.Status]time.Duration{order.Open: 2 * time.Hour, order.Pending: 3 * time.Hour},
 		Overdue:  2 * time.Hour,
@@ -219,7 +220,7 @@ func TestOrdersAreLookedAtInParallel(t *testing.T) {
 			<-four
 			return nil
 		}
-		if got := n.run(100); got.Followed[order.HintUnchanged] != 8 {
+		if got := n.run(100); got.Followed[settle.HintUnchanged] != 8 {
 			t.Errorf("got %+v, want eight looks", got)
 		}
 	})
@@ -272,7 +273,7 @@ func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
 		t.Errorf("got %+v and %v, want ten looks and that the provider is down", got, err)
 	}
 	n.fails, n.now = nil, n.now.Add(30*time.Minute)
-	if got := n.run(1000); got.Followed[order.HintUnchanged] != 45 {
+	if got := n.run(1000); got.Followed[settle.HintUnchanged] != 45 {
 		t.Errorf("half an hour later: got %+v, want every other order looked at", got)
 	}
 }
@@ -292,7 +293,7 @@ func TestReconcileReportsAnOutageDespiteALateAnswer(t *testing.T) {
 		<-n.listed
 		return nil
 	}
-	if got, err := n.tryRun(1000); got.Followed[order.HintUnchanged] != 1 || !errors.Is(err, errDown) {
+	if got, err := n.tryRun(1000); got.Followed[settle.HintUnchanged] != 1 || !errors.Is(err, errDown) {
 		t.Errorf("got %+v and %v, want one late answer and that the provider is down", got, err)
 	}
 }
@@ -310,7 +311,7 @@ func TestARunThatSettledAnOrderIsNoOutage(t *testing.T) {
 		}
 		return nil
 	}
-	if got := n.run(10); got.Followed[order.HintSettled] != 1 || len(got.Unavailable) != 1 {
+	if got := n.run(10); got.Followed[settle.HintSettled] != 1 || len(got.Unavailable) != 1 {
 		t.Errorf("got %+v, want one order settled and one unavailable", got)
 	}
 }
@@ -345,7 +346,7 @@ func TestReconcileGoesOnUnlessManyLooksInARowAreUnanswered(t *testing.T) {
 			if claim == "the answers cannot be read" && len(got.Unavailable) != 99 {
 				t.Errorf("got %+v, want them unavailable: the provider may answer later", got)
 			}
-			if looks := got.Followed[order.HintUnchanged] + len(got.Failed) + len(got.Unavailable); looks != 100 || got.More {
+			if looks := got.Followed[settle.HintUnchanged] + len(got.Failed) + len(got.Unavailable); looks != 100 || got.More {
 				t.Errorf("got %d looks of 100: %+v", looks, got)
 			}
 		})
@@ -420,7 +421,7 @@ func TestReconcileLooksPastRowsThatCannotBeRead(t *testing.T) {
 	}
 	for range 2 {
 		got := n.run(1000)
-		if len(got.Failed) != 310 || got.Followed[order.HintUnchanged] != 1 || got.More || n.calls["read"] != 1 {
+		if len(got.Failed) != 310 || got.Followed[settle.HintUnchanged] != 1 || got.More || n.calls["read"] != 1 {
 			t.Errorf("got %+v and calls %v, want every order looked at and one call of the provider", got, n.calls)
 		}
 		n.now, n.calls["read"] = n.now.Add(3*time.Hour), 0
@@ -457,7 +458,7 @@ func TestAFailedLookIsPostponed(t *testing.T) {
 				t.Errorf("got the first look after %v, want 15 minutes", waits[0])
 			}
 			n.fails = nil
-			if got := n.run(10); got.Followed[order.HintUnchanged] != 1 {
+			if got := n.run(10); got.Followed[settle.HintUnchanged] != 1 {
 				t.Errorf("afterwards: got %+v, want the order looked at", got)
 			}
 		})
@@ -485,7 +486,7 @@ func TestOrdersThatAlwaysFailHideNoOthers(t *testing.T) {
 	}
 	n.now = n.now.Add(2 * time.Hour)
 	got := n.run(1000)
-	if got.Followed[order.HintSettled] != good || len(got.Failed) != bad || got.More {
+	if got.Followed[settle.HintSettled] != good || len(got.Failed) != bad || got.More {
 		t.Errorf("got %+v, want %d orders settled and %d failed looks", got, good, bad)
 	}
 	if again := n.run(1000); len(again.Failed) > 0 {
@@ -507,12 +508,12 @@ func TestAnOrderOfAnotherModeIsSkipped(t *testing.T) {
 	n.store.Replace(peek(n.store, "refunded"), refunded)
 	n.now, n.mode = n.now.Add(25*time.Hour), order.LiveMode
 	got := n.run(10)
-	want := map[order.Followed]int{order.HintForeign: 3, order.HintNoIntent: 1}
+	want := map[settle.Followed]int{settle.HintForeign: 3, settle.HintNoIntent: 1}
 	if diff := cmp.Diff(got.Followed, want); diff != "" || n.calls["read"]+n.calls["refunds"] > 0 || got.Oldest[order.Pending] > 0 {
 		t.Errorf("got %+v and calls %v, want three orders skipped (-got +want):\n%s", got, n.calls, diff)
 	}
 	n.now, n.mode = n.now.Add(7*time.Hour), order.TestMode
-	if got := n.run(10); got.Followed[order.HintUnchanged] != 3 {
+	if got := n.run(10); got.Followed[settle.HintUnchanged] != 3 {
 		t.Errorf("with the right key: got %+v, want each looked at", got)
 	}
 }
@@ -545,7 +546,7 @@ func TestAnOrderThatTheRunSettlesWaitsNoMore(t *testing.T) {
 	n.add("paid", ordertest.TakesDays, "")
 	n.bank.Clear("pi_1")
 	n.now = n.now.Add(3 * time.Hour)
-	if got := n.run(10); got.Followed[order.HintSettled] != 1 || len(got.Oldest) > 0 {
+	if got := n.run(10); got.Followed[settle.HintSettled] != 1 || len(got.Oldest) > 0 {
 		t.Errorf("got %+v, want it settled and none that waits", got)
 	}
 }
@@ -572,7 +573,7 @@ func TestAnOrderThatItsCustomerPaysWhileItsStockAreFreedIsSettled(t *testing.T) 
 		return r, nil
 	}
 	n.now = n.now.Add(25 * time.Hour)
-	if got := n.run(10); got.Followed[order.HintSettled] != 1 || n.calls["postpone"] > 0 {
+	if got := n.run(10); got.Followed[settle.HintSettled] != 1 || n.calls["postpone"] > 0 {
 		t.Errorf("got %+v and calls %v, want it settled", got, n.calls)
 	}
 }
@@ -583,10 +584,10 @@ func TestAnInterruptedRunReportsNoFailedLook(t *testing.T) {
 	n.addPending(20)
 	n.now = n.now.Add(2 * time.Hour)
 	ctx, interrupt := context.WithCancel(t.Context())
-	r := order.Reconciler{
-		Follower: order.Follower{
+	r := settle.Reconciler{
+		Follower: settle.Follower{
 			Store: n, Scope: "test", Now: func() time.Time { return n.now },
-			Payments: order.Paced{Payments: payments{night: n}, Allow: func(context.Context) error {
+			Payments: settle.Paced{Payments: payments{night: n}, Allow: func(context.Context) error {
 				interrupt()
 				return ctx.Err()
 			}},
@@ -607,7 +608,7 @@ func TestPacedCallsWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := order.Paced{Payments: bank, Canceler: bank, Allow: func(context.Context) error { allowed++; return nil }}
+	p := settle.Paced{Payments: bank, Canceler: bank, Allow: func(context.Context) error { allowed++; return nil }}
 	c := order.Cancellation{Store: new(ordertest.Memory), Payments: p, Canceler: p, Scope: "test"}
 	r := order.Record{
 		OrderID: "ORD-1", Status: order.Declined, Intent: i.ID, Total: i.Total, Stock: order.Quantities{"MUG": 1},
@@ -685,8 +686,8 @@ func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
 	n.add("paid", ordertest.Pays, "")
 	now := func() time.Time { return n.now }
 	for _, id := range []order.ID{"paid", "erased"} {
-		r := order.Reconciler{
-			Follower: order.Follower{Store: n, Payments: payments{night: n}, Scope: "test", Now: now},
+		r := settle.Reconciler{
+			Follower: settle.Follower{Store: n, Payments: payments{night: n}, Scope: "test", Now: now},
 			Waiting:  laggingIndex{n, id},
 		}
 		got, err := r.Run(t.Context(), n.now.Add(time.Minute))
@@ -755,8 +756,8 @@ func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 		n.add("first", ordertest.TakesDays, "")
 		n.add("second", ordertest.TakesDays, "")
 		n.now = n.now.Add(3 * time.Hour)
-		r := order.Reconciler{
-			Follower: order.Follower{
+		r := settle.Reconciler{
+			Follower: settle.Follower{
 				Store: slow{n}, Payments: payments{night: n}, Scope: "test",
 				Now: func() time.Time { return n.now },
 			},
@@ -775,18 +776,18 @@ func TestReconcileLooksAtRefunds(t *testing.T) {
 	for claim, tt := range map[string]struct {
 		settles  bool
 		err      error
-		want     order.Reconciled
+		want     settle.Reconciled
 		postpone int
 	}{
 		"a refund that still waits": {
-			want: order.Reconciled{Followed: map[order.Followed]int{order.HintUnchanged: 1}}, postpone: 1,
+			want: settle.Reconciled{Followed: map[settle.Followed]int{settle.HintUnchanged: 1}}, postpone: 1,
 		},
-		"a refund that was settled": {settles: true, want: order.Reconciled{}, postpone: 1},
+		"a refund that was settled": {settles: true, want: settle.Reconciled{}, postpone: 1},
 		"the provider is down": {
-			err: errDown, want: order.Reconciled{Unavailable: []order.FailedLook{{OrderID: "order", Err: errDown}}}, postpone: 1,
+			err: errDown, want: settle.Reconciled{Unavailable: []settle.FailedLook{{OrderID: "order", Err: errDown}}}, postpone: 1,
 		},
 		"the key lacks the permission": {
-			err: errAccount, want: order.Reconciled{Failed: []order.FailedLook{{OrderID: "order", Err: errAccount}}}, postpone: 1,
+			err: errAccount, want: settle.Reconciled{Failed: []settle.FailedLook{{OrderID: "order", Err: errAccount}}}, postpone: 1,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -129,3 +129,11 @@ func Held(until, now time.Time) bool {
 	return !until.Truncate(time.Millisecond).Before(now.Truncate(time.Millisecond)) &&
 		!until.After(now.Add(MaxLease+MaxSkew))
 }
+
+// LastChange returns the time of the record's last transition, or of its first claim.
+func (r Record) LastChange() time.Time {
+	if n := len(r.Events); n > 0 {
+		return r.Events[n-1].At
+	}
+	return r.CreatedAt
+}

@@ -6,10 +6,11 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 func (w *world) refresh(s order.Store) (order.Record, error) {
-	return order.Refresh(w.Context(), s, w.bank, "test", w.order.ID(), w.now)
+	return settle.Refresh(w.Context(), s, w.bank, "test", w.order.ID(), w.now)
 }
 
 func TestRefreshRecordsTheProvidersState(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAPaidOrderThatIsNotPaidAtTheProviderIsAnError(t *testing.T) {
 	w.deliver(noFault)
 	cancel := func(i *order.Intent) { i.State = order.IntentCanceled }
 	canceled := changedIntents{w.bank, changeFrom(ordertest.Read, cancel)}
-	_, err := order.Refresh(w.Context(), w.store, canceled, "test", w.order.ID(), w.now)
+	_, err := settle.Refresh(w.Context(), w.store, canceled, "test", w.order.ID(), w.now)
 	if e, ok := errors.AsType[*order.TransitionError](err); !ok || e.From != order.Paid {
 		t.Errorf("got %v, want a *TransitionError from paid", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // unknownMethod returns the error of a provider that does not know the payment method.
@@ -85,7 +86,7 @@ func TestARefusedOrderWhoseIntentSucceedsLaterIsPaid(t *testing.T) {
 	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 9)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := order.Refresh(t.Context(), w.store, w.bank, "test", w.order.ID(), w.now.Add(time.Hour))
+	r, err := settle.Refresh(t.Context(), w.store, w.bank, "test", w.order.ID(), w.now.Add(time.Hour))
 	if err != nil || r.Status != order.Paid {
 		t.Errorf("got %s, %v, want paid", r.Status, err)
 	}

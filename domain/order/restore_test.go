@@ -8,6 +8,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // deleteRecord deletes the record, as a restore from an older backup does.
@@ -171,7 +172,7 @@ func wrongAnswerCases() map[string]processCase {
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	restore := func(w *world, id order.IntentID) (order.Record, error) {
-		return order.Restore(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
+		return settle.Restore(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
 	}
 	t.Run("a restored order that was charged is paid, and its message charges nothing", func(t *testing.T) {
 		t.Parallel()
@@ -224,7 +225,7 @@ func TestRestore(t *testing.T) {
 		"an intent of another order is refused": {func(i *order.Intent) { i.OrderID = "ORD-2" }, "orderId"},
 		"an intent of another scope is refused": {func(i *order.Intent) { i.Scope = "staging" }, "scope"},
 		"an intent without a fingerprint is refused": {
-			func(i *order.Intent) { i.Fingerprint = "" }, order.ErrNoFingerprint.Error(),
+			func(i *order.Intent) { i.Fingerprint = "" }, settle.ErrNoFingerprint.Error(),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +234,7 @@ func TestRestore(t *testing.T) {
 			w.deliver(noFault)
 			w.deleteRecord()
 			p := changedIntents{w.bank, changeFrom(ordertest.Read, c.change)}
-			_, err := order.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
+			_, err := settle.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}

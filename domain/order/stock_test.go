@@ -11,6 +11,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 func TestStockAddUpTheLinesOfEachSKU(t *testing.T) {
@@ -136,7 +137,7 @@ func TestAnOrderOfAnUnknownSKUWaits(t *testing.T) {
 				lost := order.Record{
 					OrderID: w.order.ID(), Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode,
 				}
-				if err := order.Recreate(t.Context(), w.store, lost, w.now); err != nil {
+				if err := settle.Recreate(t.Context(), w.store, lost, w.now); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -187,7 +188,7 @@ func TestARestoredOrderIsNotChargedWithoutItsStock(t *testing.T) {
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
-	if _, err := order.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
+	if _, err := settle.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
 		t.Fatal(err)
 	}
 	r := w.redeliver(noFault)
@@ -212,7 +213,7 @@ func TestAChargeIsRecordedWithoutStock(t *testing.T) {
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
-	if _, err := order.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
+	if _, err := settle.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 1)); err != nil {
@@ -355,8 +356,8 @@ func TestReconcileFreesStock(t *testing.T) {
 	n.cancelDeclined = func(ctx context.Context, r order.Record) (order.Record, error) {
 		return cancellation.CancelDeclined(ctx, r, 40*time.Hour, n.now)
 	}
-	for day, want := range []map[order.Followed]int{
-		{order.HintUnchanged: 3}, {order.HintUnchanged: 1, order.HintFreed: 2}, {order.HintUnchanged: 1},
+	for day, want := range []map[settle.Followed]int{
+		{settle.HintUnchanged: 3}, {settle.HintUnchanged: 1, settle.HintFreed: 2}, {settle.HintUnchanged: 1},
 	} {
 		n.now = n.now.Add(25 * time.Hour)
 		if diff := cmp.Diff(want, n.run(100).Followed); diff != "" {
@@ -378,7 +379,7 @@ func TestARefusedOrderThatHoldsStockStaysInTheIndex(t *testing.T) {
 	n.store.Replace(peek(n.store, "refused"), r)
 	n.now = n.now.Add(25 * time.Hour)
 	got := n.run(10)
-	if got.Followed[order.HintUnchanged] != 1 || len(got.Oldest) > 0 || len(got.NoIntent) > 0 {
+	if got.Followed[settle.HintUnchanged] != 1 || len(got.Oldest) > 0 || len(got.NoIntent) > 0 {
 		t.Errorf("got %+v, want one look, and no order that waits for its charge", got)
 	}
 	if due := peek(n.store, "refused").DueAt; due.Before(n.now.Add(24 * time.Hour)) {

@@ -155,34 +155,6 @@ func Settle(ctx context.Context, s Store, r Record, o Outcome, at time.Time) err
 	return about("settle", r.OrderID, err)
 }
 
-// RecordDispute records the dispute and adds the event of Disputed. It changes neither
-// the status nor the claim. It is guarded as Settle: it returns ErrStale if the record
-// changed since, and nil, changing nothing, if the record already shows this dispute in
-// this status.
-func RecordDispute(ctx context.Context, s Store, r Record, d Dispute, at time.Time) error {
-	_, err := Change(ctx, s, r, dispute(r, d, at))
-	return about("record dispute of", r.OrderID, err)
-}
-
-// Recreate writes an open record bound to lost.Intent after the store lost it. The record
-// must be missing, or open with the same fingerprint, without an intent and without a
-// running lease. It takes the id, total, fingerprint, intent and mode from lost, keeps
-// attempts and events that exist, counts the events from the last one, and removes the
-// record's Suspect. It returns nil, changing nothing, if this intent is already bound,
-// and otherwise the errors of CheckRestore.
-func Recreate(ctx context.Context, s Store, lost Record, at time.Time) error {
-	there, err := s.Load(ctx, lost.OrderID)
-	if err == nil || errors.Is(err, ErrNotFound) {
-		seq := 0
-		for _, e := range there.Events {
-			seq = max(seq, e.Seq)
-		}
-		there.OrderID, there.Events = lost.OrderID, nil
-		_, err = Change(ctx, s, there, recreate(lost, seq, at))
-	}
-	return about("recreate", lost.OrderID, err)
-}
-
 // NoteParked records that the order's message was moved to the dead-letter queue, and
 // why. It changes nothing else. It returns nil, changing nothing, if there is no record,
 // or the order is neither open nor refused, or the record has another fingerprint. The
@@ -197,15 +169,6 @@ func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time)
 		_, err = Change(ctx, s, r, park(o, why, at))
 	}
 	return about("note parked", o.ID(), err)
-}
-
-// Postpone moves the recheck of an order to due, or ends it if due is zero. It returns
-// ErrStale if the record changed since it was loaded. It changes nothing else.
-func Postpone(ctx context.Context, s Store, r Record, due time.Time) error {
-	after := r
-	after.DueAt = due
-	_, err := s.Save(ctx, r, after)
-	return about("postpone", r.OrderID, err)
 }
 
 func about(verb string, id ID, err error) error {

@@ -39,13 +39,13 @@ func begin(o Order, l Lease, quantities Quantities) transition {
 		r.Trace = cmp.Or(r.Trace, l.Trace)
 		r.ParkedAt = time.Time{}
 		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1
-		return r.changedAt(l.From), nil
+		return r.ChangedAt(l.From), nil
 	}
 }
 
 // reopened returns a refused record as open, with the event of that transition.
 func reopened(r Record, l Lease) Record {
-	r = r.with(Event{From: Refused, To: Open, Intent: r.Intent, At: l.From})
+	r = r.With(Event{From: Refused, To: Open, Intent: r.Intent, At: l.From})
 	r.Status, r.Failure = Open, ""
 	return r
 }
@@ -109,43 +109,10 @@ func settle(seen Record, o Outcome, at time.Time) transition {
 		if err := seen.Status.Transition(o.Status); err != nil {
 			return r, err
 		}
-		if !r.unchangedSince(seen) || !r.takes(o) {
+		if !r.UnchangedSince(seen) || !r.takes(o) {
 			return r, ErrStale
 		}
 		return r.settled(o, at), nil
-	}
-}
-
-// dispute records a dispute, if the record is still as it was seen. It keeps the status,
-// the claim and the time of the recheck.
-func dispute(seen Record, d Dispute, at time.Time) transition {
-	return func(r Record) (Record, error) {
-		switch {
-		case r.Status != "" && d.Is(r.Dispute):
-			return r, ErrUnchanged
-		case !r.unchangedSince(seen):
-			return r, ErrStale
-		}
-		return Disputed(r, d, at), nil
-	}
-}
-
-// recreate writes the open record of a lost order, bound to its intent. seq is that of
-// the last event that is left, so that the next one does not take its place.
-func recreate(lost Record, seq int, at time.Time) transition {
-	return func(r Record) (Record, error) {
-		if r.Status == "" {
-			r = Record{
-				OrderID: lost.OrderID, Total: lost.Total, Fingerprint: lost.Fingerprint, Status: Open,
-				Attempt: 1, Seq: seq, CreatedAt: at,
-			}
-		} else if err := CheckRestore(r, lost, at); err != nil {
-			return r, err
-		} else if r.Intent == lost.Intent {
-			return r, ErrUnchanged
-		}
-		r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
-		return r.changedAt(at), nil
 	}
 }
 
@@ -163,24 +130,24 @@ func park(o Order, why Reason, at time.Time) transition {
 // settled returns the record after an outcome: with its event, without a claim, and
 // without the stock that the outcome sells or gives back.
 func (r Record) settled(o Outcome, at time.Time) Record {
-	r = r.with(Event{From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at})
+	r = r.With(Event{From: r.Status, To: o.Status, Intent: o.Intent, Failure: o.Failure, At: at})
 	r.Status, r.Failure, r.Owner, r.Until, r.ParkedAt = o.Status, o.Failure, "", time.Time{}, time.Time{}
 	if StockEffectOf(o.Status, o.Intent) != StockKept {
 		r.Stock = nil
 	}
-	return r.changedAt(at)
+	return r.ChangedAt(at)
 }
 
-// with returns the record with one more event, which gets the next number.
-func (r Record) with(e Event) Record {
+// With returns the record with one more event, which gets the next number.
+func (r Record) With(e Event) Record {
 	r.Seq++
 	e.Seq = r.Seq
 	r.Events = slices.Concat(r.Events, []Event{e})
 	return r
 }
 
-// changedAt returns the record with the time of its change and of its recheck.
-func (r Record) changedAt(at time.Time) Record {
+// ChangedAt returns the record with the time of its change and of its recheck.
+func (r Record) ChangedAt(at time.Time) Record {
 	r.UpdatedAt, r.DueAt = at, time.Time{}
 	if after, waits := r.RecheckAfter(); waits {
 		r.DueAt = at.Add(after)
@@ -197,9 +164,9 @@ func (r Record) takes(o Outcome) bool {
 	return r.Intent == o.Intent && (o.Intent != "" || o.Status.MayLackIntent())
 }
 
-// unchangedSince reports whether the record has the status, events, intent and stock of
+// UnchangedSince reports whether the record has the status, events, intent and stock of
 // seen.
-func (r Record) unchangedSince(seen Record) bool {
+func (r Record) UnchangedSince(seen Record) bool {
 	return r.Status == seen.Status && r.Seq == seen.Seq && r.Intent == seen.Intent &&
 		maps.Equal(r.Stock, seen.Stock)
 }

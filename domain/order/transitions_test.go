@@ -12,6 +12,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // step is one order in a store in memory.
@@ -196,17 +197,17 @@ func (x step) stale() {
 			return order.Settle(ctx, x, seen, paidWith("pi_1"), noon())
 		})
 		x.wantUnchanged("dispute, another "+name, order.ErrStale, func() error {
-			return order.RecordDispute(ctx, x, seen, open, noon())
+			return settle.RecordDispute(ctx, x, seen, open, noon())
 		})
 		x.wantUnchanged("postpone, another "+name, order.ErrStale, func() error {
-			return order.Postpone(ctx, x, seen, after(time.Hour))
+			return settle.Postpone(ctx, x, seen, after(time.Hour))
 		})
 	}
 	seen := x.record()
-	x.must(order.RecordDispute(ctx, x, seen, open, noon()))
+	x.must(settle.RecordDispute(ctx, x, seen, open, noon()))
 	for _, seen := range []order.Record{seen, x.record()} {
 		x.wantUnchanged("a dispute that is recorded", nil, func() error {
-			return order.RecordDispute(ctx, x, seen, open, after(time.Hour))
+			return settle.RecordDispute(ctx, x, seen, open, after(time.Hour))
 		})
 	}
 	if _, ok := errors.AsType[*order.TransitionError](order.Settle(ctx, x, x.record(), order.Outcome{Status: order.Open}, noon())); !ok {
@@ -240,7 +241,7 @@ func (x step) recreated() {
 	lost := order.Record{
 		OrderID: "ORD-1", Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1", Mode: order.TestMode,
 	}
-	recreate := func() error { return order.Recreate(x.Context(), x, lost, after(time.Hour)) }
+	recreate := func() error { return settle.Recreate(x.Context(), x, lost, after(time.Hour)) }
 	x.must(recreate())
 	want := lost
 	want.Status, want.Attempt, want.CreatedAt, want.UpdatedAt = order.Open, 1, after(time.Hour), after(time.Hour)

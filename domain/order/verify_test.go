@@ -7,6 +7,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // mismatches returns the changes that make an intent belong to another order.
@@ -71,7 +72,7 @@ func TestRefreshRejectsAMismatchedIntent(t *testing.T) {
 			w.crashAfter(ordertest.Confirm)
 			before := w.store.AppendState(nil)
 			wrong := changedIntents{w.bank, changeFrom(ordertest.Read, alter)}
-			_, err := order.Refresh(t.Context(), w.store, wrong, "test", w.order.ID(), w.now)
+			_, err := settle.Refresh(t.Context(), w.store, wrong, "test", w.order.ID(), w.now)
 			if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
 				t.Errorf("got %v, want a *MismatchError", err)
 			}

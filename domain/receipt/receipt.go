@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // Key names one receipt of an order: Paid, or that of a refund.
@@ -66,7 +67,7 @@ type Request struct {
 // every event but order.paid and refund.succeeded.
 //
 // The error is an *order.InvalidError that lists what the event lacks.
-func FromEvent(e order.OutboxEvent) (r Request, wanted bool, err error) {
+func FromEvent(e outbox.Event) (r Request, wanted bool, err error) {
 	r = Request{OrderID: e.OrderID, Total: e.Total, Intent: e.Event.Intent, At: e.Event.At, Trace: e.Trace}
 	switch e.Event.Type() {
 	case "order.paid":

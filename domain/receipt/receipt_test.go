@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 	"orderonce/domain/receipt"
 )
 
 func TestFromEvent(t *testing.T) {
 	t.Parallel()
-	event := order.OutboxEvent{
+	event := outbox.Event{
 		OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"},
 		Event: order.Event{Seq: 1, From: order.Open, To: order.Paid, Intent: "pi_1", At: noon()},
 	}
@@ -29,7 +30,7 @@ func TestFromEvent(t *testing.T) {
 	ofRefund := paid()
 	ofRefund.Key, ofRefund.Total.Amount = "refund#R-1", 1999
 	for claim, tt := range map[string]struct {
-		event  order.OutboxEvent
+		event  outbox.Event
 		want   receipt.Request
 		wanted bool
 	}{

@@ -50,6 +50,12 @@ func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
 	}
 }
 
+// Seq is Refresh, and returns the order's number of events. See settle.RefundFollower.
+func (f *Refresher) Seq(ctx context.Context, id order.ID) (int, error) {
+	account, err := f.Refresh(ctx, id)
+	return account.Seq, err
+}
+
 // news returns the account after the first change that the ledger shows.
 func news(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
 	ours, counted := map[ID][]Refund{}, map[ID]bool{}

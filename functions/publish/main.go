@@ -11,7 +11,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/eventbridge"
-	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 	"orderonce/functions/internal/setup"
 )
 
@@ -36,5 +36,5 @@ func wire(_ context.Context, environ []string, out io.Writer) (*run, error) {
 	}
 	f := c.Function(out, 1, config.URL(c.AWS.EventBridgeEndpoint), "")
 	bus := eventbridge.New(f.Config(config.EventBridge), c.Bus, c.Scope.Order())
-	return &run{publisher: order.Publisher{Bus: bus}, log: f.Log, meter: f.Meter}, nil
+	return &run{publisher: outbox.Publisher{Bus: bus}, log: f.Log, meter: f.Meter}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // answerTime is kept of the function's time to log and to answer. Without an answer,
@@ -26,7 +27,7 @@ const (
 
 // run handles one batch of the stream.
 type run struct {
-	publisher order.Publisher
+	publisher outbox.Publisher
 	log       *slog.Logger
 	meter     *lambda.Meter
 }
@@ -50,7 +51,7 @@ func (r *run) publish(ctx context.Context, records []dynamodb.StreamRecord) (don
 }
 
 // readable returns the readable events of records, and their indexes.
-func readable(records []dynamodb.StreamRecord) (events []order.OutboxEvent, index []int) {
+func readable(records []dynamodb.StreamRecord) (events []outbox.Event, index []int) {
 	for i, record := range records {
 		if record.Err == nil {
 			events, index = append(events, record.Event), append(index, i)
@@ -97,7 +98,7 @@ func (r *run) reportPublished(ctx context.Context, record dynamodb.StreamRecord)
 }
 
 func reasonOf(err error) string {
-	if errors.Is(err, order.ErrEventRefused) {
+	if errors.Is(err, outbox.ErrRefused) {
 		return refused
 	}
 	return unavailable

@@ -22,6 +22,7 @@ import (
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/outbox"
 )
 
 func noon() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
@@ -37,7 +38,7 @@ type publishing struct {
 func newPublishing() *publishing {
 	p := &publishing{}
 	p.run = &run{
-		publisher: order.Publisher{Bus: &p.bus}, log: lambda.NewLogger(&p.out, slog.LevelInfo),
+		publisher: outbox.Publisher{Bus: &p.bus}, log: lambda.NewLogger(&p.out, slog.LevelInfo),
 		meter: lambda.NewMeter(&p.out, "orderonce", map[string]string{"Scope": "test"}, noon),
 	}
 	return p
@@ -49,7 +50,7 @@ func batch(n int, broken map[int]error) (records []dynamodb.StreamRecord) {
 	for i, e := range ordertest.OutboxEvents(n)[:n] {
 		r := dynamodb.StreamRecord{SortKey: fmt.Sprintf("event#%06d", e.Event.Seq), Event: e}
 		if broken[i] != nil {
-			r.Event, r.Err = order.OutboxEvent{OrderID: e.OrderID}, fmt.Errorf("stream record: %w", broken[i])
+			r.Event, r.Err = outbox.Event{OrderID: e.OrderID}, fmt.Errorf("stream record: %w", broken[i])
 		}
 		records = append(records, r)
 	}
@@ -186,7 +187,7 @@ type hanging struct {
 	calls int
 }
 
-func (h *hanging) Put(ctx context.Context, events []order.OutboxEvent) ([]int, error) {
+func (h *hanging) Put(ctx context.Context, events []outbox.Event) ([]int, error) {
 	if h.calls++; h.calls == 1 {
 		return h.Bus.Put(ctx, events)
 	}
@@ -214,7 +215,7 @@ type accepting struct{}
 
 func (accepting) Do(r *http.Request) (*http.Response, error) {
 	_, err := io.Copy(io.Discard, r.Body)
-	entries := strings.Repeat(`,{"EventId":"11710aed-b79e-4468-a20b-bb3c0c3b4860"}`, order.MaxPut)
+	entries := strings.Repeat(`,{"EventId":"11710aed-b79e-4468-a20b-bb3c0c3b4860"}`, outbox.MaxPut)
 	body := strings.NewReader(`{"FailedEntryCount":0,"Entries":[` + entries[1:] + `]}`)
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, err
 }

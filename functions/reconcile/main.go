@@ -13,7 +13,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
-	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/functions/internal/setup"
 )
 
@@ -33,10 +33,10 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	}
 	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	client, allow := charge.New(options), perSecond(c.Rate)
-	payments := order.Paced{Payments: client, Canceler: client, Allow: allow}
+	payments := settle.Paced{Payments: client, Canceler: client, Allow: allow}
 	return &run{
-		reconciler: order.Reconciler{
-			Follower: order.Follower{
+		reconciler: settle.Reconciler{
+			Follower: settle.Follower{
 				Store: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
 			},
 			Waiting: store, Parallel: c.parallel(),

@@ -10,11 +10,12 @@ import (
 
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // run handles one event of the schedule.
 type run struct {
-	reconciler order.Reconciler
+	reconciler settle.Reconciler
 	margin     time.Duration // kept of the function's time for the last orders
 	log        *slog.Logger
 	meter      *lambda.Meter
@@ -35,7 +36,7 @@ func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {
 	return struct{}{}, err
 }
 
-func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
+func (r *run) report(ctx context.Context, done settle.Reconciled, err error) {
 	counts := map[string]int{
 		"failed": len(done.Failed), "unavailable": len(done.Unavailable), "mismatch": len(done.Mismatched),
 	}
@@ -65,7 +66,7 @@ func (r *run) report(ctx context.Context, done order.Reconciled, err error) {
 }
 
 // reportOrders logs each order that a person may have to look at.
-func (r *run) reportOrders(ctx context.Context, done order.Reconciled) {
+func (r *run) reportOrders(ctx context.Context, done settle.Reconciled) {
 	for _, o := range done.Mismatched {
 		r.log.LogAttrs(ctx, slog.LevelError, "order and Stripe disagree", identify(o)...)
 	}

@@ -20,6 +20,7 @@ import (
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // noon is in the future, because the deadline of a context is on the real clock.
@@ -53,8 +54,8 @@ func TestARunReportsWhatItDid(t *testing.T) {
 	var out bytes.Buffer
 	now := func() time.Time { return noon().Add(2 * time.Hour) }
 	r := &run{
-		reconciler: order.Reconciler{
-			Follower: order.Follower{Store: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
+		reconciler: settle.Reconciler{
+			Follower: settle.Follower{Store: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
 		},
 		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
 		meter: lambda.NewMeter(&out, "orderonce", map[string]string{"Scope": "test"}, now),
@@ -94,10 +95,10 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	now := func() time.Time { return began.Add(time.Duration(looks.Load()) * time.Second) }
 	var out bytes.Buffer
 	r := &run{
-		reconciler: order.Reconciler{
-			Follower: order.Follower{
+		reconciler: settle.Reconciler{
+			Follower: settle.Follower{
 				Store: store, Scope: "test", Now: now,
-				Payments: order.Paced{Payments: bank, Allow: func(context.Context) error { looks.Add(1); return nil }},
+				Payments: settle.Paced{Payments: bank, Allow: func(context.Context) error { looks.Add(1); return nil }},
 			},
 			Waiting: store, Parallel: 1,
 		},
@@ -124,7 +125,7 @@ func TestNoMoreOrdersAreLookedAtAtOnceThanCallsAreAllowed(t *testing.T) {
 }
 
 // failing is an index that cannot be read.
-type failing struct{ order.Waiting }
+type failing struct{ settle.Waiting }
 
 var errIndex = errors.New("index unavailable")
 
@@ -136,7 +137,7 @@ func TestAFailedIndexIsAnErrorOfTheFunction(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := &run{
-		reconciler: order.Reconciler{Follower: order.Follower{Now: noon}, Waiting: failing{}}, now: noon,
+		reconciler: settle.Reconciler{Follower: settle.Follower{Now: noon}, Waiting: failing{}}, now: noon,
 		log: slog.New(slog.NewJSONHandler(&out, nil)), meter: lambda.NewMeter(&out, "orderonce", nil, noon),
 	}
 	if _, err := r.handle(t.Context(), nil); !errors.Is(err, errIndex) || !strings.Contains(out.String(), `"level":"ERROR"`) {
@@ -146,15 +147,15 @@ func TestAFailedIndexIsAnErrorOfTheFunction(t *testing.T) {
 
 func TestARunWithOrdersThatFailedIsAnError(t *testing.T) {
 	t.Parallel()
-	failed := []order.FailedLook{{OrderID: "ORD-1", Err: errIndex}}
+	failed := []settle.FailedLook{{OrderID: "ORD-1", Err: errIndex}}
 	for claim, tt := range map[string]struct {
-		done  order.Reconciled
+		done  settle.Reconciled
 		level string
 	}{
-		"none":                 {order.Reconciled{}, `"level":"INFO"`},
-		"one failed":           {order.Reconciled{Failed: failed}, `"level":"ERROR"`},
-		"one was not answered": {order.Reconciled{Unavailable: failed}, `"level":"ERROR"`},
-		"one of both":          {order.Reconciled{Failed: failed, Unavailable: failed}, `"level":"ERROR"`},
+		"none":                 {settle.Reconciled{}, `"level":"INFO"`},
+		"one failed":           {settle.Reconciled{Failed: failed}, `"level":"ERROR"`},
+		"one was not answered": {settle.Reconciled{Unavailable: failed}, `"level":"ERROR"`},
+		"one of both":          {settle.Reconciled{Failed: failed, Unavailable: failed}, `"level":"ERROR"`},
 	} {
 		var out bytes.Buffer
 		r := &run{log: slog.New(slog.NewJSONHandler(&out, nil)), meter: lambda.NewMeter(&out, "orderonce", nil, noon)}

@@ -20,8 +20,8 @@ import (
 	"orderonce/adapters/stripe/dispute"
 	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/webhook"
-	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/domain/settle"
 	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
@@ -71,7 +71,7 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 		Secrets: strings.Fields(secrets), Follow: newFollower(store, options).Follow, Now: time.Now,
 		Log: f.Log, Count: func(result string) {
 			f.Meter.Count("Webhooks", "Result", result)
-			if result == string(order.HintDisputed) {
+			if result == string(settle.HintDisputed) {
 				f.Meter.Count("Disputed", "", "")
 			}
 			f.Meter.Flush() // one request is one invocation
@@ -81,14 +81,13 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 
 // newFollower returns what follows hints: of a charge, then of its disputes, then of its
 // refunds.
-func newFollower(store *dynamodb.Store, o stripe.Options) *refund.Follower {
-	orders := order.DisputeFollower{
-		Follower: order.Follower{Store: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now},
+func newFollower(store *dynamodb.Store, o stripe.Options) *settle.RefundFollower {
+	orders := settle.DisputeFollower{
+		Follower: settle.Follower{Store: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now},
 		Disputes: dispute.New(o),
 	}
-	return &refund.Follower{
-		Orders: orders.Follow, Refresher: refund.Refresher{
-			Store: refundtable.New(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
-		},
+	refunds := refund.Refresher{
+		Store: refundtable.New(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 	}
+	return &settle.RefundFollower{Orders: orders.Follow, Refresh: refunds.Seq}
 }

@@ -28,6 +28,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/domain/settle"
 )
 
 // table has the properties that the module's table shares with the one of the tests.
@@ -283,8 +284,8 @@ func webhookResults(t *testing.T) []string {
 	t.Helper()
 	return slices.Concat(
 		matches(t, `\n\tresult\w+ += "(\w+)"`, "../adapters/stripe/webhook/webhook.go"),
-		matches(t, `\n\tHint\w+ +Followed = "(\w+)"`, "../domain/order/follow.go"),
-		matches(t, `Hint\w+ order\.Followed = "(\w+)"`, "../domain/refund/follow.go"),
+		matches(t, `\n\tHint\w+ +Followed = "(\w+)"`, "../domain/settle/follow.go"),
+		matches(t, `\nconst Hint\w+ Followed = "(\w+)"`, "../domain/settle/refund.go"),
 	)
 }
 
@@ -292,14 +293,14 @@ func webhookResults(t *testing.T) []string {
 // Follow for a hint that names only the order.
 func reconcileResults(t *testing.T) []string {
 	t.Helper()
-	otherHints := []order.Followed{
-		order.HintUnbound, order.HintAgrees, order.HintDisputed, order.HintDisputeClosed,
+	otherHints := []settle.Followed{
+		settle.HintUnbound, settle.HintAgrees, settle.HintDisputed, settle.HintDisputeClosed,
 	}
 	return slices.DeleteFunc(slices.Concat(
 		matches(t, `"(\w+)": +(?:done\.|len\(done\.)`, "../functions/reconcile/run.go"),
-		matches(t, `\n\tHint\w+ +Followed = "(\w+)"`, "../domain/order/follow.go"),
-		matches(t, `\nconst Hint\w+ Followed = "(\w+)"`, "../domain/order/reconcile.go"),
-	), func(result string) bool { return slices.Contains(otherHints, order.Followed(result)) })
+		matches(t, `\n\tHint\w+ +Followed = "(\w+)"`, "../domain/settle/follow.go"),
+		matches(t, `\nconst Hint\w+ Followed = "(\w+)"`, "../domain/settle/reconcile.go"),
+	), func(result string) bool { return slices.Contains(otherHints, settle.Followed(result)) })
 }
 
 func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
@@ -465,8 +466,8 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 	t.Parallel()
 	users := map[string][]string{ // action, and what in a function's code needs it
 		"dynamodb:GetItem":    {"refund.Refresher{", "refund.Processor{", "receipttable.New("},
-		"dynamodb:Query":      {"order.Processor{", "order.Follower{", "order.Cancellation{", "registrationtable.Store{"},
-		"dynamodb:UpdateItem": {"order.Processor{", "refund.Processor{", "order.Follower{", "registrationtable.Store{"},
+		"dynamodb:Query":      {"order.Processor{", "settle.Follower{", "order.Cancellation{", "registrationtable.Store{"},
+		"dynamodb:UpdateItem": {"order.Processor{", "refund.Processor{", "settle.Follower{", "registrationtable.Store{"},
 		"dynamodb:PutItem":    {"dynamodb.New(", "receipttable.New("}, // part of TransactWriteItems
 		"dynamodb:Scan":       {".Scan("},                             // of scripts/orders alone
 	}

@@ -24,6 +24,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
+	"orderonce/domain/settle"
 	"orderonce/scripts/orders/audit"
 	"orderonce/scripts/orders/cloud"
 )
@@ -250,11 +251,11 @@ func (w *town) dispute(id order.ID) (opened string) {
 // follow does what a webhook would.
 func (w *town) follow(id order.ID) {
 	w.Helper()
-	f := order.DisputeFollower{
-		Follower: order.Follower{Store: w.store, Payments: w.payments, Scope: scope, Now: noon},
+	f := settle.DisputeFollower{
+		Follower: settle.Follower{Store: w.store, Payments: w.payments, Scope: scope, Now: noon},
 		Disputes: dispute.New(stripe.Options{Key: pretendKey, BaseURL: w.stripe.URL}),
 	}
-	_, _, err := f.Follow(w.Context(), order.Hint{OrderID: id, Disputed: true})
+	_, _, err := f.Follow(w.Context(), settle.Hint{OrderID: id, Disputed: true})
 	must(w.T, err)
 }
 

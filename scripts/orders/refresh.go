@@ -10,6 +10,7 @@ import (
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
@@ -51,7 +52,7 @@ func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	summary, after, err := settle(ctx, d, order.ID(r.ID))
+	summary, after, err := settleRow(ctx, d, order.ID(r.ID))
 	if err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, d.Explain(err))
 	}
@@ -91,15 +92,15 @@ func refreshRefunds(ctx context.Context, d cloud.Deployment, summary string, aft
 	return d.Result(text, view.NewOrderJSON(after).WithRefunds(account))
 }
 
-// settle settles the row from the order's intent. It returns what changed, as text, and
-// the order.
-func settle(ctx context.Context, d cloud.Deployment, id order.ID) (string, order.Record, error) {
+// settleRow settles the row from the order's intent. It returns what changed, as text,
+// and the order.
+func settleRow(ctx context.Context, d cloud.Deployment, id order.ID) (string, order.Record, error) {
 	store := d.Store()
 	before, err := store.Load(ctx, id)
 	if err != nil {
 		return "", before, err
 	}
-	after, err := order.Refresh(ctx, store, d.Payments(), d.Scope, id, d.Now())
+	after, err := settle.Refresh(ctx, store, d.Payments(), d.Scope, id, d.Now())
 	if err != nil {
 		return "", after, err
 	}
@@ -125,9 +126,9 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 		calls++
 		return pace.Wait(ctx, 1)
 	}
-	due := order.Reconciler{
-		Follower: order.Follower{
-			Store: store, Payments: order.Paced{Payments: d.Payments(), Allow: allow}, Scope: d.Scope,
+	due := settle.Reconciler{
+		Follower: settle.Follower{
+			Store: store, Payments: settle.Paced{Payments: d.Payments(), Allow: allow}, Scope: d.Scope,
 			Mode: stripe.ModeOf(d.Key.Reveal()), Now: d.Now,
 		},
 		Waiting: store, Parallel: 1,
@@ -145,7 +146,7 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 }
 
 // dueText formats a run for a person.
-func dueText(d order.Reconciled) string {
+func dueText(d settle.Reconciled) string {
 	var b strings.Builder
 	for _, followed := range slices.Sorted(maps.Keys(d.Followed)) {
 		fmt.Fprintf(&b, "%-12s %d\n", followed, d.Followed[followed])
@@ -167,20 +168,20 @@ func dueText(d order.Reconciled) string {
 
 // dueOutcome is the result of refresh --all-due in the output of --json.
 type dueOutcome struct {
-	Results     map[order.Followed]int `json:"results"`
-	NoIntent    []order.ID             `json:"withoutPayment,omitempty"`
-	Mismatched  []order.ID             `json:"mismatched,omitempty"`
-	Failed      map[order.ID]string    `json:"failed,omitempty"`      // why, such as a corrupt row
-	Unavailable map[order.ID]string    `json:"unavailable,omitempty"` // the table or Stripe did not answer
+	Results     map[settle.Followed]int `json:"results"`
+	NoIntent    []order.ID              `json:"withoutPayment,omitempty"`
+	Mismatched  []order.ID              `json:"mismatched,omitempty"`
+	Failed      map[order.ID]string     `json:"failed,omitempty"`      // why, such as a corrupt row
+	Unavailable map[order.ID]string     `json:"unavailable,omitempty"` // the table or Stripe did not answer
 }
 
-func dueJSON(d order.Reconciled) dueOutcome {
+func dueJSON(d settle.Reconciled) dueOutcome {
 	return dueOutcome{
 		d.Followed, idsOf(d.NoIntent), idsOf(d.Mismatched), errorsOf(d.Failed), errorsOf(d.Unavailable),
 	}
 }
 
-func errorsOf(looks []order.FailedLook) map[order.ID]string {
+func errorsOf(looks []settle.FailedLook) map[order.ID]string {
 	all := map[order.ID]string{}
 	for _, f := range looks {
 		all[f.OrderID] = f.Err.Error()
@@ -197,7 +198,7 @@ func idsOf(rs []order.Record) (ids []order.ID) {
 }
 
 // dueError returns an error unless every due order was looked at and agrees with Stripe.
-func dueError(ctx context.Context, d order.Reconciled) error {
+func dueError(ctx context.Context, d settle.Reconciled) error {
 	switch {
 	case ctx.Err() != nil:
 		return shell.Left("interrupted: orders that were not looked at are still due, run it again")
@@ -235,7 +236,7 @@ func (r restore) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
-	after, err := order.Restore(ctx, d.Store(), d.Payments(), d.Scope, id, bound, d.Now())
+	after, err := settle.Restore(ctx, d.Store(), d.Payments(), d.Scope, id, bound, d.Now())
 	if err != nil {
 		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
 	}

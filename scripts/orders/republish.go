@@ -8,6 +8,7 @@ import (
 
 	"orderonce/adapters/eventbridge"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -52,7 +53,7 @@ func (r republish) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	fmt.Fprintf(d.People(), "table %s and event bus %s in %s, scope %s\n\n", d.Table, d.Bus, d.AWS.Region, d.Scope)
 	p := republisher{
-		Deployment: d, Publisher: order.Publisher{Bus: eventbridge.New(d.AWS, d.Bus, d.Scope)}, since: r.Since,
+		Deployment: d, Publisher: outbox.Publisher{Bus: eventbridge.New(d.AWS, d.Bus, d.Scope)}, since: r.Since,
 	}
 	if r.ID != "" {
 		err = p.order(ctx, order.ID(r.ID))
@@ -94,7 +95,7 @@ func (p *republisher) all(ctx context.Context, rate int) error {
 // republisher publishes the events of rows again.
 type republisher struct {
 	cloud.Deployment
-	order.Publisher
+	outbox.Publisher
 
 	since      time.Time
 	published  int
@@ -123,10 +124,10 @@ func (p *republisher) order(ctx context.Context, id order.ID) error {
 	if err != nil {
 		return fmt.Errorf("republish order %q: %w", id, err)
 	}
-	var events []order.OutboxEvent
+	var events []outbox.Event
 	for _, e := range found.Events {
 		if !e.At.Before(p.since) {
-			events = append(events, order.OutboxEvent{
+			events = append(events, outbox.Event{
 				OrderID: found.OrderID, Total: found.Total, Trace: found.Trace, Event: e,
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/watch"
 )
@@ -43,7 +44,7 @@ func TestWatchPrintsOnceWithoutATerminal(t *testing.T) {
 
 // waits is an index of so many orders.
 type waits struct {
-	order.Waiting
+	settle.Waiting
 
 	n int
 }

@@ -1,4 +1,4 @@
-// Package dispute is order.Disputes over Stripe's API. A restricted key needs "Disputes:
+// Package dispute is settle.Disputes over Stripe's API. A restricted key needs "Disputes:
 // Read".
 package dispute
 
@@ -12,12 +12,13 @@ import (
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // Disputes reads the disputes of a charge. It is safe for concurrent use.
 type Disputes struct{ client *stripe.Client }
 
-var _ order.Disputes = (*Disputes)(nil)
+var _ settle.Disputes = (*Disputes)(nil)
 
 // New makes a Disputes. Like stripe.New it sends nothing.
 func New(o stripe.Options) *Disputes { return &Disputes{stripe.New(o)} }

@@ -16,6 +16,7 @@ import (
 	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 // What the double sends is what the webhook reads.
@@ -32,7 +33,7 @@ func TestEventsOfTheDoubleAreHints(t *testing.T) {
 		return err
 	})
 	for _, e := range events {
-		want := order.Hint{Intent: p.Intent.ID, Status: order.Paid, Refunded: true}
+		want := settle.Hint{Intent: p.Intent.ID, Status: order.Paid, Refunded: true}
 		if got, err := webhook.ParseEvent(e.Body(signedAt())); err != nil || got.Hint != want {
 			t.Errorf("%s: got %+v, %v, want %+v", e.Type, got.Hint, err, want)
 		}
@@ -66,8 +67,8 @@ func TestWebhooksOfADisputeEndInOneHistory(t *testing.T) {
 				t.Fatalf("got %+v, want a paid order", got)
 			}
 			id := s.Dispute("pi_000001")
-			follower := &order.DisputeFollower{
-				Follower: order.Follower{Store: store, Payments: s.Payments, Scope: rigtest.Scope, Now: s.Now},
+			follower := &settle.DisputeFollower{
+				Follower: settle.Follower{Store: store, Payments: s.Payments, Scope: rigtest.Scope, Now: s.Now},
 				Disputes: dispute.New(s.Options),
 			}
 			endpoint := &webhook.Endpoint{

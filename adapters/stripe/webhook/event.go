@@ -8,6 +8,7 @@ import (
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // Event is a webhook event, as far as it is read. Its content is a hint to look at an
@@ -16,7 +17,7 @@ type Event struct {
 	ID      string
 	Type    string
 	Created time.Time
-	Hint    order.Hint // empty unless the event is about a PaymentIntent, its dispute or its refund
+	Hint    settle.Hint // empty unless the event is about a PaymentIntent, its dispute or its refund
 }
 
 // ErrNotAnEvent means that a body is not a Stripe event.
@@ -82,17 +83,17 @@ func (e *event) created() time.Time {
 // intentHint returns the hint of an event about a PaymentIntent: without an order, which
 // costs another read of Stripe, if only the id is readable, as in another API version. An
 // intent whose metadata name no order is not ours and gives no hint.
-func (e *event) intentHint() order.Hint {
+func (e *event) intentHint() settle.Hint {
 	if e.Related != nil && e.Related.Type == "payment_intent" {
-		return order.Hint{Intent: order.IntentID(e.Related.ID)}
+		return settle.Hint{Intent: order.IntentID(e.Related.ID)}
 	}
 	var id struct {
 		ID order.IntentID `json:"id"`
 	}
 	if json.Unmarshal(e.Data.Object, &id) != nil {
-		return order.Hint{}
+		return settle.Hint{}
 	}
-	hint := order.Hint{Intent: id.ID}
+	hint := settle.Hint{Intent: id.ID}
 	var object stripe.PaymentIntent
 	if json.Unmarshal(e.Data.Object, &object) != nil {
 		return hint
@@ -102,7 +103,7 @@ func (e *event) intentHint() order.Hint {
 	case err != nil:
 		return hint
 	case !order.ValidID(string(intent.OrderID)):
-		return order.Hint{}
+		return settle.Hint{}
 	}
 	hint.OrderID, hint.Scope = intent.OrderID, intent.Scope
 	if outcome, settled := order.OutcomeOf(intent); settled {
@@ -117,28 +118,28 @@ func (e *event) intentHint() order.Hint {
 //
 // Ignored are the events about its funds, with which no status changes, and thin events,
 // which name only the dispute: the endpoint of docs/guides/deploy.md receives snapshots.
-func (e *event) disputeHint() order.Hint {
+func (e *event) disputeHint() settle.Hint {
 	var object struct {
 		Intent order.IntentID `json:"payment_intent"`
 	}
 	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
-		return order.Hint{}
+		return settle.Hint{}
 	}
-	return order.Hint{Intent: object.Intent, Status: order.Paid, Disputed: true}
+	return settle.Hint{Intent: object.Intent, Status: order.Paid, Disputed: true}
 }
 
 // refundHint returns the hint of an event about a refund, or about a charge that was
 // refunded. Both name the PaymentIntent, which was paid. A refund of ours also names the
 // order, and a charge has the metadata of its intent. How much went back is not read.
-func (e *event) refundHint() order.Hint {
+func (e *event) refundHint() settle.Hint {
 	var object struct {
 		Intent   order.IntentID    `json:"payment_intent"`
 		Metadata map[string]string `json:"metadata"`
 	}
 	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
-		return order.Hint{}
+		return settle.Hint{}
 	}
-	hint := order.Hint{Intent: object.Intent, Status: order.Paid, Refunded: true}
+	hint := settle.Hint{Intent: object.Intent, Status: order.Paid, Refunded: true}
 	if id := object.Metadata[stripe.MetaOrder]; order.ValidID(id) {
 		hint.OrderID, hint.Scope = order.ID(id), order.Scope(object.Metadata[stripe.MetaScope])
 	}

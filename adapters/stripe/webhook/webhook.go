@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // MaxBody is the largest body of a webhook request. Stripe's events are far
@@ -31,7 +32,7 @@ const rowLate = time.Hour
 // is a 5xx: the table or Stripe is unavailable, or the row is not there yet.
 type Endpoint struct {
 	Secrets []string // of the endpoint; two while one is rolled
-	Follow  func(context.Context, order.Hint) (order.Followed, order.Record, error)
+	Follow  func(context.Context, settle.Hint) (settle.Followed, order.Record, error)
 	Now     func() time.Time
 	Log     *slog.Logger
 	Count   func(result string) // of each request
@@ -109,7 +110,7 @@ func (h *Endpoint) follow(ctx context.Context, e Event) outcome {
 }
 
 // judge returns the answer to an event after Follow.
-func (h *Endpoint) judge(e Event, followed order.Followed, err error) outcome {
+func (h *Endpoint) judge(e Event, followed settle.Followed, err error) outcome {
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	_, transition := errors.AsType[*order.TransitionError](err)
 	switch {

@@ -18,18 +18,19 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // delivery is one request to an endpoint, and what came of it.
 type delivery struct {
 	Status int
 	Count  string
-	Hint   order.Hint // what was followed; empty if nothing was
+	Hint   settle.Hint // what was followed; empty if nothing was
 }
 
 // endpoint is a Webhook whose Follow returns followed and err.
 type endpoint struct {
-	followed order.Followed
+	followed settle.Followed
 	record   order.Record
 	err      error
 	later    time.Duration // between the event and the request
@@ -40,7 +41,7 @@ func (e endpoint) deliver(tb testing.TB, body io.Reader, header string) (d deliv
 	var out bytes.Buffer
 	h := &webhook.Endpoint{
 		Secrets: []string{endpointSecret, rolledSecret},
-		Follow: func(_ context.Context, hint order.Hint) (order.Followed, order.Record, error) {
+		Follow: func(_ context.Context, hint settle.Hint) (settle.Followed, order.Record, error) {
 			d.Hint = hint
 			return e.followed, e.record, e.err
 		},
@@ -75,20 +76,20 @@ func TestAWebhookIsAHint(t *testing.T) {
 	intent := func(status, rest string) string {
 		return strings.Replace(paidIntent, `"succeeded"`, fmt.Sprintf("%q%s", status, rest), 1)
 	}
-	hint := func(s order.Status) order.Hint {
-		return order.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
+	hint := func(s order.Status) settle.Hint {
+		return settle.Hint{OrderID: "ORD-1", Scope: "test", Intent: "pi_1", Status: s}
 	}
 	const dispute, refund, other = `{"id":"du_1","status":"lost","payment_intent":"pi_1"}`,
 		`{"id":"re_1","payment_intent":"pi_1","metadata":{"orderId":"ORD-1","scope":"test","refundId":"R1"}}`,
 		`{"id":5,"payment_intent":"pi_1","status":{}}` // of another API version
-	disputed := order.Hint{Intent: "pi_1", Status: order.Paid, Disputed: true}
-	refunded := order.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
+	disputed := settle.Hint{Intent: "pi_1", Status: order.Paid, Disputed: true}
+	refunded := settle.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
 	ours := hint(order.Paid)
 	ours.Refunded = true
 	const failed = `,"last_payment_error":{"type":"card_error","code":"card_declined","decline_code":"lost_card"}`
 	for claim, tt := range map[string]struct {
 		body []byte
-		want order.Hint
+		want settle.Hint
 	}{
 		"paid":              {snapshot("payment_intent.succeeded", paidIntent), hint(order.Paid)},
 		"pending":           {snapshot("payment_intent.processing", intent("processing", "")), hint(order.Pending)},
@@ -97,18 +98,18 @@ func TestAWebhookIsAHint(t *testing.T) {
 		"action required":   {snapshot("payment_intent.requires_action", intent("requires_action", "")), hint(order.ActionRequired)},
 		"an unknown status": {snapshot("payment_intent.succeeded", intent("settled", "")), hint("")},
 		"another API version": {
-			snapshot("payment_intent.succeeded", `{"id":"pi_1","amount":{"value":1998}}`), order.Hint{Intent: "pi_1"},
+			snapshot("payment_intent.succeeded", `{"id":"pi_1","amount":{"value":1998}}`), settle.Hint{Intent: "pi_1"},
 		},
 		"an intent of something else": {
-			snapshot("payment_intent.succeeded", `{"id":"pi_1","status":"succeeded"}`), order.Hint{},
+			snapshot("payment_intent.succeeded", `{"id":"pi_1","status":"succeeded"}`), settle.Hint{},
 		},
 		"an order id that is not ours": {
-			snapshot("payment_intent.succeeded", strings.Replace(paidIntent, "ORD-1", "a b", 1)), order.Hint{},
+			snapshot("payment_intent.succeeded", strings.Replace(paidIntent, "ORD-1", "a b", 1)), settle.Hint{},
 		},
 		"a thin event": {
 			[]byte(`{"id":"evt_1","object":"v2.core.event","type":"payment_intent.succeeded","created":"2026-09-21T13:33:20Z",` +
 				`"related_object":{"id":"pi_1","type":"payment_intent","url":"/v1/payment_intents/pi_1"}}`),
-			order.Hint{Intent: "pi_1"},
+			settle.Hint{Intent: "pi_1"},
 		},
 
 		"a refund":                    {snapshot("refund.created", refund), ours},
@@ -119,26 +120,26 @@ func TestAWebhookIsAHint(t *testing.T) {
 		"a refund by others":          {snapshot("refund.created", `{"payment_intent":"pi_1","metadata":{}}`), refunded},
 		"a refund, invalid order":     {snapshot("refund.created", strings.Replace(refund, "ORD-1", "a b", 1)), refunded},
 		"a refund, newer API version": {snapshot("refund.updated", other), refunded},
-		"a refund without an intent":  {snapshot("refund.created", `{"payment_intent":null}`), order.Hint{}},
-		"no refund":                   {snapshot("refund.created", `{"payment_intent":5}`), order.Hint{}},
+		"a refund without an intent":  {snapshot("refund.created", `{"payment_intent":null}`), settle.Hint{}},
+		"no refund":                   {snapshot("refund.created", `{"payment_intent":5}`), settle.Hint{}},
 
 		"a dispute":                    {snapshot("charge.dispute.created", dispute), disputed},
 		"a changed dispute":            {snapshot("charge.dispute.updated", dispute), disputed},
 		"a closed dispute":             {snapshot("charge.dispute.closed", dispute), disputed},
 		"a dispute, newer API version": {snapshot("charge.dispute.closed", other), disputed},
-		"funds were withdrawn":         {snapshot("charge.dispute.funds_withdrawn", dispute), order.Hint{}},
-		"a dispute without an intent":  {snapshot("charge.dispute.created", `{"payment_intent":null}`), order.Hint{}},
-		"no dispute":                   {snapshot("charge.dispute.created", `{"payment_intent":5}`), order.Hint{}},
+		"funds were withdrawn":         {snapshot("charge.dispute.funds_withdrawn", dispute), settle.Hint{}},
+		"a dispute without an intent":  {snapshot("charge.dispute.created", `{"payment_intent":null}`), settle.Hint{}},
+		"no dispute":                   {snapshot("charge.dispute.created", `{"payment_intent":5}`), settle.Hint{}},
 		"a thin event of a dispute": {
 			[]byte(`{"id":"evt_1","object":"v2.core.event","type":"charge.dispute.created","created":"2026-09-21T13:33:20Z",` +
 				`"related_object":{"id":"du_1","type":"dispute","url":"/v1/disputes/du_1"}}`),
-			order.Hint{},
+			settle.Hint{},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			record := order.Record{OrderID: "ORD-9", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-			e := endpoint{followed: order.HintSettled, record: record}
+			e := endpoint{followed: settle.HintSettled, record: record}
 			got, log := e.deliver(t, bytes.NewReader(tt.body), e.signed(tt.body))
 			want := delivery{http.StatusOK, "settled", tt.want}
 			if tt.want.Intent == "" {
@@ -166,9 +167,9 @@ func TestTheResponseToAWebhook(t *testing.T) {
 		status int
 		count  string
 	}{
-		"a row that agrees":                       {endpoint{followed: order.HintAgrees}, 200, "agrees"},
-		"an order that a worker holds":            {endpoint{followed: order.HintLeased}, 200, "leased"},
-		"another scope":                           {endpoint{followed: order.HintForeign}, 200, "foreign"},
+		"a row that agrees":                       {endpoint{followed: settle.HintAgrees}, 200, "agrees"},
+		"an order that a worker holds":            {endpoint{followed: settle.HintLeased}, 200, "leased"},
+		"another scope":                           {endpoint{followed: settle.HintForeign}, 200, "foreign"},
 		"Stripe is unavailable":                   {endpoint{err: unavailable}, 503, "unavailable"},
 		"the table is unavailable":                {endpoint{err: context.DeadlineExceeded}, 503, "unavailable"},
 		"a row that changed again and again":      {endpoint{err: order.ErrStale}, 503, "unavailable"},
@@ -228,7 +229,7 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 		})
 	}
 	full := filled(webhook.MaxBody)
-	accepting := endpoint{followed: order.HintAgrees}
+	accepting := endpoint{followed: settle.HintAgrees}
 	if got, _ := accepting.deliver(t, bytes.NewReader(full), e.signed(full)); got.Status != http.StatusOK {
 		t.Errorf("a body of the largest size: got %d, want 200", got.Status)
 	}
@@ -240,8 +241,8 @@ func FuzzWebhook(f *testing.F) {
 	f.Add([]byte(`{"id":"evt_1","object":"event","type":"payment_intent.canceled","data":{"object":{"id":1}}}`), "t=1,v1=00")
 	f.Add([]byte("null"), "t=,v1=,t=1790000000")
 	f.Fuzz(func(t *testing.T, body []byte, header string) {
-		e := endpoint{followed: order.HintAgrees}
-		if got, _ := e.deliver(t, bytes.NewReader(body), header); got.Hint != (order.Hint{}) && header != e.signed(body) {
+		e := endpoint{followed: settle.HintAgrees}
+		if got, _ := e.deliver(t, bytes.NewReader(body), header); got.Hint != (settle.Hint{}) && header != e.signed(body) {
 			t.Errorf("a request that was not signed was followed: %+v", got)
 		}
 		got, _ := e.deliver(t, bytes.NewReader(body), e.signed(body))

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 var (
-	_ order.Payments = (*Bank)(nil)
-	_ order.Canceler = (*Bank)(nil)
-	_ order.Disputes = (*Bank)(nil)
+	_ order.Payments  = (*Bank)(nil)
+	_ order.Canceler  = (*Bank)(nil)
+	_ settle.Disputes = (*Bank)(nil)
 )
 
 // The payment methods that Bank knows; every other one whose name begins with "pm_card"

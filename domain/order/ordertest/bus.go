@@ -8,15 +8,16 @@ import (
 	"sync"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
-var _ order.Bus = (*Bus)(nil)
+var _ outbox.Bus = (*Bus)(nil)
 
 // Bus is an event bus in a slice, and the specification of one. The zero Bus is empty and
 // ready.
 type Bus struct {
 	mu       sync.Mutex
-	accepted []order.OutboxEvent
+	accepted []outbox.Event
 	calls    []int // number of events in each
 	refuse   map[order.ID]int
 	failures int
@@ -24,18 +25,18 @@ type Bus struct {
 
 var (
 	errBusCall = errors.New("the bus did not answer")
-	errPutSize = fmt.Errorf("want 1 to %d events", order.MaxPut)
+	errPutSize = fmt.Errorf("want 1 to %d events", outbox.MaxPut)
 )
 
 // Put accepts the events that no one asked to refuse.
-func (b *Bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int, err error) {
+func (b *Bus) Put(ctx context.Context, events []outbox.Event) (failed []int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls = append(b.calls, len(events))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case len(events) < 1 || len(events) > order.MaxPut:
+	case len(events) < 1 || len(events) > outbox.MaxPut:
 		return nil, errPutSize
 	case b.failures > 0:
 		b.failures--
@@ -48,7 +49,7 @@ func (b *Bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int
 		}
 		b.refuse[e.OrderID]--
 		failed = append(failed, i)
-		err = fmt.Errorf("%w: on demand", order.ErrEventRefused)
+		err = fmt.Errorf("%w: on demand", outbox.ErrRefused)
 	}
 	return failed, err
 }
@@ -71,7 +72,7 @@ func (b *Bus) Fail() {
 }
 
 // Accepted returns the accepted events in order.
-func (b *Bus) Accepted() []order.OutboxEvent {
+func (b *Bus) Accepted() []outbox.Event {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.accepted)

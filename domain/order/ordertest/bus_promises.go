@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // BusUnderTest is a port and controls of the bus behind it. A bus starts empty.
 type BusUnderTest struct {
-	Bus      order.Bus
-	Accepted func() []order.OutboxEvent // in the order of their acceptance
-	Refuse   func(order.ID)             // the next event of this order
-	Fail     func()                     // the next call, without an effect
+	Bus      outbox.Bus
+	Accepted func() []outbox.Event // in the order of their acceptance
+	Refuse   func(order.ID)        // the next event of this order
+	Fail     func()                // the next call, without an effect
 }
 
-// TestBus tests the contract of order.Bus.
+// TestBus tests the contract of outbox.Bus.
 //
 //nolint:tparallel // the caller calls t.Parallel
 func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
@@ -59,7 +60,7 @@ func busPromises() []busPromise {
 // OutboxEvents returns the events of n orders: each order waits for the customer, is
 // declined and then paid. They are in the order of their times: every order's first
 // event, then every order's second.
-func OutboxEvents(n int) (all []order.OutboxEvent) {
+func OutboxEvents(n int) (all []outbox.Event) {
 	steps := []order.Event{
 		{Seq: 1, From: order.Open, To: order.ActionRequired, Failure: "authentication_required"},
 		{Seq: 2, From: order.ActionRequired, To: order.Declined, Failure: "insufficient_funds"},
@@ -68,7 +69,7 @@ func OutboxEvents(n int) (all []order.OutboxEvent) {
 	for _, e := range steps {
 		for i := range n {
 			e.Intent, e.At = intentID(i+1), at(time.Duration(e.Seq)*time.Hour+time.Duration(i)*time.Millisecond)
-			all = append(all, order.OutboxEvent{
+			all = append(all, outbox.Event{
 				OrderID: order.ID(fmt.Sprintf("ORD-%d", i+1)), Total: order.Money{Amount: 3998, Currency: "usd"},
 				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Event: e,
 			})
@@ -78,20 +79,20 @@ func OutboxEvents(n int) (all []order.OutboxEvent) {
 }
 
 // put sends events and compares the indexes of the refused ones.
-func (x busTest) put(events []order.OutboxEvent, want ...int) {
+func (x busTest) put(events []outbox.Event, want ...int) {
 	x.Helper()
 	failed, err := x.under.Bus.Put(x.Context(), events)
 	if !slices.Equal(failed, want) {
 		x.Errorf("got the refused indexes %v, want %v", failed, want)
 	}
-	if (err != nil) != (len(want) > 0) || err != nil && !errors.Is(err, order.ErrEventRefused) {
-		x.Errorf("got the error %v, want %v only for refused events", err, order.ErrEventRefused)
+	if (err != nil) != (len(want) > 0) || err != nil && !errors.Is(err, outbox.ErrRefused) {
+		x.Errorf("got the error %v, want %v only for refused events", err, outbox.ErrRefused)
 	}
 }
 
-func (x busTest) wantAccepted(want ...order.OutboxEvent) {
+func (x busTest) wantAccepted(want ...outbox.Event) {
 	x.Helper()
-	if got := x.under.Accepted(); !slices.EqualFunc(got, want, func(a, b order.OutboxEvent) bool {
+	if got := x.under.Accepted(); !slices.EqualFunc(got, want, func(a, b outbox.Event) bool {
 		return reflect.DeepEqual(a, b)
 	}) {
 		x.Errorf("accepted: got %+v\nwant %+v", got, want)
@@ -139,10 +140,10 @@ func (x busTest) tooMany() { x.wantError(x.Context(), OutboxEvents(11)[:11]) }
 
 // wantError requires an error that is not about single events, and that nothing was
 // accepted.
-func (x busTest) wantError(ctx context.Context, events []order.OutboxEvent) {
+func (x busTest) wantError(ctx context.Context, events []outbox.Event) {
 	x.Helper()
 	failed, err := x.under.Bus.Put(ctx, events)
-	if len(failed) > 0 || err == nil || errors.Is(err, order.ErrEventRefused) {
+	if len(failed) > 0 || err == nil || errors.Is(err, outbox.ErrRefused) {
 		x.Errorf("got %v, %v, want an error of the call", failed, err)
 	}
 	x.wantAccepted()

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
-// ListDisputes is the call to order.Disputes.
+// ListDisputes is the call to settle.Disputes.
 const ListDisputes Call = "disputes"
 
-// DisputesUnderTest is order.Disputes and controls of the provider behind it.
+// DisputesUnderTest is settle.Disputes and controls of the provider behind it.
 type DisputesUnderTest struct {
 	PaymentsUnderTest
 
-	Disputes order.Disputes
+	Disputes settle.Disputes
 	// Dispute disputes the charge of a paid intent, as its customer can, later than any
 	// earlier dispute.
 	Dispute func(order.IntentID) order.DisputeID
@@ -23,7 +24,7 @@ type DisputesUnderTest struct {
 	Close func(order.DisputeID, order.DisputeStatus)
 }
 
-// TestDisputes tests the contract of order.Disputes.
+// TestDisputes tests the contract of settle.Disputes.
 //
 //nolint:tparallel // the caller calls t.Parallel
 func TestDisputes(t *testing.T, open func(t *testing.T) DisputesUnderTest) {

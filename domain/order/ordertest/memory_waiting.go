@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
-var _ order.Waiting = (*Memory)(nil)
+var _ settle.Waiting = (*Memory)(nil)
 
 // Due returns the orders that are due, the longest first.
 func (m *Memory) Due(_ context.Context, at time.Time) iter.Seq2[order.ID, error] {

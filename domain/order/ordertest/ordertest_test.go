@@ -7,6 +7,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 )
 
 func TestMemory(t *testing.T) {
@@ -17,7 +18,7 @@ func TestMemory(t *testing.T) {
 func TestMemoryIndexesWhatWaits(t *testing.T) {
 	t.Parallel()
 	m := new(ordertest.Memory)
-	ordertest.TestDue(t, func(*testing.T) (order.Store, order.Waiting) { return m, m })
+	ordertest.TestDue(t, func(*testing.T) (order.Store, settle.Waiting) { return m, m })
 }
 
 func TestMemoryTracksStock(t *testing.T) {

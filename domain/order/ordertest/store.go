@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // Editor is a store in which a test can edit records, as a newer release or a person
@@ -170,14 +171,14 @@ func (x storeTest) life() {
 			return claims[n].Finish(x.Context(), x, o, at(3*time.Hour))
 		},
 		func(_ int, x storeTest) error {
-			return order.Postpone(x.Context(), x, x.load(), at(time.Hour))
+			return settle.Postpone(x.Context(), x, x.load(), at(time.Hour))
 		},
 		func(_ int, x storeTest) error {
 			return order.Settle(x.Context(), x, x.load(), paid, at(4*time.Hour))
 		},
 		func(_ int, x storeTest) error {
 			d := order.Dispute{ID: "du_1", Status: order.DisputeLost, CreatedAt: at(0)}
-			return order.RecordDispute(x.Context(), x, x.load(), d, at(5*time.Hour))
+			return settle.RecordDispute(x.Context(), x, x.load(), d, at(5*time.Hour))
 		},
 	} {
 		for n, x := range []storeTest{x, twin} {
@@ -255,9 +256,9 @@ func (x storeTest) oneBegins() {
 	}
 }
 
-// TestDue tests the contract of order.Waiting. open returns a store and its index, which
+// TestDue tests the contract of settle.Waiting. open returns a store and its index, which
 // must not lag. For open see TestStore.
-func TestDue(t *testing.T, open func(t *testing.T) (order.Store, order.Waiting)) {
+func TestDue(t *testing.T, open func(t *testing.T) (order.Store, settle.Waiting)) {
 	t.Helper()
 	s, waiting := open(t)
 	x := storeTest{t, s, Order(idOf(t.Name()))}
@@ -275,10 +276,10 @@ func TestDue(t *testing.T, open func(t *testing.T) (order.Store, order.Waiting))
 	}{
 		{"an open order waits for a quarter of an hour", func() { x.begin("first", at(0)) }, at(15 * time.Minute)},
 		{"a postponed one until then", func() {
-			x.must(order.Postpone(t.Context(), x, x.load(), at(5*time.Hour)))
+			x.must(settle.Postpone(t.Context(), x, x.load(), at(5*time.Hour)))
 		}, at(5 * time.Hour)},
 		{"one whose recheck ended for nothing", func() {
-			x.must(order.Postpone(t.Context(), x, x.load(), time.Time{}))
+			x.must(settle.Postpone(t.Context(), x, x.load(), time.Time{}))
 		}, time.Time{}},
 		{"a claimed one for a quarter of an hour again", func() {
 			x.begin("second", at(6*time.Hour))
@@ -489,7 +490,7 @@ func (x stockTest) later() {
 	lost := order.Record{
 		OrderID: x.order.ID(), Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1",
 	}
-	x.must(order.Recreate(x.Context(), x, lost, at(0)))
+	x.must(settle.Recreate(x.Context(), x, lost, at(0)))
 	seen := x.load()
 	x.wantHeld(x.claim("first", at(time.Minute)), false)
 	x.add(x.sku("a"), 1)

@@ -7,6 +7,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/settle"
 	"orderonce/scripts/lab/stage"
 )
 
@@ -101,7 +102,7 @@ func (w *stockWorld) others(id order.ID) []*task {
 			return nil
 		}), does("the webhook", 2*time.Hour, func(a *stage.Actor) error {
 			ports := w.ports(a)
-			_, err := order.Refresh(a.Context, ports, ports, scope, id, a.Now)
+			_, err := settle.Refresh(a.Context, ports, ports, scope, id, a.Now)
 			if errors.Is(err, order.ErrNoIntent) { // Stripe has nothing to report
 				return nil
 			}

@@ -19,6 +19,7 @@ import (
 	"orderonce/adapters/eventbridge"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 	"orderonce/domain/refund"
 )
 
@@ -51,7 +52,7 @@ func published(t *testing.T) (all []json.RawMessage) {
 	for _, e := range events() {
 		e.Event.Seq, e.Event.At = 1, time.UnixMilli(1_790_000_000_000)
 		e.OrderID, e.Total = "ORD-1.a_b", order.Money{Amount: 0, Currency: "jpy"}
-		if _, err := bus.Put(t.Context(), []order.OutboxEvent{e}); err != nil {
+		if _, err := bus.Put(t.Context(), []outbox.Event{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,10 +64,10 @@ func published(t *testing.T) (all []json.RawMessage) {
 
 // events returns an event of each transition, with and without the optional fields, of
 // each status of a dispute and of a refund, and of a refund by others.
-func events() (all []order.OutboxEvent) {
+func events() (all []outbox.Event) {
 	for _, from := range order.Statuses() {
 		for _, to := range from.Next() {
-			all = append(all, order.OutboxEvent{Event: order.Event{From: from, To: to}}, order.OutboxEvent{
+			all = append(all, outbox.Event{Event: order.Event{From: from, To: to}}, outbox.Event{
 				Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				Event: order.Event{From: from, To: to, Intent: "pi_1", Failure: "insufficient_funds"},
 			})
@@ -74,14 +75,14 @@ func events() (all []order.OutboxEvent) {
 	}
 	for _, status := range []order.DisputeStatus{order.DisputeOpen, order.DisputeWon, order.DisputeLost} {
 		dispute := order.Dispute{ID: "du_1", Status: status}
-		all = append(all, order.OutboxEvent{Event: order.Event{From: order.Paid, To: order.Paid, Dispute: dispute}})
+		all = append(all, outbox.Event{Event: order.Event{From: order.Paid, To: order.Paid, Dispute: dispute}})
 	}
 	refunds := []order.RefundEvent{{Status: order.RefundedOutside, Amount: -1000}}
 	for _, s := range refund.Open.Next() {
 		refunds = append(refunds, order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000})
 	}
 	for _, r := range refunds {
-		all = append(all, order.OutboxEvent{
+		all = append(all, outbox.Event{
 			Event: order.Event{From: order.Paid, To: order.PartiallyRefunded, Intent: "pi_1", Refund: r},
 		})
 	}

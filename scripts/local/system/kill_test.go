@@ -23,6 +23,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/domain/settle"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
@@ -339,7 +340,7 @@ func TestALostRowIsNotChargedAgain(t *testing.T) {
 	if got := redriven.Parked[s.posted[1].ID].Reason; got != order.ReasonRecordLost {
 		t.Fatalf("parked for %q, want %q", got, order.ReasonRecordLost)
 	}
-	_, err := order.Restore(t.Context(), s.Store, s.Payments, system.Scope, id, intent, s.Stripe.Now())
+	_, err := settle.Restore(t.Context(), s.Store, s.Payments, system.Scope, id, intent, s.Stripe.Now())
 	must(t, err)
 	s.want(s.redriven(id), id, paid)
 }

@@ -11,6 +11,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/domain/settle"
 )
 
 // Plan is what a repair does to one order, from its findings.
@@ -82,15 +83,15 @@ type Sequencer interface {
 // Repairer makes rows show what Stripe did, as a worker, a webhook or `orders restore`
 // would. It moves no money.
 type Repairer struct {
-	Follower order.DisputeFollower
+	Follower settle.DisputeFollower
 	Refunds  refund.Refresher
 	Seq      Sequencer
 	Now      func() time.Time
 }
 
 // Repair carries out a plan. It repeats a plan once whose row changed at the same moment.
-// Errors: those of order.Restore, order.Refresh, refund.Refresher and
-// order.DisputeFollower.
+// Errors: those of settle.Restore, settle.Refresh, refund.Refresher and
+// settle.DisputeFollower.
 func (r *Repairer) Repair(ctx context.Context, p Plan) error {
 	err := r.repair(ctx, p)
 	if errors.Is(err, order.ErrStale) {
@@ -105,9 +106,9 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	}
 	follow, err := r.Follower, error(nil)
 	if p.has(func(f Finding) bool { return f.Bind }) {
-		_, err = order.Restore(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, p.Intent, r.Now())
+		_, err = settle.Restore(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, p.Intent, r.Now())
 	} else {
-		_, err = order.Refresh(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, r.Now())
+		_, err = settle.Refresh(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, r.Now())
 	}
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	if err != nil || !p.has(func(f Finding) bool { return f.Disputed }) {
 		return err
 	}
-	_, _, err = follow.Follow(ctx, order.Hint{
+	_, _, err = follow.Follow(ctx, settle.Hint{
 		OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
 	})
 	return err

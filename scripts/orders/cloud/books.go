@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/domain/settle"
 	"orderonce/scripts/orders/audit"
 )
 
@@ -237,8 +238,8 @@ func (d Deployment) Job(w audit.Window) audit.Job {
 func (d Deployment) Repairer() *audit.Repairer {
 	store := d.Store()
 	return &audit.Repairer{
-		Follower: order.DisputeFollower{
-			Follower: order.Follower{Store: store, Payments: d.Payments(), Scope: d.Scope, Now: d.Now},
+		Follower: settle.DisputeFollower{
+			Follower: settle.Follower{Store: store, Payments: d.Payments(), Scope: d.Scope, Now: d.Now},
 			Disputes: dispute.New(d.options()),
 		},
 		Refunds: *d.Refresher(), Seq: store, Now: d.Now,

@@ -13,6 +13,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/watch"
 )
@@ -97,7 +98,7 @@ const MaxWaiting = 200
 
 // waitingOrders is what ReadWaiting needs of the store.
 type waitingOrders interface {
-	order.Waiting
+	settle.Waiting
 	Load(ctx context.Context, id order.ID) (order.Record, error)
 }
 

@@ -17,6 +17,7 @@ import (
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/domain/settle"
 	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
@@ -76,7 +77,7 @@ func orderStates() map[string]func(*world) ordertest.Card {
 			lose(w)
 			w.bank.Scope = scope
 			r := order.Record{OrderID: id, Total: ordertest.Order(id).Total(), Fingerprint: ordertest.Order(id).Fingerprint(), Intent: "pi_1"}
-			must(w.T, order.Recreate(w.Context(), w.store, r, w.now))
+			must(w.T, settle.Recreate(w.Context(), w.store, r, w.now))
 			return ordertest.Pays
 		},
 		"paid":                           with(ordertest.Pays, asIs),

@@ -10,6 +10,7 @@ import (
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/domain/settle"
 	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
@@ -100,14 +101,14 @@ func (w *world) customerPays() {
 
 // refresh settles the row and its refunds as an operator does.
 func (w *world) refresh() {
-	_, err := order.Refresh(w.Context(), w.store, w.bank, scope, id, w.now)
+	_, err := settle.Refresh(w.Context(), w.store, w.bank, scope, id, w.now)
 	must(w.T, err)
 }
 
 func (w *world) restore() {
 	found, err := w.bank.Find(w.Context(), id)
 	must(w.T, err)
-	_, err = order.Restore(w.Context(), w.store, w.bank, scope, id, found[0].ID, w.now)
+	_, err = settle.Restore(w.Context(), w.store, w.bank, scope, id, found[0].ID, w.now)
 	must(w.T, err)
 }
 

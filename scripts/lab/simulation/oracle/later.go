@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // Reported reports which open orders have no intent, as the reconciler says at the end of
@@ -35,7 +36,7 @@ func (o *Oracle) checkWaiting(x *tracked) {
 
 // Published reports that the bus has accepted an event. It may accept one again, but not
 // the first time before an earlier one of its order.
-func (o *Oracle) Published(e order.OutboxEvent) {
+func (o *Oracle) Published(e outbox.Event) {
 	x := o.of(e.OrderID)
 	r, _ := o.view.Row(e.OrderID)
 	switch n := e.Event.Seq; {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 )
 
 // laterExamples are about those who act after the worker: the reconciler and the
@@ -12,7 +13,7 @@ func laterExamples() []example {
 	reconciles, publishes := one(takesDays), one(declined)
 	reconciles.subject.Reconciles, publishes.subject.Publishes = true, true
 	// paidLater is an order with two events.
-	paidLater := func(c *scene) []order.OutboxEvent {
+	paidLater := func(c *scene) []outbox.Event {
 		id := c.charge(0)
 		c.write(c.begin(), id, order.Declined)
 		c.step()
@@ -21,7 +22,7 @@ func laterExamples() []example {
 		c.settlePaid()
 		c.step()
 		r, _ := c.store.Peek("ORD-1")
-		return []order.OutboxEvent{
+		return []outbox.Event{
 			{OrderID: "ORD-1", Total: r.Total, Event: r.Events[0]}, {OrderID: "ORD-1", Total: r.Total, Event: r.Events[1]},
 		}
 	}
@@ -50,7 +51,7 @@ func TestAnEventMayBePublishedAgain(t *testing.T) {
 	c.payOrder()
 	r, _ := c.store.Peek("ORD-1")
 	for range 2 {
-		c.oracle.Published(order.OutboxEvent{OrderID: "ORD-1", Total: r.Total, Event: r.Events[0]})
+		c.oracle.Published(outbox.Event{OrderID: "ORD-1", Total: r.Total, Event: r.Events[0]})
 	}
 	if got := c.oracle.Broken(); got != nil {
 		t.Errorf("got %s", got)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/scripts/lab/stage"
 )
 
@@ -85,7 +86,7 @@ func rowExamples() []example {
 			c.payOrder()
 			for _, s := range []order.DisputeStatus{order.DisputeOpen, order.DisputeLost} {
 				r, _ := c.Row("ORD-1")
-				c.must(order.RecordDispute(c.t.Context(), c.store, r, order.Dispute{ID: "du_1", Status: s}, c.now))
+				c.must(settle.RecordDispute(c.t.Context(), c.store, r, order.Dispute{ID: "du_1", Status: s}, c.now))
 				if right {
 					c.step()
 				}

@@ -87,7 +87,7 @@ func (o *Oracle) checkBooks(x *tracked) {
 }
 
 // unreported reports whether a row keeps its status although the intent has another one,
-// because the payment failed before and the customer tries again (order.Refresh).
+// because the payment failed before and the customer tries again (settle.Refresh).
 func unreported(row, stripe order.Status) bool {
 	return row == order.Declined && stripe != order.Paid ||
 		row == order.ActionRequired && stripe == order.Pending || row == order.Refused && stripe == order.Open

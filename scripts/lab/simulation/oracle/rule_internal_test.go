@@ -73,7 +73,9 @@ func changes() map[string]*change {
 	})
 	add(disputed, second, Call{Name: "dispute"}, knowledge{}, func(r *order.Record) {
 		r.UpdatedAt = at(53 * time.Minute)
-		*r = order.Disputed(*r, order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: at(0)}, r.UpdatedAt)
+		d := order.Dispute{ID: "du_1", Status: order.DisputeOpen, CreatedAt: at(0)}
+		*r = r.With(order.Event{From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: r.UpdatedAt})
+		r.Dispute = d
 	})
 	return all
 }

@@ -7,6 +7,7 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
 // incidents are what people, Stripe and the queue did on their own.
@@ -79,7 +80,7 @@ func (w *World) restore(x *incident) {
 			OrderID: x.id, Total: r.Total, Fingerprint: r.Fingerprint,
 			Intent: order.IntentID(i.ID), Mode: order.TestMode,
 		}
-		if err := order.Recreate(context.Background(), &w.services.store, lost, w.Now); err == nil {
+		if err := settle.Recreate(context.Background(), &w.services.store, lost, w.Now); err == nil {
 			w.happens("operator", fmt.Sprintf("restores the row of %s with %s", x.id, i.ID))
 			x.changed = true
 		}
@@ -105,7 +106,7 @@ func (w *World) refresh(x *incident) {
 // refresh asks Stripe about an order, as the operator's tool does. It reports whether the
 // operator must try again.
 func (k *Worker) refresh(id order.ID) (again bool) {
-	_, err := order.Refresh(context.Background(), store{k}, payments{k}, scope, id, k.Now())
+	_, err := settle.Refresh(context.Background(), store{k}, payments{k}, scope, id, k.Now())
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	return err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent)
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/outbox"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/stage"
 )
@@ -17,7 +17,7 @@ import (
 // stream has the events of all rows in the order in which they were written. Its consumer
 // gets everything from a place on, again after a failure.
 type stream struct {
-	all  []order.OutboxEvent
+	all  []outbox.Event
 	done int // events that need not be delivered again
 	bus  ordertest.Bus
 }
@@ -30,7 +30,7 @@ func (w *World) appendStream() {
 	for _, x := range w.incidents.orders {
 		r, _ := w.services.store.Peek(x.id)
 		for _, e := range r.Events[min(x.streamed, len(r.Events)):] {
-			out := order.OutboxEvent{OrderID: x.id, Total: r.Total, Trace: r.Trace, Event: e}
+			out := outbox.Event{OrderID: x.id, Total: r.Total, Trace: r.Trace, Event: e}
 			w.stream.all = append(w.stream.all, out)
 		}
 		x.streamed = max(x.streamed, len(r.Events))
@@ -73,8 +73,8 @@ func (w *World) publish() {
 }
 
 // publish sends a batch to the bus, and reports how much of it is certainly there.
-func (k *Worker) publish(from int, batch []order.OutboxEvent) {
-	done, err := order.Publisher{Bus: bus{k}}.Publish(context.Background(), batch)
+func (k *Worker) publish(from int, batch []outbox.Event) {
+	done, err := outbox.Publisher{Bus: bus{k}}.Publish(context.Background(), batch)
 	c := oracle.Call{Name: oracle.Checkpoint, Detail: fmt.Sprintf("%d of %d published", done, len(batch))}
 	if err == nil {
 		c.Detail = "all published"
@@ -89,11 +89,11 @@ func (k *Worker) publish(from int, batch []order.OutboxEvent) {
 // bus is the event bus as one worker reaches it.
 type bus struct{ worker *Worker }
 
-var _ order.Bus = bus{}
+var _ outbox.Bus = bus{}
 
-// Put implements order.Bus. The case decides which entry the bus refuses, if it refuses
+// Put implements outbox.Bus. The case decides which entry the bus refuses, if it refuses
 // one.
-func (b bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int, err error) {
+func (b bus) Put(ctx context.Context, events []outbox.Event) (failed []int, err error) {
 	k, w := b.worker, b.worker.world
 	err = k.call(oracle.Call{Name: oracle.Put, Detail: names(events)}, func() (r response, err error) {
 		if k.fault == RefusesEntry {
@@ -101,7 +101,7 @@ func (b bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int,
 		}
 		failed, err = w.stream.bus.Put(ctx, events)
 		for i, e := range events {
-			if !slices.Contains(failed, i) && (err == nil || errors.Is(err, order.ErrEventRefused)) {
+			if !slices.Contains(failed, i) && (err == nil || errors.Is(err, outbox.ErrRefused)) {
 				w.oracle.Published(e)
 			}
 		}
@@ -111,7 +111,7 @@ func (b bus) Put(ctx context.Context, events []order.OutboxEvent) (failed []int,
 }
 
 // names returns events as a history shows them.
-func names(events []order.OutboxEvent) string {
+func names(events []outbox.Event) string {
 	all := make([]string, len(events))
 	for i, e := range events {
 		all[i] = fmt.Sprintf("event %d of %s (%s)", e.Event.Seq, e.OrderID, e.Event.Type())

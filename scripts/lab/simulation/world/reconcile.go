@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-var _ order.Waiting = waiting{}
+var _ settle.Waiting = waiting{}
 
 // nextLook returns the times at which the first and the last waiting order is due, and
 // whether any order waits.
@@ -79,7 +80,7 @@ func (w *World) reconcile(at time.Time) {
 
 // look looks at every due order, as the function of the schedule does.
 func (k *Worker) look() {
-	r := order.Reconciler{
+	r := settle.Reconciler{
 		Follower: k.follower(), Waiting: waiting{k}, Parallel: 1,
 	}
 	done, err := r.Run(context.Background(), k.Now().Add(oracle.FunctionTime))

@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
@@ -153,7 +154,7 @@ func (w *World) answered(h *hook, a answer) {
 	switch {
 	case a.status/100 == 2:
 		h.over = true
-		if a.result == string(order.HintLeased) || a.result == mismatch {
+		if a.result == string(settle.HintLeased) || a.result == mismatch {
 			w.untold(h)
 		}
 	case !h.over:
@@ -190,8 +191,8 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 }
 
 // follower is what the webhook endpoint and the reconciler share.
-func (k *Worker) follower() order.Follower {
-	return order.Follower{Store: store{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
+func (k *Worker) follower() settle.Follower {
+	return settle.Follower{Store: store{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
 }
 
 // statusWriter is the status of a response without a body.

@@ -1,4 +1,6 @@
-package order
+// Package outbox sends the events of orders to an event bus, at least once and in order
+// for each order. It does not know how a store keeps them.
+package outbox
 
 import (
 	"cmp"
@@ -6,18 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"orderonce/domain/order"
 )
 
 // MaxPut is the largest number of events in one call of Bus.Put.
 const MaxPut = 10
 
-// OutboxEvent is an event as the store's outbox holds it: with what a consumer needs of
-// its order.
-type OutboxEvent struct {
-	OrderID ID
-	Total   Money
-	Trace   Trace
-	Event   Event
+// Event is an event of an order as the store's outbox holds it: with what a consumer
+// needs of its order.
+type Event struct {
+	OrderID order.ID
+	Total   order.Money
+	Trace   order.Trace
+	Event   order.Event
 	// NewerType is the type of an event that a newer release recorded and that this
 	// release does not know, or "". More are its texts and numbers of that kind, by name.
 	NewerType string
@@ -25,17 +29,17 @@ type OutboxEvent struct {
 }
 
 // Type returns what the event is called in the outbox.
-func (e OutboxEvent) Type() string { return cmp.Or(e.NewerType, e.Event.Type()) }
+func (e Event) Type() string { return cmp.Or(e.NewerType, e.Event.Type()) }
 
-// ErrEventRefused reports events that the bus answered for and did not accept.
-var ErrEventRefused = errors.New("event refused by the bus")
+// ErrRefused reports events that the bus answered for and did not accept.
+var ErrRefused = errors.New("event refused by the bus")
 
 // Bus is the event bus. ordertest.TestBus tests this contract.
 type Bus interface {
 	// Put sends one to MaxPut events. It returns the indexes of those that the bus
-	// refused, in ascending order, with an error that wraps ErrEventRefused and the cause;
+	// refused, in ascending order, with an error that wraps ErrRefused and the cause;
 	// it accepted the others. After any other error, it may have accepted any of them.
-	Put(ctx context.Context, events []OutboxEvent) (failed []int, err error)
+	Put(ctx context.Context, events []Event) (failed []int, err error)
 }
 
 // Publisher sends the outbox to a bus, at least once and in order for each order: no
@@ -49,7 +53,7 @@ type Publisher struct{ Bus Bus }
 //
 // A call has no two events of one order: otherwise the bus could refuse the first and
 // accept the second.
-func (p Publisher) Publish(ctx context.Context, events []OutboxEvent) (done int, err error) {
+func (p Publisher) Publish(ctx context.Context, events []Event) (done int, err error) {
 	for done < len(events) {
 		call := events[done : done+callSize(events[done:])]
 		failed, err := p.Bus.Put(ctx, call)
@@ -66,9 +70,9 @@ func (p Publisher) Publish(ctx context.Context, events []OutboxEvent) (done int,
 }
 
 // callSize returns how many events from the start fit into one call.
-func callSize(events []OutboxEvent) int {
+func callSize(events []Event) int {
 	for n, e := range events {
-		sameOrder := func(earlier OutboxEvent) bool { return earlier.OrderID == e.OrderID }
+		sameOrder := func(earlier Event) bool { return earlier.OrderID == e.OrderID }
 		if n == MaxPut || slices.ContainsFunc(events[:n], sameOrder) {
 			return n
 		}

@@ -1,4 +1,4 @@
-package order
+package settle
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"orderonce/domain/order"
 )
 
 // Waiting is the store's index of orders that wait: open past every lease, pending, or
@@ -16,7 +18,7 @@ type Waiting interface {
 	// Due returns the orders whose recheck is due at the given time, page by page. The
 	// index may lag behind the records, so an order may be missing, or be returned
 	// although it does not wait any more. It ends at the first error.
-	Due(ctx context.Context, at time.Time) iter.Seq2[ID, error]
+	Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error]
 }
 
 // Reconciler looks at the orders that wait, and settles those that the provider has
@@ -31,33 +33,33 @@ type Reconciler struct {
 	Parallel int // orders at once
 	// Refunds looks at the refunds of a charged order, and moves no money. nil looks at
 	// none.
-	Refunds func(context.Context, ID) error
+	Refunds func(context.Context, order.ID) error
 	// CancelDeclined may cancel an order that holds stock and waits for its customer: see
 	// Cancellation. It returns the record as it is afterwards. nil cancels none.
-	CancelDeclined func(context.Context, Record) (Record, error)
+	CancelDeclined func(context.Context, order.Record) (order.Record, error)
 }
 
 // Paced is a provider of which the calls of a Reconciler and of a Cancellation wait for
 // Allow. It returns nil when the provider may be called once more.
 type Paced struct {
-	Payments
-	Canceler
+	order.Payments
+	order.Canceler
 
 	Allow func(context.Context) error
 }
 
 // Read implements Payments.
-func (p Paced) Read(ctx context.Context, id IntentID) (Intent, error) {
+func (p Paced) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	if err := p.Allow(ctx); err != nil {
-		return Intent{}, err
+		return order.Intent{}, err
 	}
 	return p.Payments.Read(ctx, id)
 }
 
 // CancelIntent implements Canceler.
-func (p Paced) CancelIntent(ctx context.Context, id IntentID, k Key) (Intent, error) {
+func (p Paced) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	if err := p.Allow(ctx); err != nil {
-		return Intent{}, err
+		return order.Intent{}, err
 	}
 	return p.Canceler.CancelIntent(ctx, id, k)
 }
@@ -68,19 +70,19 @@ const HintFreed Followed = "freed"
 
 // Reconciled is what one run did.
 type Reconciled struct {
-	Followed    map[Followed]int         // orders, by what came of the look
-	Failed      []FailedLook             // orders with a fault of their own, such as a corrupt record
-	Unavailable []FailedLook             // orders for which the store or the provider did not answer
-	Mismatched  []Record                 // orders that disagree with the provider; a person must look
-	NoIntent    []Record                 // open orders without an intent and a lease, whose message may be gone
-	Oldest      map[Status]time.Duration // longest time since the last change of an order that still waits
-	Overdue     time.Duration            // longest time that an order was due before its look
-	More        bool                     // the run ended before the last order
+	Followed    map[Followed]int               // orders, by what came of the look
+	Failed      []FailedLook                   // orders with a fault of their own, such as a corrupt record
+	Unavailable []FailedLook                   // orders for which the store or the provider did not answer
+	Mismatched  []order.Record                 // orders that disagree with the provider; a person must look
+	NoIntent    []order.Record                 // open orders without an intent and a lease, whose message may be gone
+	Oldest      map[order.Status]time.Duration // longest time since the last change of an order that still waits
+	Overdue     time.Duration                  // longest time that an order was due before its look
+	More        bool                           // the run ended before the last order
 }
 
 // FailedLook is a look at an order that is repeated later.
 type FailedLook struct {
-	OrderID ID
+	OrderID order.ID
 	Err     error
 }
 
@@ -103,7 +105,7 @@ const (
 // costs no call of the provider.
 func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, error) {
 	run := reconciling{
-		Reconciler: r, done: Reconciled{Followed: map[Followed]int{}, Oldest: map[Status]time.Duration{}},
+		Reconciler: r, done: Reconciled{Followed: map[Followed]int{}, Oldest: map[order.Status]time.Duration{}},
 	}
 	var working sync.WaitGroup
 	slots := make(chan struct{}, max(r.Parallel, 1))
@@ -156,7 +158,7 @@ func (r *reconciling) outage() error {
 }
 
 // look looks at one order and postpones the next look if the order still waits.
-func (r *reconciling) look(ctx context.Context, id ID) {
+func (r *reconciling) look(ctx context.Context, id order.ID) {
 	followed, record, err := r.follow(ctx, Hint{OrderID: id})
 	if err == nil && followed != HintForeign && record.Status.Charged() && r.Refunds != nil {
 		err = r.Refunds(ctx, id)
@@ -168,13 +170,13 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 	if err == nil && followed != HintSettled {
 		err = r.postpone(ctx, followed, record, now)
 	}
-	if errors.Is(err, ErrStale) || errors.Is(err, ErrNotFound) || ctx.Err() != nil {
+	if errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrNotFound) || ctx.Err() != nil {
 		return // another one settled or erased it, or the run was interrupted
 	}
 	stored := record.OrderID != ""
 	if err != nil && stored {
 		again := r.lookAgain(ctx, record, r.Now()) // the first write may have waited for long
-		stored = again == nil || errors.Is(again, ErrStale)
+		stored = again == nil || errors.Is(again, order.ErrStale)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,30 +189,30 @@ func (r *reconciling) look(ctx context.Context, id ID) {
 }
 
 // addTimes adds how long the order has waited, and for its look.
-func (r *reconciling) addTimes(followed Followed, record Record, now time.Time) {
+func (r *reconciling) addTimes(followed Followed, record order.Record, now time.Time) {
 	if !record.DueAt.IsZero() {
 		r.done.Overdue = max(r.done.Overdue, now.Sub(record.DueAt))
 	}
 	_, waits := record.Status.RecheckAfter()
-	if waits && followed != HintSettled && followed != HintForeign && record.Status != Declined {
-		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(lastChange(record)))
+	if waits && followed != HintSettled && followed != HintForeign && record.Status != order.Declined {
+		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(record.LastChange()))
 	}
 }
 
 // addFailed adds a look that failed. stored reports whether the store is up: it returned
 // the record and postponed the look.
-func (r *reconciling) addFailed(record Record, f FailedLook, stored bool) {
-	_, mismatch := errors.AsType[*MismatchError](f.Err)
-	_, transition := errors.AsType[*TransitionError](f.Err)
-	kind := KindOf(f.Err)
-	unreadable := errors.Is(f.Err, ErrCorrupt) || errors.Is(f.Err, ErrUnknownVersion)
+func (r *reconciling) addFailed(record order.Record, f FailedLook, stored bool) {
+	_, mismatch := errors.AsType[*order.MismatchError](f.Err)
+	_, transition := errors.AsType[*order.TransitionError](f.Err)
+	kind := order.KindOf(f.Err)
+	unreadable := errors.Is(f.Err, order.ErrCorrupt) || errors.Is(f.Err, order.ErrUnknownVersion)
 	switch {
 	case mismatch || transition:
 		r.done.Mismatched = append(r.done.Mismatched, record)
-	case kind == KindUnknown: // an answer about this order may be what is wrong
+	case kind == order.KindUnknown: // an answer about this order may be what is wrong
 		r.done.Unavailable = append(r.done.Unavailable, f)
 		return
-	case kind == KindUnavailable || kind == "" && !stored && !unreadable:
+	case kind == order.KindUnavailable || kind == "" && !stored && !unreadable:
 		r.done.Unavailable = append(r.done.Unavailable, f)
 		r.unanswered++
 		r.gaveUp = r.gaveUp || r.unanswered >= maxUnavailable
@@ -224,7 +226,7 @@ func (r *reconciling) addFailed(record Record, f FailedLook, stored bool) {
 }
 
 // add adds a look that succeeded.
-func (r *reconciling) add(followed Followed, record Record) {
+func (r *reconciling) add(followed Followed, record order.Record) {
 	r.done.Followed[followed]++
 	switch followed { //nolint:exhaustive // the others asked nobody
 	case HintNoIntent:
@@ -235,12 +237,12 @@ func (r *reconciling) add(followed Followed, record Record) {
 }
 
 // cancelDeclined cancels an order about which the provider reports nothing new.
-func (r *reconciling) cancelDeclined(ctx context.Context, seen Record) (Followed, Record, error) {
+func (r *reconciling) cancelDeclined(ctx context.Context, seen order.Record) (Followed, order.Record, error) {
 	record, err := r.CancelDeclined(ctx, seen)
 	switch {
 	case err != nil:
 		return "", seen, err
-	case record.Status == Canceled:
+	case record.Status == order.Canceled:
 		return HintFreed, record, nil
 	case record.Status != seen.Status: // the customer was faster
 		return HintSettled, record, nil
@@ -256,40 +258,26 @@ func (r *reconciling) cancelDeclined(ctx context.Context, seen Record) (Followed
 // moment of the decline may meet the lease of the worker that records the decline.
 // Webhooks report later payments. One that holds stock is looked at until CancelDeclined
 // cancels it.
-func (r *reconciling) postpone(ctx context.Context, followed Followed, record Record, now time.Time) error {
+func (r *reconciling) postpone(ctx context.Context, followed Followed, record order.Record, now time.Time) error {
 	least, _ := record.RecheckAfter()
 	switch {
-	case record.atRest():
+	case atRest(record):
 		return nil
 	case followed == HintForeign: // nobody looked at it
 		return r.lookAgain(ctx, record, now)
-	case record.Status == Declined && len(record.Stock) == 0:
+	case record.Status == order.Declined && len(record.Stock) == 0:
 		return Postpone(ctx, r.Store, record, time.Time{})
 	}
-	after := min(max(now.Sub(lastChange(record)), least, minPostponed), maxPostponed)
+	after := min(max(now.Sub(record.LastChange()), least, minPostponed), maxPostponed)
 	return Postpone(ctx, r.Store, record, now.Add(after))
-}
-
-// atRest reports whether the record waits neither for its charge nor for a refund.
-func (r Record) atRest() bool {
-	_, waits := r.RecheckAfter()
-	return !waits && r.DueAt.IsZero()
 }
 
 // lookAgain moves the next look at an order away after one that failed. It never ends the
 // looks, and repeats them sooner than postpone does.
-func (r *reconciling) lookAgain(ctx context.Context, record Record, now time.Time) error {
-	if record.atRest() {
+func (r *reconciling) lookAgain(ctx context.Context, record order.Record, now time.Time) error {
+	if atRest(record) {
 		return nil // another one settled it since it was due
 	}
-	after := min(max(now.Sub(lastChange(record)), minPostponed*failedSooner), maxPostponed) / failedSooner
+	after := min(max(now.Sub(record.LastChange()), minPostponed*failedSooner), maxPostponed) / failedSooner
 	return Postpone(ctx, r.Store, record, now.Add(after))
-}
-
-// lastChange returns the time of the record's last transition, or of its first claim.
-func lastChange(r Record) time.Time {
-	if n := len(r.Events); n > 0 {
-		return r.Events[n-1].At
-	}
-	return r.CreatedAt
 }

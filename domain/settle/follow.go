@@ -1,4 +1,8 @@
-package order
+// Package settle records what the provider decides after the charge: a payment that took
+// days, a customer who paid later, a dispute. It follows webhooks and rechecks the orders
+// that wait, and it restores a record that the store lost. It never moves money, and a
+// worker that charges does not need it.
+package settle
 
 import (
 	"context"
@@ -6,16 +10,18 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"orderonce/domain/order"
 )
 
 // Hint is a reason to look at an order: a webhook, or an order that is due for a recheck.
 // It is never a fact. Follow reads the provider before it writes anything, so the age,
 // the order and the number of hints do not matter.
 type Hint struct {
-	OrderID ID       // "" if the hint names only the intent
-	Scope   Scope    // "" if the hint does not say
-	Intent  IntentID // "" if the hint names only the order
-	Status  Status   // the status that the record should have; "" if the hint does not say
+	OrderID order.ID       // "" if the hint names only the intent
+	Scope   order.Scope    // "" if the hint does not say
+	Intent  order.IntentID // "" if the hint names only the order
+	Status  order.Status   // the status that the record should have; "" if the hint does not say
 
 	// Disputed means that the intent's charge is disputed. See DisputeFollower.
 	Disputed bool
@@ -43,10 +49,10 @@ const (
 
 // Follower acts on hints.
 type Follower struct {
-	Store    Store
-	Payments Payments
-	Scope    Scope
-	Mode     Mode // of the provider's key, which cannot read an intent of another one; "": not compared
+	Store    order.Store
+	Payments order.Payments
+	Scope    order.Scope
+	Mode     order.Mode // of the provider's key, which cannot read an intent of another one; "": not compared
 	Now      func() time.Time
 }
 
@@ -58,31 +64,31 @@ type Follower struct {
 // disputed or refunded: the worker would settle it, but no other hint may come.
 // Follow also returns the record as it was loaded. Errors: those of Store and Payments,
 // and *MismatchError, also for money that an intent took which is not the order's.
-func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, Record, error) {
+func (f *Follower) Follow(ctx context.Context, h Hint) (Followed, order.Record, error) {
 	if h.Scope != "" && h.Scope != f.Scope {
-		return HintForeign, Record{}, nil
+		return HintForeign, order.Record{}, nil
 	}
 	if h.OrderID == "" {
 		i, err := f.Payments.Read(ctx, h.Intent)
 		if err != nil {
-			return "", Record{}, fmt.Errorf("read intent %s: %w", h.Intent, err)
+			return "", order.Record{}, fmt.Errorf("read intent %s: %w", h.Intent, err)
 		}
-		if i.Scope != f.Scope || !ValidID(string(i.OrderID)) {
-			return HintForeign, Record{}, nil
+		if i.Scope != f.Scope || !order.ValidID(string(i.OrderID)) {
+			return HintForeign, order.Record{}, nil
 		}
 		h.OrderID = i.OrderID
 	}
 	followed, r, err := f.follow(ctx, h)
-	if errors.Is(err, ErrStale) { // the order's worker, or another hint, was faster
+	if errors.Is(err, order.ErrStale) { // the order's worker, or another hint, was faster
 		return f.follow(ctx, h)
 	}
 	return followed, r, err
 }
 
-func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error) {
+func (f *Follower) follow(ctx context.Context, h Hint) (Followed, order.Record, error) {
 	r, err := f.Store.Load(ctx, h.OrderID)
 	if err != nil {
-		return "", Record{}, fmt.Errorf("load order %s: %w", h.OrderID, err)
+		return "", order.Record{}, fmt.Errorf("load order %s: %w", h.OrderID, err)
 	}
 	switch {
 	case f.Mode != "" && r.Mode != "" && r.Mode != f.Mode:
@@ -92,7 +98,7 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 		return followed, r, err
 	case h.Status != "" && !slices.Contains(r.Status.Next(), h.Status):
 		return HintAgrees, r, nil
-	case r.Status == Open && Held(r.Until, f.Now()) && !h.Disputed && !h.Refunded:
+	case r.Status == order.Open && order.Held(r.Until, f.Now()) && !h.Disputed && !h.Refunded:
 		return HintLeased, r, nil
 	case r.Intent == "":
 		return HintNoIntent, r, nil
@@ -109,9 +115,9 @@ func (f *Follower) follow(ctx context.Context, h Hint) (Followed, Record, error)
 
 // unbound returns the result of a hint about an intent that is not the record's. Only
 // another program can have confirmed it, because a worker confirms only a bound intent.
-func unbound(r Record, h Hint) (Followed, error) {
-	if h.Status != Paid && h.Status != Pending {
+func unbound(r order.Record, h Hint) (Followed, error) {
+	if h.Status != order.Paid && h.Status != order.Pending {
 		return HintUnbound, nil
 	}
-	return "", &MismatchError{Intent: h.Intent, Field: "intent", Got: string(h.Intent), Want: string(r.Intent)}
+	return "", &order.MismatchError{Intent: h.Intent, Field: "intent", Got: string(h.Intent), Want: string(r.Intent)}
 }

@@ -1,0 +1,106 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderonce/domain/order"
+)
+
+// RecordDispute records the dispute and adds its event. It changes neither the status,
+// nor the claim, nor the time of the recheck. It is guarded as order.Settle: it returns
+// ErrStale if the record changed since it was loaded, and nil, changing nothing, if it
+// already shows this dispute in this status.
+func RecordDispute(ctx context.Context, s order.Store, seen order.Record, d order.Dispute, at time.Time) error {
+	_, err := order.Change(ctx, s, seen, func(r order.Record) (order.Record, error) {
+		switch {
+		case r.Status != "" && d.Is(r.Dispute):
+			return r, order.ErrUnchanged
+		case !r.UnchangedSince(seen):
+			return r, order.ErrStale
+		}
+		r = r.With(order.Event{From: r.Status, To: r.Status, Intent: r.Intent, Dispute: d, At: at})
+		r.Dispute, r.UpdatedAt = d, at
+		return r, nil
+	})
+	return about("record dispute of", seen.OrderID, err)
+}
+
+// Recreate writes an open record bound to lost.Intent after the store lost it. The record
+// must be missing, or open with the same fingerprint, without an intent and without a
+// running lease. It takes the id, total, fingerprint, intent and mode from lost, keeps
+// attempts and events that exist, counts the events from the last one, and removes the
+// record's Suspect. It returns nil, changing nothing, if this intent is already bound.
+//
+// It returns ErrUnknownVersion or ErrConflict for another fingerprint, *MismatchError if
+// another intent is bound, *SettledError and *InProgressError.
+func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Time) error {
+	there, err := s.Load(ctx, lost.OrderID)
+	if err != nil && !errors.Is(err, order.ErrNotFound) {
+		return about("recreate", lost.OrderID, err)
+	}
+	last := 0 // the number of the last event that is left, so that the next one does not take its place
+	for _, e := range there.Events {
+		last = max(last, e.Seq)
+	}
+	there.OrderID, there.Events = lost.OrderID, nil
+	_, err = order.Change(ctx, s, there, func(r order.Record) (order.Record, error) {
+		if r.Status == "" {
+			r = order.Record{
+				OrderID: lost.OrderID, Total: lost.Total, Fingerprint: lost.Fingerprint, Status: order.Open,
+				Attempt: 1, Seq: last, CreatedAt: at,
+			}
+		} else if err := checkRecreate(r, lost, at); err != nil {
+			return r, err
+		}
+		r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
+		return r.ChangedAt(at), nil
+	})
+	return about("recreate", lost.OrderID, err)
+}
+
+// checkRecreate returns why an existing record must not be bound to the intent of lost,
+// or ErrUnchanged if it is bound already.
+func checkRecreate(there, lost order.Record, at time.Time) error {
+	switch {
+	case there.Fingerprint.Conflicts(lost.Fingerprint):
+		return order.ErrConflict
+	case there.Fingerprint != lost.Fingerprint:
+		return order.ErrUnknownVersion
+	case there.Intent == lost.Intent:
+		return order.ErrUnchanged
+	case there.Intent != "":
+		return &order.MismatchError{
+			Intent: lost.Intent, Field: "bound intent", Got: string(lost.Intent), Want: string(there.Intent),
+		}
+	case there.Status != order.Open:
+		return &order.SettledError{Record: there}
+	case order.Held(there.Until, at):
+		return &order.InProgressError{Until: there.Until}
+	}
+	return nil
+}
+
+// Postpone moves the recheck of an order to due, or ends it if due is zero. It returns
+// ErrStale if the record changed since it was loaded. It changes nothing else.
+func Postpone(ctx context.Context, s order.Store, r order.Record, due time.Time) error {
+	after := r
+	after.DueAt = due
+	_, err := s.Save(ctx, r, after)
+	return about("postpone", r.OrderID, err)
+}
+
+func about(verb string, id order.ID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s order %q: %w", verb, id, err)
+}
+
+// atRest reports whether the record waits neither for its charge nor for a refund.
+func atRest(r order.Record) bool {
+	_, waits := r.RecheckAfter()
+	return !waits && r.DueAt.IsZero()
+}
