@@ -18,8 +18,8 @@ import (
 
 // page is the live page of `local up`.
 type page struct {
-	watch *watch.Watch
-	desk  *attack.Desk
+	watch    *watch.Watch
+	attacker *attack.Attacker
 
 	server *console.Server
 	stop   context.CancelFunc
@@ -29,10 +29,9 @@ type page struct {
 // newPage returns a page for a system that starts with these options, which it changes.
 func newPage(o *system.Options) *page {
 	w := watch.New(time.Now)
-	p := &page{watch: w, desk: attack.New(w, string(upFolder), buildWithout)}
-	p.desk.Hook(o)
+	p := &page{watch: w, attacker: attack.New(w, string(upFolder), buildWithout)}
+	p.attacker.Hook(o)
 	p.watch.Hook(o)
-	o.FunctionTimeout, o.Visibility, o.Env = attack.FunctionTimeout, attack.Visibility, attack.Env()
 	o.Stock[attack.SKU] = 1_000_000_000
 	o.Output = w
 	return p
@@ -41,11 +40,11 @@ func newPage(o *system.Options) *page {
 // serve starts the page of a started system.
 func (p *page) serve(ctx context.Context, s *system.System, port int) (err error) {
 	ctx, p.stop = context.WithCancel(ctx)
-	p.desk.Start(ctx, s)
+	p.attacker.Start(ctx, s)
 	p.run.Go(func() { p.watch.Run(ctx, s) })
 	p.server, err = console.Serve(console.Options{
 		Port: port, Token: rand.Text(), Feed: p.watch.Feed(), Timeline: p.watch.Timeline,
-		Attacks: attack.Attacks(), Guards: attack.Offered(), Actions: p.desk,
+		Attacks: attack.Attacks(), Guards: attack.Guards(), Actions: p.attacker,
 	})
 	return err
 }
@@ -57,7 +56,7 @@ func (p *page) Close() (err error) {
 	}
 	if p.stop != nil {
 		p.stop()
-		p.desk.Close()
+		p.attacker.Close()
 	}
 	p.run.Wait()
 	return err

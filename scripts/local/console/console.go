@@ -30,11 +30,12 @@ type Attack struct {
 
 // Guard is a safeguard of the order function that a visitor can remove.
 type Guard struct {
-	Name    string // of the patch, such as "bind"
-	Title   string // of the button
-	Missing string // the step that the function lacks then, such as "the check of the amount"
-	Breaks  string // what happens then, in sentences
-	Attack  string // name of the attack that shows it
+	Name      string // of the patch, such as "bind"
+	Title     string // of the button
+	Missing   string // the step that the function lacks then, such as "the check of the amount"
+	Breaks    string // what happens then, in sentences
+	Attack    string // name of the attack that shows it
+	Invariant string // of docs/design.md, that the page then shows broken
 }
 
 // Result says what was done.

@@ -25,31 +25,43 @@ func (s *System) Collect(
 ) (b invariants.Books, err error) {
 	b = invariants.Books{
 		Messages: posted, Orders: map[order.ID]invariants.Order{}, Log: log.Text(), Secrets: []string{PretendKey},
+		Left: s.Waiting(), Parked: map[string]invariants.DeadLetter{},
 	}
 	s.readStripe(&b)
-	for _, read := range []func(context.Context, *invariants.Books) error{
-		s.readQueue, s.readBus, s.readStock, s.readOrders, s.readReceipts,
-	} {
-		if err := read(ctx, &b); err != nil {
-			return b, fmt.Errorf("collect the books: %w", err)
-		}
+	dead, err := s.Dead()
+	for _, m := range dead {
+		first, letter := DeadLetterOf(m)
+		b.Parked[first] = letter
 	}
-	b.Requests = s.Requests()
-	return b, nil
+	if err == nil {
+		err = s.readOrders(ctx, &b)
+	}
+	if err == nil {
+		err = s.readParts(ctx, &b)
+	}
+	return b, err
 }
 
 // CollectParts is Collect for the parts that may be missing alone, without the receipts
 // of the table.
 func (s *System) CollectParts(ctx context.Context) (b invariants.Books, err error) {
-	for _, read := range []func(context.Context, *invariants.Books) error{
-		s.readBus, s.readStock, s.readReceipts,
-	} {
-		if err := read(ctx, &b); err != nil {
-			return b, fmt.Errorf("collect the books of the parts: %w", err)
+	err = s.readParts(ctx, &b)
+	return b, err
+}
+
+// readParts reads the books of the bus, the stock, the receipts and the requests.
+func (s *System) readParts(ctx context.Context, b *invariants.Books) error {
+	for _, read := range []func(context.Context, *invariants.Books) error{s.readBus, s.readStock, s.readReceipts} {
+		if err := read(ctx, b); err != nil {
+			return fmt.Errorf("collect the books: %w", err)
 		}
 	}
-	b.Requests = s.Requests()
-	return b, nil
+	if s.Intake != nil {
+		s.put.Lock()
+		defer s.put.Unlock()
+		b.Requests = append([]invariants.Request{}, s.requests...)
+	}
+	return nil
 }
 
 // readStripe reads Stripe's side of the books.
@@ -112,16 +124,6 @@ func disputeOf(d *stripetest.Dispute) order.Dispute {
 
 func money(amount int64, currency string) order.Money {
 	return order.Money{Amount: amount, Currency: order.Currency(currency)}
-}
-
-func (s *System) readQueue(_ context.Context, b *invariants.Books) (err error) {
-	b.Left, b.Parked = s.Waiting(), map[string]invariants.DeadLetter{}
-	dead, err := s.Dead()
-	for _, m := range dead {
-		first, letter := DeadLetterOf(m)
-		b.Parked[first] = letter
-	}
-	return err
 }
 
 // DeadLetterOf returns a dead letter as the invariants read it, and the id that it had

@@ -10,56 +10,32 @@ import (
 	"time"
 
 	"orderonce/adapters/apigateway/apigatewaytest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/jobs"
 )
 
-// intakeTime is the timeout of the function of the entrance by HTTP.
-const intakeTime = 10 * time.Second
-
-// The routes of the HTTP API.
-const (
-	webhookRoute = "POST /stripe/webhook"
-	putRoute     = "PUT /orders/{orderId}"
-	postRoute    = "POST /orders"
-	getRoute     = "GET /orders/{orderId}"
-)
-
-// startIntake starts the function of the entrance by HTTP. It knows neither Stripe nor
-// the dead-letter queue.
-func (s *System) startIntake(context.Context) (err error) {
-	s.Intake, err = s.startHost(lambdatest.Options{
-		Binary: s.Options.Intake, Timeout: intakeTime, Instances: s.Options.Instances,
-	}, s.tables(), s.sends(s.orderPair()))
-	return err
-}
-
 // startAPI starts the HTTP API in front of the webhook function and of the entrance by
 // HTTP, whose routes require a signature.
-func (s *System) startAPI(context.Context) error {
-	api := &apigatewaytest.API{
-		Routes: map[string]func(context.Context, []byte) ([]byte, error){}, Now: time.Now,
-		Authorizers: map[string]apigatewaytest.Authorizer{
-			putRoute: apigatewaytest.IAM, postRoute: apigatewaytest.IAM, getRoute: apigatewaytest.IAM,
-		},
-	}
-	if s.Webhook != nil {
-		api.Routes[webhookRoute] = s.Webhook.Invoke
-	}
-	if s.Intake != nil {
-		for _, route := range []string{putRoute, postRoute, getRoute} {
-			api.Routes[route] = s.Intake.Invoke
-		}
-	}
-	if len(api.Routes) == 0 {
+func (s *System) startAPI(context.Context) (err error) {
+	if s.Webhook == nil && s.Intake == nil {
 		return nil
 	}
-	server, err := apigatewaytest.Serve(api, 0)
-	if err == nil {
-		s.API = server
-		s.closers = append(s.closers, server.Close)
+	api := &apigatewaytest.API{
+		Routes: map[string]func(context.Context, []byte) ([]byte, error){}, Now: time.Now,
+		Authorizers: map[string]apigatewaytest.Authorizer{},
+	}
+	if s.Webhook != nil {
+		api.Routes["POST /stripe/webhook"] = s.Webhook.Invoke
+	}
+	for _, route := range []string{"PUT /orders/{orderId}", "POST /orders", "GET /orders/{orderId}"} {
+		if s.Intake != nil {
+			api.Routes[route] = s.Intake.Invoke
+		}
+		api.Authorizers[route] = apigatewaytest.IAM
+	}
+	if s.API, err = apigatewaytest.Serve(api, 0); err == nil {
+		s.closers = append(s.closers, s.API.Close)
 	}
 	return err
 }
@@ -85,17 +61,6 @@ func (s *System) PutOrder(ctx context.Context, id, body string) (Answer, error) 
 		s.requests = append(s.requests, invariants.Request{Order: m.Order, Accepted: accepted, Status: status})
 	}
 	return a, err
-}
-
-// Requests returns the answered requests of PutOrder, oldest first; nil without the
-// function.
-func (s *System) Requests() []invariants.Request {
-	if s.Intake == nil {
-		return nil
-	}
-	s.put.Lock()
-	defer s.put.Unlock()
-	return append([]invariants.Request{}, s.requests...)
 }
 
 // CallAPI sends a signed request with a JSON body, and further headers in the form "Name:

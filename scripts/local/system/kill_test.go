@@ -1,11 +1,9 @@
 package system_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	refundtable "orderonce/adapters/dynamodb/refunds"
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
@@ -40,11 +39,16 @@ import (
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	for claim, keyLife := range map[string]time.Duration{"Stripe keeps its keys for a day": day, "Stripe has no keys": noKeys} {
+	for claim, keyLife := range map[string]time.Duration{
+		"Stripe keeps its keys for a day": day, "Stripe has no keys": noKeys,
+	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			k := &killer{crashed: make(chan struct{}, 1)}
-			k.running = w.start(t, k.options(stripetest.Rules{KeyLife: keyLife}))
+			o := generous(stocked(1000, system.Options{Rules: stripetest.Rules{KeyLife: keyLife}}))
+			o.Visibility = 10 * time.Minute // until the clock is moved
+			k := killing{newTrap(t, w, o, func(s *running) []*lambdatest.Host {
+				return []*lambdatest.Host{s.Function, s.Refund}
+			})}
 			for _, later := range []time.Duration{time.Hour, 20 * day} {
 				cells := cellsOf(later)
 				k.killEach(cells)
@@ -63,14 +67,11 @@ func TestKilled(t *testing.T) {
 // noKeys is the KeyLife of a Stripe without idempotency keys.
 const noKeys = -1
 
-// cell is one order or refund, of an order of its own. Its worker dies before or after a
-// call: that with this number to DynamoDB, or that to this endpoint of Stripe. A call
-// that it dies before is lost.
+// cell is one order or refund, of an order of its own, and where its worker dies.
 type cell struct {
-	what, when string
-	dynamo     int
-	stripe     stripetest.Endpoint
-	later      time.Duration // when the message comes again
+	what  string
+	at    point
+	later time.Duration // when the message comes again
 }
 
 // What is processed.
@@ -80,7 +81,7 @@ const (
 	smallRefund   = "refund"
 )
 
-// cellsOf returns each point of each message.
+// cellsOf returns each point of each message: each call to DynamoDB and to Stripe.
 func cellsOf(later time.Duration) (all []cell) {
 	for what, calls := range map[string]struct {
 		dynamo int
@@ -92,10 +93,10 @@ func cellsOf(later time.Duration) (all []cell) {
 	} {
 		for _, when := range []string{"before", "after"} {
 			for n := range calls.dynamo {
-				all = append(all, cell{what, when, n + 1, "", later})
+				all = append(all, cell{what, point{when, "DynamoDB", n + 1}, later})
 			}
-			for _, at := range calls.stripe {
-				all = append(all, cell{what, when, 0, at, later})
+			for _, e := range calls.stripe {
+				all = append(all, cell{what, point{when, string(e), 1}, later})
 			}
 		}
 	}
@@ -103,7 +104,7 @@ func cellsOf(later time.Duration) (all []cell) {
 }
 
 func (c cell) orderID() string {
-	return fmt.Sprintf("%s-%s-%d%s-%.0fh", c.what, c.when, c.dynamo, c.stripe, c.later.Hours())
+	return fmt.Sprintf("%s-%s-%s-%d-%.0fh", c.what, c.at.when, c.at.call, c.at.n, c.later.Hours())
 }
 
 func (c cell) body() string {
@@ -128,7 +129,8 @@ type state struct {
 // third call and Stripe's response may have sent the request. If Stripe does not list the
 // refund, it is sent again within 20 hours.
 func (c cell) redelivered() state {
-	switch unlisted := c.lost() || c.when == "after" && c.dynamo == 3; {
+	unlisted := c.lost() || c.at == point{"after", "DynamoDB", 3}
+	switch {
 	case c.what == paidOrder:
 		return state{order.Paid, 1, "", 0}
 	case c.what == declinedOrder:
@@ -152,34 +154,12 @@ func (c cell) executed(keyLife time.Duration) state {
 }
 
 // lost reports whether the worker died when it had sent the request for the refund.
-func (c cell) lost() bool { return c.when == "before" && c.stripe == stripetest.CreateRefund }
+func (c cell) lost() bool { return c.at == point{"before", string(stripetest.CreateRefund), 1} }
 
-// killer kills the function once, at the point of a cell.
-type killer struct {
-	*running
-
-	at      atomic.Pointer[cell] // nil: at none
-	crashed chan struct{}
-}
-
-// options returns those of a system that hides a message until its clock is moved.
-func (k *killer) options(rules stripetest.Rules) system.Options {
-	o := generous(stocked(1000, system.Options{
-		Instances: 1, Rules: rules,
-		BeforeStripe: func(c stripetest.Call) { k.stripe("before", c) },
-		AfterStripe:  func(c stripetest.Call) { k.stripe("after", c) },
-		Observe: func(b sqstest.Batch) {
-			if b.Err != nil {
-				k.crashed <- struct{}{}
-			}
-		},
-	}))
-	o.Visibility = 10 * time.Minute
-	return o
-}
+type killing struct{ *trap }
 
 // killEach charges the orders of the refunds, and kills the worker of each cell.
-func (k *killer) killEach(cells []cell) {
+func (k killing) killEach(cells []cell) {
 	k.t.Helper()
 	for _, c := range cells {
 		if c.what == smallRefund {
@@ -187,51 +167,14 @@ func (k *killer) killEach(cells []cell) {
 		}
 	}
 	k.drain()
-	k.Proxy.Before(func(c dynamodbtest.Call) { k.dynamo("before", c) })
-	k.Proxy.After(func(c dynamodbtest.Call) { k.dynamo("after", c) })
-	ctx, cancel := context.WithTimeout(k.t.Context(), 5*time.Minute)
-	defer cancel()
 	for _, c := range cells {
-		at := c
-		if at.dynamo > 0 {
-			at.dynamo += k.Proxy.Total()
-		}
-		k.at.Store(&at)
-		k.post(c.body())
-		select {
-		case <-k.crashed:
-		case <-ctx.Done():
-			k.t.Fatalf("%s: nothing was killed\n%s", c.orderID(), k.log.Text())
-		}
+		k.killAt(c.at, c.body())
 	}
-}
-
-func (k *killer) dynamo(when string, c dynamodbtest.Call) {
-	if at := k.at.Load(); at != nil && at.when == when && at.dynamo == c.Number {
-		if when == "before" {
-			k.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseBefore, Number: c.Number, Times: 1})
-		}
-		k.kill()
-	}
-}
-
-func (k *killer) stripe(when string, c stripetest.Call) {
-	if at := k.at.Load(); at != nil && at.when == when && at.stripe == c.Endpoint {
-		if when == "before" {
-			k.Stripe.Fail(stripetest.Fault{Kind: stripetest.LoseRequest, Number: c.Number})
-		}
-		k.kill()
-	}
-}
-
-func (k *killer) kill() {
-	k.at.Store(nil)
-	k.Kill(nil)
 }
 
 // deliverAgain lets the time pass after which the messages come again. The queue keeps a
 // message for seven days; later, the producer sends it again.
-func (k *killer) deliverAgain(cells []cell, later time.Duration) {
+func (k killing) deliverAgain(cells []cell, later time.Duration) {
 	k.t.Helper()
 	k.pass(later)
 	for _, c := range cells {
@@ -283,7 +226,7 @@ func (o *running) table() *sdk.Client {
 
 // executeLost lets Stripe execute the lost requests, refreshes every refund and redrives
 // the dead letters.
-func (k *killer) executeLost(cells []cell) {
+func (k killing) executeLost(cells []cell) {
 	k.t.Helper()
 	k.Stripe.Machine(func(m *stripetest.Machine) { m.RollForward(k.Stripe.Now()) })
 	f := refund.Refresher{
@@ -304,7 +247,7 @@ func (k *killer) executeLost(cells []cell) {
 }
 
 // compare compares each cell with what is wanted.
-func (k *killer) compare(cells []cell, want func(cell) state) {
+func (k killing) compare(cells []cell, want func(cell) state) {
 	k.t.Helper()
 	b, err := k.Collect(k.t.Context(), k.posted, k.log)
 	must(k.t, err)

@@ -1,16 +1,12 @@
 package system_test
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -49,10 +45,6 @@ func TestAfterTheCharge(t *testing.T) {
 	t.Run("one trace id finds an order everywhere but at Stripe", func(t *testing.T) {
 		t.Parallel()
 		traced(w.start(t, o))
-	})
-	t.Run("a request that Stripe did not sign calls nothing", func(t *testing.T) {
-		t.Parallel()
-		forged(w.start(t, o))
 	})
 }
 
@@ -132,32 +124,6 @@ func traced(s *running) {
 	})
 }
 
-// forged sends requests that must not reach the table or Stripe.
-func forged(s *running) {
-	s.t.Helper()
-	body := []byte(`{"id":"evt_1","object":"event","type":"payment_intent.succeeded","created":1,"data":{"object":{"id":"pi_1",` +
-		`"status":"succeeded","metadata":{"orderId":"ORD-1","scope":"local"}}}}`)
-	now := time.Now()
-	for claim, signature := range map[string]string{
-		"forged": stripetest.Signature(body, now, "whsec_forged"),
-		"stale":  stripetest.Signature(body, now.Add(-6*time.Minute), system.WebhookSecret),
-	} {
-		r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.API.URL+"/stripe/webhook", bytes.NewReader(body))
-		must(s.t, err)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Stripe-Signature", signature)
-		response, err := http.DefaultClient.Do(r)
-		must(s.t, err)
-		must(s.t, response.Body.Close())
-		if response.StatusCode != http.StatusBadRequest {
-			s.t.Errorf("%s: got %d, want 400", claim, response.StatusCode)
-		}
-	}
-	if calls := s.Proxy.Total() + len(s.Stripe.Calls()); calls != 0 {
-		s.t.Errorf("got %d calls to the table and to Stripe, want none", calls)
-	}
-}
-
 // TestPublish has a bus that refuses every third event once, throttles and loses calls,
 // and kills the function three times in the middle of a batch.
 func TestPublish(t *testing.T) {
@@ -194,71 +160,5 @@ func TestPublish(t *testing.T) {
 	}
 	if log := s.log.Text(); !strings.Contains(log, `"reason":"refused"`) || !strings.Contains(log, `"reason":"unavailable"`) {
 		t.Errorf("got the log %s\nwant refused and unavailable events", log)
-	}
-}
-
-// TestPassRefundLeases has a refund whose worker died and left a lease.
-func TestPassRefundLeases(t *testing.T) {
-	t.Parallel()
-	k := &killer{crashed: make(chan struct{}, 1)}
-	k.running = world{systemtest.New(t)}.start(t, k.options(stripetest.Rules{}))
-	c := cell{smallRefund, "after", 0, stripetest.CreateRefund, 0}
-	k.killEach([]cell{c})
-	k.Advance(order.MaxLease)
-	k.skipLease(t, c, false)
-	must(t, k.SkipLeases(t.Context()))
-	k.skipLease(t, c, true)
-}
-
-// skipLease delivers a message and compares whether its refund is taken over.
-func (k *killer) skipLease(t *testing.T, c cell, over bool) {
-	t.Helper()
-	for lines := len(k.log.Lines()); len(k.log.Lines()) == lines; {
-		time.Sleep(time.Millisecond) // until the delivery has ended
-	}
-	o, err := k.Order(t.Context(), order.ID(c.orderID()))
-	must(t, err)
-	if i, _ := o.Refund("R-1"); (i.Status == refund.Succeeded) != over {
-		t.Errorf("the refund is %s, want it taken over: %t", i.Status, over)
-	}
-}
-
-// TestCallsOfARefund counts the calls of the compiled function.
-func TestCallsOfARefund(t *testing.T) {
-	t.Parallel()
-	s := world{systemtest.New(t)}.start(t, generous(system.Options{Instances: 1}))
-	first := map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1}
-	s.post(body("counted"))
-	s.drain()
-	for _, step := range []struct {
-		claim, id string
-		dynamo    map[string]int
-		stripe    int
-	}{
-		{"a refund", "R-1", first, 2},
-		{"the next refund", "R-2", first, 2},
-		{"a duplicate", "R-1", map[string]int{"GetItem": 1}, 0},
-	} {
-		s.wantCalls(step.claim, func() {
-			s.post(refundBody("counted", step.id, 1000))
-			s.drain()
-		}, step.dynamo, step.stripe)
-	}
-	s.settle()
-}
-
-// TestCallsThatFailAreRepeated loses an answer of Stripe, and two writes.
-func TestCallsThatFailAreRepeated(t *testing.T) {
-	t.Parallel()
-	s := world{systemtest.New(t)}.start(t, generous(system.Options{}))
-	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.ServerErrorAfterEffect, On: stripetest.Confirm})
-	for _, kind := range []dynamodbtest.Kind{dynamodbtest.LoseBefore, dynamodbtest.LoseAfter} {
-		s.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Operation: "TransactWriteItems", Times: 1})
-	}
-	s.post(body("stored"))
-	b := s.settle()
-	s.want(b, "stored", paid)
-	if diff := cmp.Diff(2, b.Orders["stored"].Attempt); diff != "" {
-		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 }

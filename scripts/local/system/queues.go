@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,27 +13,28 @@ import (
 )
 
 // OrderQueue returns the name of the order queue.
-func (s *System) OrderQueue() string { return s.named(OrderQueue) }
-
-// DeadLetterQueue returns the name of the dead-letter queue of orders.
-func (s *System) DeadLetterQueue() string { return s.named(DeadLetters) }
-
-func (s *System) named(queue string) string {
-	if s.Options.FIFO {
-		return queue + fifo
-	}
-	return queue
-}
-
-const fifo = ".fifo"
+func (s *System) OrderQueue() string { return s.orderPair().live }
 
 // pair is a queue with its dead-letter queue.
 type pair struct{ live, dead string }
 
+var receiptPair = pair{ReceiptQueue, ReceiptDeadLetters} //nolint:gochecknoglobals // a constant
+
+func (s *System) orderPair() pair { return s.named(OrderQueue, DeadLetters) }
+
+func (s *System) refundPair() pair { return s.named(RefundQueue, DeadRefunds) }
+
+func (s *System) named(live, dead string) pair {
+	if s.Options.FIFO {
+		return pair{live + fifo, dead + fifo}
+	}
+	return pair{live, dead}
+}
+
+const fifo = ".fifo"
+
 // pairs are the queues of orders and of refunds.
 func (s *System) pairs() []pair { return []pair{s.orderPair(), s.refundPair()} }
-
-func (s *System) orderPair() pair { return pair{s.named(OrderQueue), s.named(DeadLetters)} }
 
 // createQueues creates a queue and its dead-letter queue with the retention, the redrive
 // policy and the receive count of infra/terraform.
@@ -50,27 +50,32 @@ func (s *System) createQueues(p pair) (err error) {
 	return err
 }
 
-// startOrders starts the order function.
-func (s *System) startOrders(context.Context) (err error) {
-	s.Function, err = s.startConsumer(s.Options.Binary, s.Options.ObserveInstance,
-		s.tables(), s.stripe(StripeWaits), s.consumes(s.orderPair(), OrderBudget))
-	return err
+// startMappings starts the event source mappings of all queues.
+func (s *System) startMappings(ctx context.Context) error {
+	_, err := s.receive(ctx, receiptPair, s.Receipt, sqstest.Mapping{})
+	return errors.Join(err, s.startConsuming(ctx))
 }
 
-// startMapping starts the event source mappings of orders and of refunds.
-func (s *System) startMapping(ctx context.Context) (err error) {
-	more := sqstest.Mapping{Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete}
-	s.Mapping, s.stops[0], err = s.receive(ctx, s.orderPair(), s.Function, more)
-	if err == nil && s.Refund != nil {
-		s.refunds, s.stops[1], err = s.receive(ctx, s.refundPair(), s.Refund, more)
+// startConsuming starts the event source mappings of orders and of refunds.
+func (s *System) startConsuming(ctx context.Context) error {
+	m := sqstest.Mapping{Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete}
+	ofOrders, err := s.receive(ctx, s.orderPair(), s.Function, m)
+	if err != nil {
+		return err
 	}
+	ofRefunds, err := s.receive(ctx, s.refundPair(), s.Refund, m)
+	s.stops = []func() error{ofOrders, ofRefunds}
 	return err
 }
 
-// receive starts an event source mapping, and returns what ends it.
+// receive starts the event source mapping of a function, if there is one, and returns
+// what ends it.
 func (s *System) receive(
 	ctx context.Context, p pair, host *lambdatest.Host, m sqstest.Mapping,
-) (started *sqstest.Mapping, stop func() error, err error) {
+) (stop func() error, err error) {
+	if host == nil {
+		return func() error { return nil }, nil
+	}
 	m.Server, m.Queue, m.Observe = s.SQS, p.live, s.Options.Observe
 	m.BatchSize, m.Concurrency = s.Options.BatchSize, s.Options.Instances
 	m.FunctionTimeout = s.Options.FunctionTimeout
@@ -80,60 +85,9 @@ func (s *System) receive(
 		return host.Invoke(ctx, payload)
 	}
 	if err := m.Check(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return &m, s.background(ctx, m.Run), nil
-}
-
-// hosts are the functions of both queues.
-func (s *System) hosts() []*lambdatest.Host {
-	if s.Refund == nil {
-		return []*lambdatest.Host{s.Function}
-	}
-	return []*lambdatest.Host{s.Function, s.Refund}
-}
-
-// Kill kills the busy instances of both functions whose payload matches, see
-// lambdatest.Host.
-func (s *System) Kill(match func(payload []byte) bool) (killed int) {
-	for _, h := range s.hosts() {
-		killed += h.Kill(match)
-	}
-	return killed
-}
-
-// Freeze freezes the busy instances of both functions whose payload matches, see
-// lambdatest.Host.
-func (s *System) Freeze(d time.Duration, match func(payload []byte) bool) (frozen int) {
-	for _, h := range s.hosts() {
-		frozen += h.Freeze(d, match)
-	}
-	return frozen
-}
-
-// Invoke invokes the function of a message.
-func (s *System) Invoke(ctx context.Context, m sqstest.Message) ([]byte, error) {
-	host, queue := s.Function, s.queueOf(m.Body)
-	if queue == s.refundPair().live {
-		host = s.Refund
-	}
-	return host.Invoke(ctx, sqstest.Event(queue, []sqstest.Message{m}))
-}
-
-// UntilExit returns a context that ends when one of the two functions exits by itself,
-// see lambdatest.Host.
-func (s *System) UntilExit(ctx context.Context) (context.Context, context.CancelFunc) {
-	cancels := []context.CancelFunc{}
-	for _, h := range s.hosts() {
-		var cancel context.CancelFunc
-		ctx, cancel = h.UntilExit(ctx)
-		cancels = append(cancels, cancel)
-	}
-	return ctx, func() {
-		for _, cancel := range slices.Backward(cancels) {
-			cancel()
-		}
-	}
+	return s.background(ctx, m.Run), nil
 }
 
 // queueOf returns the queue to which producers send a body: that of refunds for one of
@@ -161,36 +115,43 @@ func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 	return ids, err
 }
 
+// each calls f for the queues of orders and of refunds.
+func (s *System) each(f func(m *sqstest.Machine, now time.Time, p pair) error) (err error) {
+	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, p := range s.pairs() {
+			err = errors.Join(err, f(m, now, p))
+		}
+	})
+	return err
+}
+
 // Redrive moves every dead letter back to its queue, as an operator does, and returns
 // their number.
 func (s *System) Redrive() (moved int, err error) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range s.pairs() {
-			n, failed := m.Redrive(now, p.dead, p.live)
-			moved, err = moved+n, errors.Join(err, failed)
-		}
+	err = s.each(func(m *sqstest.Machine, now time.Time, p pair) error {
+		n, err := m.Redrive(now, p.dead, p.live)
+		moved += n
+		return err
 	})
 	return moved, err
 }
 
 // Messages returns the messages of both queues.
 func (s *System) Messages() (all []sqstest.Message) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range s.pairs() {
-			messages, _ := m.Messages(now, p.live) // it was created by Start
-			all = append(all, messages...)
-		}
+	_ = s.each(func(m *sqstest.Machine, now time.Time, p pair) error { // Start created them
+		messages, err := m.Messages(now, p.live)
+		all = append(all, messages...)
+		return err
 	})
 	return all
 }
 
 // Dead returns the dead letters of both queues.
 func (s *System) Dead() (all []sqstest.Message, err error) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range s.pairs() {
-			dead, failed := m.Messages(now, p.dead)
-			all, err = append(all, dead...), errors.Join(err, failed)
-		}
+	err = s.each(func(m *sqstest.Machine, now time.Time, p pair) error {
+		dead, err := m.Messages(now, p.dead)
+		all = append(all, dead...)
+		return err
 	})
 	return all, err
 }
@@ -198,26 +159,24 @@ func (s *System) Dead() (all []sqstest.Message, err error) {
 // Purge deletes the messages of both queues that match and were received before, as if
 // they had expired. It returns their number.
 func (s *System) Purge(match func(sqstest.Message) bool) (purged int) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range s.pairs() {
-			messages, _ := m.Messages(now, p.live) // it was created by Start
-			for _, message := range messages {
-				if match(message) && m.Delete(now, p.live, message.Receipt) == nil {
-					purged++
-				}
+	_ = s.each(func(m *sqstest.Machine, now time.Time, p pair) error { // Start created them
+		messages, err := m.Messages(now, p.live)
+		for _, message := range messages {
+			if match(message) && m.Delete(now, p.live, message.Receipt) == nil {
+				purged++
 			}
 		}
+		return err
 	})
 	return purged
 }
 
 // Counts returns the numbers of messages in both queues, by state.
 func (s *System) Counts() (all sqstest.Counts) {
-	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range s.pairs() {
-			c, _ := m.Counts(now, p.live) // it was created by Start
-			all = all.Plus(c)
-		}
+	_ = s.each(func(m *sqstest.Machine, now time.Time, p pair) error { // Start created them
+		c, err := m.Counts(now, p.live)
+		all = all.Plus(c)
+		return err
 	})
 	return all
 }
@@ -256,11 +215,8 @@ func (s *System) Skip() {
 func (s *System) Drained(ctx context.Context) error {
 	ctx, cancel := s.UntilExit(ctx)
 	defer cancel()
-	for _, m := range []*sqstest.Mapping{s.Mapping, s.refunds} {
-		if m == nil {
-			continue
-		}
-		if err := m.Drained(ctx); err != nil {
+	for _, p := range s.pairs() {
+		if err := s.SQS.Drained(ctx, p.live); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 	}

@@ -1,20 +1,16 @@
 package system_test
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/ses/sestest"
-	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
@@ -35,8 +31,11 @@ func TestReceipts(t *testing.T) {
 	})
 	t.Run("killed at any call, none is sent twice, and only a send leaves a doubt", func(t *testing.T) {
 		t.Parallel()
-		m := &mailing{running: &running{t: t}, crashed: make(chan struct{}, 1), lose: true}
-		m.start(w, system.Options{Publish: publish, Receipt: receipts})
+		o := generous(system.Options{Publish: publish, Receipt: receipts})
+		o.Env["SES_TIMEOUT"] = "3s"
+		m := &mailing{lose: true}
+		o.LoseMailEvent = m.keep
+		m.trap = newTrap(t, w, o, func(s *running) []*lambdatest.Host { return []*lambdatest.Host{s.Receipt} })
 		m.survivesKills()
 	})
 }
@@ -80,65 +79,18 @@ func sendsOnce(s *running) {
 // mailing is a system whose receipt function is killed at a point, and whose mailbox
 // keeps its events back.
 type mailing struct {
-	*running
-
-	at      atomic.Pointer[[2]string] // when, and the call; nil: at none
-	puts    atomic.Int64              // PutItem since the last arm
-	crashed chan struct{}
+	*trap
 
 	mu     sync.Mutex
 	events []string // of SES, that were kept back
 	lose   bool
 }
 
-func (m *mailing) start(w world, o system.Options) {
-	o = generous(o)
-	o.Instances, o.Env["SES_TIMEOUT"] = 1, "3s"
-	stripe := func(when string) func(stripetest.Call) {
-		return func(c stripetest.Call) {
-			if c.Endpoint == stripetest.Read {
-				m.kill(when, "read")
-			}
-		}
-	}
-	o.BeforeStripe, o.AfterStripe = stripe("before"), stripe("after")
-	o.BeforeMail, o.AfterMail = func(int) { m.kill("before", "send") }, func(int) { m.kill("after", "send") }
-	o.LoseMailEvent = func(event json.RawMessage) bool {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.events = append(m.events, string(event))
-		return m.lose
-	}
-	o.Observe = func(b sqstest.Batch) {
-		if b.Err != nil {
-			m.crashed <- struct{}{}
-		}
-	}
-	m.running = w.start(m.t, o)
-	m.Proxy.Before(func(c dynamodbtest.Call) { m.dynamo("before", c) })
-	m.Proxy.After(func(c dynamodbtest.Call) { m.dynamo("after", c) })
-}
-
-// dynamo kills at the calls of the receipt function. The order function uses neither
-// GetItem nor PutItem.
-func (m *mailing) dynamo(when string, c dynamodbtest.Call) {
-	call := map[string]string{"GetItem": "load", "PutItem": "record"}[c.Operation]
-	if c.Operation == "PutItem" && (when == "before" && m.puts.Add(1) == 1 || when == "after" && m.puts.Load() == 1) {
-		call = "claim"
-	}
-	if at := m.at.Load(); at == nil || *at != [2]string{when, call} {
-		return
-	}
-	if when == "before" {
-		m.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseBefore, Number: c.Number, Times: 1})
-	}
-	m.kill(when, call)
-}
-
-func (m *mailing) kill(when, call string) {
-	if at := m.at.Load(); at != nil && *at == [2]string{when, call} && m.at.CompareAndSwap(at, nil) {
-		m.Receipt.Kill(nil)
-	}
+func (m *mailing) keep(event json.RawMessage) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = append(m.events, string(event))
+	return m.lose
 }
 
 // mailState is the status of a receipt, and the e-mails about it.
@@ -156,13 +108,18 @@ func (m *mailing) survivesKills() {
 		{"before", "send"}: {receipt.Doubtful, 0}, {"after", "send"}: {receipt.Doubtful, 1},
 		{"before", "record"}: {receipt.Doubtful, 1}, {"after", "record"}: {receipt.Sent, 1},
 	}
-	ctx, cancel := context.WithTimeout(m.t.Context(), 5*time.Minute)
-	defer cancel()
 	// A call whose caller was killed before it may end late, and must not be taken for the
-	// next one: the kills before a call come first.
+	// next one: the kills before a call come first. The order function uses neither GetItem
+	// nor PutItem.
 	for _, when := range []string{"before", "after"} {
-		for _, call := range []string{"load", "read", "claim", "send", "record"} {
-			m.killAt(ctx, when, call)
+		for _, p := range []struct {
+			name, call string
+			n          int
+		}{
+			{"load", "GetItem", 1}, {"read", string(stripetest.Read), 1}, {"claim", "PutItem", 1},
+			{"send", "send", 1}, {"record", "PutItem", 2},
+		} {
+			m.killAt(point{when, p.call, p.n}, body(when+"-"+p.name))
 		}
 	}
 	for item, err := range m.Items(m.t.Context(), m.ReceiptsTable) { // two minutes pass
@@ -190,22 +147,6 @@ func (m *mailing) survivesKills() {
 	if left := m.settle().Doubts; len(b.Doubts) != 4 || len(warns) != 4 || len(left) != 2 {
 		m.t.Errorf("got %d doubts and %d warnings, then %v; want 4, 4, and the two that were not sent",
 			len(b.Doubts), len(warns), left)
-	}
-}
-
-// killAt posts an order and waits until the receipt function was killed at a call.
-func (m *mailing) killAt(ctx context.Context, when, call string) {
-	m.t.Helper()
-	m.puts.Store(0)
-	if when == "before" && call == "send" {
-		m.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
-	}
-	m.at.Store(&[2]string{when, call})
-	m.post(body(when + "-" + call))
-	select {
-	case <-m.crashed:
-	case <-ctx.Done():
-		m.t.Fatalf("%s %s: nothing was killed\n%s", when, call, m.log.Text())
 	}
 }
 

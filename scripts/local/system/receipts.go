@@ -7,77 +7,36 @@ import (
 	"fmt"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"orderonce/adapters/dynamodb/dynamodbtest"
-	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 )
 
-// Names and times of the receipts of the local system.
-const (
-	ReceiptQueue       = "receipts"
-	ReceiptDeadLetters = "receipts-dead"
-	ReceiptFrom        = "Pretend Shop <receipts@shop.invalid>"
-	ConfigurationSet   = "receipts"
-	MailWaits          = 600 * time.Millisecond
-	ReceiptBudget      = 1500 * time.Millisecond // a call to Stripe, one to SES, and two writes
-)
-
-var errNoPublish = errors.New("the receipt function needs the publish function")
-
-func (*System) receiptPair() pair { return pair{ReceiptQueue, ReceiptDeadLetters} }
-
-// startReceipt starts the receipt function between its queue and a pretend SES.
-func (s *System) startReceipt(ctx context.Context) error {
+// startMail starts a pretend SES for the receipt function.
+func (s *System) startMail(context.Context) (err error) {
 	if s.Options.Receipt == "" {
 		return nil
 	}
-	if s.Options.Publish == "" {
-		return errNoPublish
-	}
-	if err := s.createReceipts(ctx); err != nil {
-		return err
-	}
-	var err error
-	if s.Mail, err = sestest.Serve(sestest.Options{
-		Now: s.now, Publish: s.mailEvent,
-		Before: s.Options.BeforeMail, After: s.Options.AfterMail,
-	}); err != nil {
-		return err
-	}
-	s.closers = append(s.closers, s.Mail.Close)
-	s.Receipt, err = s.startConsumer(s.Options.Receipt, nil, s.stripe(StripeWaits),
-		s.consumes(s.receiptPair(), ReceiptBudget), variables{
-			"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL, "RECEIPTS_TABLE": s.ReceiptsTable,
-			"AWS_ENDPOINT_URL_SESV2": s.Mail.URL, "SES_TIMEOUT": MailWaits.String(), "RECEIPT_FROM": ReceiptFrom,
-			"RECEIPT_CONFIGURATION_SET": ConfigurationSet,
-		})
+	s.Mail, err = sestest.Serve(sestest.Options{
+		Now: s.now, Before: s.Options.BeforeMail, After: s.Options.AfterMail,
+		// The rule from SES's events on the default bus to the receipt queue.
+		Publish: func(event json.RawMessage) {
+			if s.Options.LoseMailEvent == nil || !s.Options.LoseMailEvent(event) {
+				s.Notify(string(event))
+			}
+		},
+	})
 	if err == nil {
-		s.mapping, _, err = s.receive(ctx, s.receiptPair(), s.Receipt, sqstest.Mapping{})
+		s.closers = append(s.closers, s.Mail.Close)
 	}
 	return err
-}
-
-// createReceipts creates the table.
-func (s *System) createReceipts(ctx context.Context) error {
-	s.ReceiptsTable = TableIn(s.Options.Engine, "receipts")
-	config := s.engineConfig(s.Engine.Endpoint)
-	if err := dynamodbtest.CreateReceipts(ctx, sdk.NewFromConfig(config), s.ReceiptsTable); err != nil {
-		return fmt.Errorf("engine at %s: %w", s.Engine.Endpoint, err)
-	}
-	s.DropOnClose(ctx, s.ReceiptsTable)
-	s.Receipts = receipttable.New(config, s.ReceiptsTable)
-	return nil
 }
 
 // toReceipts is the rule from the bus to the receipt queue. The pretend queue accepts
 // every message, so the target needs none of EventBridge's retries.
 func (s *System) toReceipts(e eventbridgetest.Event) {
-	if s.mapping != nil && (e.DetailType == "Order Paid" || e.DetailType == "Refund Succeeded") {
+	if s.Receipt != nil && (e.DetailType == "Order Paid" || e.DetailType == "Refund Succeeded") {
 		s.Notify(string(e.Delivered()))
 	}
 }
@@ -87,13 +46,6 @@ func (s *System) toReceipts(e eventbridgetest.Event) {
 func (s *System) RepeatEvents() {
 	for _, e := range s.Bus.Archive() {
 		s.toReceipts(e)
-	}
-}
-
-// mailEvent is the rule from SES's events on the default bus to the receipt queue.
-func (s *System) mailEvent(event json.RawMessage) {
-	if s.Options.LoseMailEvent == nil || !s.Options.LoseMailEvent(event) {
-		s.Notify(string(event))
 	}
 }
 
@@ -135,7 +87,7 @@ func (s *System) Notify(event string) {
 // ReceiptsDrained waits until every event of the order table is published, and every
 // message of the receipt queue was acknowledged or parked.
 func (s *System) ReceiptsDrained(ctx context.Context) error {
-	if s.mapping == nil {
+	if s.Receipt == nil {
 		return nil
 	}
 	if err := s.Published(ctx); err != nil {
@@ -143,7 +95,7 @@ func (s *System) ReceiptsDrained(ctx context.Context) error {
 	}
 	ctx, cancel := s.Receipt.UntilExit(ctx)
 	defer cancel()
-	if err := s.mapping.Drained(ctx); err != nil {
+	if err := s.SQS.Drained(ctx, ReceiptQueue); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	return nil

@@ -48,9 +48,8 @@ func (s *System) Items(ctx context.Context, table string) iter.Seq2[Item, error]
 }
 
 func (s *System) scan(ctx context.Context, all *sdk.ScanInput) iter.Seq2[Item, error] {
-	client := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint))
 	return func(yield func(Item, error) bool) {
-		pages := sdk.NewScanPaginator(client, all)
+		pages := sdk.NewScanPaginator(s.client(), all)
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
@@ -72,27 +71,25 @@ func (s *System) scan(ctx context.Context, all *sdk.ScanInput) iter.Seq2[Item, e
 func (s *System) Orders(ctx context.Context) iter.Seq2[invariants.Order, error] {
 	return func(yield func(invariants.Order, error) bool) {
 		var o invariants.Order
+		posted := func() bool { return o.Status != "" || len(o.Events) > 0 } // a client's request alone is none
 		for item, err := range s.Items(ctx, s.Options.Table) {
-			if err != nil {
-				yield(invariants.Order{}, err)
-				return
-			}
-			if Text(item, "sk") == registrationKey {
-				continue // the order may have no message yet
-			}
 			// A scan returns the items of a partition together.
-			if id := order.ID(Text(item, "orderId")); id != o.OrderID {
-				if o.OrderID != "" && !yield(o, nil) {
+			id := order.ID(Text(item, "orderId"))
+			if err == nil && id != o.OrderID {
+				if posted() && !yield(o, nil) {
 					return
 				}
 				o = invariants.Order{Record: order.Record{OrderID: id}}
 			}
-			if err := add(&o, item); err != nil {
+			if err == nil {
+				err = add(&o, item)
+			}
+			if err != nil {
 				yield(invariants.Order{}, err)
 				return
 			}
 		}
-		if o.OrderID != "" {
+		if posted() {
 			yield(o, nil)
 		}
 	}
@@ -101,20 +98,18 @@ func (s *System) Orders(ctx context.Context) iter.Seq2[invariants.Order, error] 
 // Order reads one order as Orders does. It returns order.ErrNotFound.
 func (s *System) Order(ctx context.Context, id order.ID) (o invariants.Order, err error) {
 	o.OrderID = id
-	pages := sdk.NewQueryPaginator(sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint)), &sdk.QueryInput{
+	// No order has a page of events.
+	out, err := s.client().Query(ctx, &sdk.QueryInput{
 		TableName: &s.Options.Table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("orderId = :id"),
 		ExpressionAttributeValues: Item{":id": &types.AttributeValueMemberS{Value: string(id)}},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return o, fmt.Errorf("read order %q: %w", id, err)
-		}
-		for _, item := range page.Items {
-			if err := add(&o, item); err != nil {
-				return o, err
-			}
+	if err != nil {
+		return o, fmt.Errorf("read order %q: %w", id, err)
+	}
+	for _, item := range out.Items {
+		if err := add(&o, item); err != nil {
+			return o, err
 		}
 	}
 	if o.Status == "" {

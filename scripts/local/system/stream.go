@@ -14,39 +14,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/eventbridge/eventbridgetest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 )
 
-// EventBus is the name of the local system's event bus.
-const EventBus = "orders-events"
-
 const (
-	publishTime = 10 * time.Second      // the publish function's timeout
 	streamBatch = 100                   // records of one invocation
 	streamPause = 20 * time.Millisecond // at least, between two reads of the table
 	longPause   = 2 * time.Second       // at most, because a person waits for the events
 )
 
-// startPublish starts the publish function between the table and a pretend EventBridge.
-func (s *System) startPublish(ctx context.Context) error {
+// startBus starts a pretend EventBridge for the publish function.
+func (s *System) startBus(context.Context) (err error) {
 	if s.Options.Publish == "" {
 		return nil
 	}
-	bus, err := eventbridgetest.Serve(eventbridgetest.Options{
+	s.Bus, err = eventbridgetest.Serve(eventbridgetest.Options{
 		Bus: EventBus, Refuse: s.Options.RefuseEvent, Target: s.toReceipts,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.closers = append(s.closers, s.Bus.Close)
 	}
-	s.Bus = bus
-	s.closers = append(s.closers, bus.Close)
-	if s.Publish, err = s.startHost(lambdatest.Options{Binary: s.Options.Publish, Timeout: publishTime},
-		variables{"AWS_ENDPOINT_URL_EVENTBRIDGE": bus.URL, "EVENT_BUS": EventBus}); err != nil {
-		return err
+	return err
+}
+
+// startStream delivers the events of the table to the publish function.
+func (s *System) startStream(ctx context.Context) error {
+	if s.Publish != nil {
+		s.stream = &stream{system: s, numbers: map[string]int{}}
+		s.background(ctx, s.stream.run)
 	}
-	s.stream = &stream{system: s, known: map[string]bool{}}
-	s.background(ctx, s.stream.run)
 	return nil
 }
 
@@ -60,16 +56,10 @@ func (s *System) Published(ctx context.Context) error {
 	ctx, cancel := s.Publish.UntilExit(ctx)
 	defer cancel()
 	want, err := s.stream.items(ctx)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for err == nil && !s.stream.done(want) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	return until(ctx, func() bool { return s.stream.done(want) })
 }
 
 // stream is the table's stream with its event source mapping: one shard, and one
@@ -83,10 +73,9 @@ func (s *System) Published(ctx context.Context) error {
 type stream struct {
 	system *System
 
-	mu    sync.Mutex
-	known map[string]bool              // keys of the items that were read
-	queue []events.DynamoDBEventRecord // that are not done, in order
-	last  int                          // sequence number
+	mu      sync.Mutex
+	numbers map[string]int               // of the items that were read, by key: 1 for the first
+	queue   []events.DynamoDBEventRecord // that are not done, in order
 }
 
 // run reads and delivers until the context ends. It returns the first error of the table.
@@ -135,17 +124,17 @@ func (s *stream) add(items []Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, item := range items {
-		if s.known[itemKey(item)] {
+		if s.numbers[itemKey(item)] > 0 {
 			continue
 		}
-		s.known[itemKey(item)] = true
-		s.last++
+		n := len(s.numbers) + 1
+		s.numbers[itemKey(item)] = n
 		s.queue = append(s.queue, events.DynamoDBEventRecord{
-			EventID: strconv.Itoa(s.last), EventName: string(events.DynamoDBOperationTypeInsert),
+			EventID: strconv.Itoa(n), EventName: string(events.DynamoDBOperationTypeInsert),
 			EventSource: "aws:dynamodb", EventVersion: "1.1", AWSRegion: sqstest.Region,
 			Change: events.DynamoDBStreamRecord{
-				Keys:     streamAttributes(Item{"orderId": item["orderId"], "sk": item["sk"]}),
-				NewImage: streamAttributes(item), SequenceNumber: fmt.Sprintf("%021d", s.last),
+				Keys:     streamAttributes(keyOf(item)),
+				NewImage: streamAttributes(item), SequenceNumber: fmt.Sprintf("%021d", n),
 				StreamViewType: string(events.DynamoDBStreamViewTypeNewImage),
 			},
 		})
@@ -185,32 +174,26 @@ func (s *stream) deliver(ctx context.Context) bool {
 	if err != nil || json.Unmarshal(answer, &response) != nil {
 		return false
 	}
-	done := doneOf(batch, response)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue = s.queue[done:]
-	return done > 0 && len(s.queue) > 0
-}
-
-// doneOf returns how many records precede the first failure of a response. A failure that
-// names no record of the batch fails all of it.
-func doneOf(batch []events.DynamoDBEventRecord, response events.DynamoDBEventResponse) int {
+	// A failure that names no record of the batch fails all of it.
 	done := len(batch)
 	for _, failure := range response.BatchItemFailures {
 		done = min(done, max(0, slices.IndexFunc(batch, func(r events.DynamoDBEventRecord) bool {
 			return r.Change.SequenceNumber == failure.ItemIdentifier
 		})))
 	}
-	return done
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = s.queue[done:]
+	return done > 0 && len(s.queue) > 0
 }
 
 // done reports whether the items were delivered and none of them has to be repeated.
 func (s *stream) done(items []Item) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := map[string]bool{}
-	for _, r := range s.queue {
-		waiting[r.Change.Keys["orderId"].String()+" "+r.Change.Keys["sk"].String()] = true
-	}
-	return !slices.ContainsFunc(items, func(i Item) bool { return !s.known[itemKey(i)] || waiting[itemKey(i)] })
+	delivered := len(s.numbers) - len(s.queue)
+	return !slices.ContainsFunc(items, func(i Item) bool {
+		n := s.numbers[itemKey(i)]
+		return n == 0 || n > delivered
+	})
 }

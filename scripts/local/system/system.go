@@ -37,18 +37,27 @@ import (
 	"orderonce/scripts/invariants"
 )
 
-// Names and times of the local system. The key is valid nowhere.
+// Names and times of the local system. The secrets are valid nowhere.
 const (
-	OrderQueue   = "orders"
-	DeadLetters  = "orders-dead"
-	RefundQueue  = "refunds"
-	DeadRefunds  = "refunds-dead"
-	Scope        = "local"
-	PretendKey   = "sk_test_pretend"
-	StripeWaits  = 600 * time.Millisecond
-	OrderBudget  = 800 * time.Millisecond
-	AnswerTime   = 200 * time.Millisecond
-	FirstBackOff = time.Second
+	OrderQueue         = "orders"
+	DeadLetters        = "orders-dead"
+	RefundQueue        = "refunds"
+	DeadRefunds        = "refunds-dead"
+	ReceiptQueue       = "receipts"
+	ReceiptDeadLetters = "receipts-dead"
+	EventBus           = "orders-events"
+	Scope              = "local"
+	PretendKey         = "sk_test_pretend"
+	StripeWaits        = 600 * time.Millisecond
+
+	webhookSecret    = "whsec_pretend"
+	receiptFrom      = "Pretend Shop <receipts@shop.invalid>"
+	configurationSet = "receipts"
+	mailWaits        = 600 * time.Millisecond
+	orderBudget      = 800 * time.Millisecond
+	receiptBudget    = 1500 * time.Millisecond // a call to Stripe, one to SES, and two writes
+	answerTime       = 200 * time.Millisecond
+	firstDelay       = time.Second
 )
 
 // Options configure a system. The zero value is a small one.
@@ -129,50 +138,40 @@ func TableIn(engine dynamodbtest.Location, plain string) string {
 
 // System is a running system. Close ends it.
 type System struct {
-	Options   Options
-	Engine    *dynamodbtest.Engine
-	Proxy     *dynamodbtest.Proxy // between function and engine
-	Stripe    *stripetest.Server
-	SQS       *sqstest.Server
-	Function  *lambdatest.Host
-	Refund    *lambdatest.Host // nil without Options.Refund
-	Reconcile *lambdatest.Host // nil without Options.Reconcile
-	Webhook   *lambdatest.Host // nil without Options.Webhook, as the events
-	Events    *stripetest.Webhooks
-	Intake    *lambdatest.Host        // nil without Options.Intake
-	API       *apigatewaytest.Server  // of the two; nil without both
-	Publish   *lambdatest.Host        // nil without Options.Publish, as the one below
-	Bus       *eventbridgetest.Server // where it publishes
-	Receipt   *lambdatest.Host        // nil without Options.Receipt, as the two below
-	Mail      *sestest.Server         // where it sends
-	Receipts  *receipttable.Store     // past the proxy
-	// ReceiptsTable is the name of the table of receipts.
+	Options       Options
+	Engine        *dynamodbtest.Engine
+	Proxy         *dynamodbtest.Proxy // between function and engine
+	Stripe        *stripetest.Server
+	SQS           *sqstest.Server
+	Events        *stripetest.Webhooks    // nil without Options.Webhook
+	API           *apigatewaytest.Server  // nil without Options.Webhook and Options.Intake
+	Bus           *eventbridgetest.Server // nil without Options.Publish
+	Mail          *sestest.Server         // nil without Options.Receipt, as the two below
+	Receipts      *receipttable.Store     // past the proxy
 	ReceiptsTable string
-	Mapping       *sqstest.Mapping
 	Store         *dynamodb.Store  // past the proxy
 	Payments      *charge.Payments // as an operator uses it
 	Stock         string           // the stock table; "" without Options.Stock
 
-	ahead   atomic.Int64     // how far Advance moved the queue's clock
-	working atomic.Int64     // invocations under way or waiting for an instance
-	stream  *stream          // nil without Options.Publish
-	mapping *sqstest.Mapping // of the receipt queue; nil without Options.Receipt
-	refunds *sqstest.Mapping // of the refund queue; nil without Options.Refund
-	stops   [2]func() error  // end the event source mappings of orders and refunds
+	// The functions. Each is nil without its option.
+	Function, Refund, Webhook, Reconcile, Intake, Publish, Receipt *lambdatest.Host
+
+	ahead   atomic.Int64   // how far Advance moved the queue's clock
+	working atomic.Int64   // invocations under way or waiting for an instance
+	stream  *stream        // nil without Options.Publish
+	stops   []func() error // end the event source mappings of orders and refunds
 	closers []func() error
 
 	put      sync.Mutex
 	requests []invariants.Request // of PutOrder
 }
 
-// Start starts everything, the function and its event source mapping last.
+// Start starts everything, the event source mappings and the stream last.
 func Start(ctx context.Context, o Options) (*System, error) {
 	s := &System{Options: o.withDefaults()}
 	for _, step := range []func(context.Context) error{
-		s.startEngine, s.startStripe, s.startQueue,
-		// The parts, each with a file of its own. One comes after what it calls.
-		s.startWebhook, s.startIntake, s.startAPI, s.startEvents, s.startReconcile, s.startReceipt, s.startPublish,
-		s.startOrders, s.startRefund, s.startMapping,
+		s.startEngine, s.startStripe, s.startQueue, s.startBus, s.startMail,
+		s.startFunctions, s.startAPI, s.startEvents, s.startMappings, s.startStream,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -198,15 +197,32 @@ func (s *System) startEngine(ctx context.Context) error {
 	}
 	s.Engine = engine
 	s.closers = append(s.closers, engine.Close)
-	config := s.engineConfig(engine.Endpoint)
-	client := sdk.NewFromConfig(config)
-	if err := dynamodbtest.CreateTable(ctx, client, s.Options.Table, dynamodbtest.WithoutStream); err != nil {
-		return fmt.Errorf("engine at %s: %w", engine.Endpoint, err)
-	}
-	s.DropOnClose(ctx, s.Options.Table)
+	config := s.pastProxy()
 	s.Store = dynamodb.New(config, s.Options.Table)
-	if err := s.createStock(ctx, client); err != nil {
+	orders := func(ctx context.Context, client *sdk.Client, table string) error {
+		return dynamodbtest.CreateTable(ctx, client, table, dynamodbtest.WithoutStream)
+	}
+	if err := s.create(ctx, s.Options.Table, orders); err != nil {
 		return err
+	}
+	if s.Options.Stock != nil {
+		s.Stock = TableIn(s.Options.Engine, "stock")
+		if err := s.create(ctx, s.Stock, dynamodbtest.CreateStockTable); err != nil {
+			return err
+		}
+		s.Store = s.Store.WithStock(s.Stock)
+	}
+	for sku, n := range s.Options.Stock {
+		if _, err := s.Store.AddStock(ctx, sku, n); err != nil {
+			return err
+		}
+	}
+	if s.Options.Receipt != "" {
+		s.ReceiptsTable = TableIn(s.Options.Engine, "receipts")
+		s.Receipts = receipttable.New(config, s.ReceiptsTable)
+		if err := s.create(ctx, s.ReceiptsTable, dynamodbtest.CreateReceipts); err != nil {
+			return err
+		}
 	}
 	s.Proxy, err = dynamodbtest.NewProxy(ctx, engine.Endpoint)
 	if err == nil {
@@ -215,19 +231,34 @@ func (s *System) startEngine(ctx context.Context) error {
 	return err
 }
 
+// create creates a table that Close drops.
+func (s *System) create(
+	ctx context.Context, table string, create func(context.Context, *sdk.Client, string) error,
+) error {
+	if err := create(ctx, s.client(), table); err != nil {
+		return fmt.Errorf("engine at %s: %w", s.Engine.Endpoint, err)
+	}
+	s.DropOnClose(ctx, table)
+	return nil
+}
+
 // DropOnClose makes Close drop a table. It does nothing if the engine ends with the
 // system.
 func (s *System) DropOnClose(ctx context.Context, table string) {
 	if s.Options.Engine.Endpoint == "" {
 		return
 	}
-	client, afterwards := sdk.NewFromConfig(s.engineConfig(s.Engine.Endpoint)), context.WithoutCancel(ctx)
-	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, client, table) })
+	afterwards := context.WithoutCancel(ctx)
+	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, s.client(), table) })
 }
 
-func (s *System) engineConfig(endpoint string) aws.Config {
-	return dynamodbtest.Config(endpoint, func(string) string { return "" })
+// pastProxy returns the configuration of a client that needs no faults, and client one of
+// DynamoDB.
+func (s *System) pastProxy() aws.Config {
+	return dynamodbtest.Config(s.Engine.Endpoint, func(string) string { return "" })
 }
+
+func (s *System) client() *sdk.Client { return sdk.NewFromConfig(s.pastProxy()) }
 
 func (s *System) startStripe(context.Context) error {
 	server, err := stripetest.Serve(stripetest.Options{
@@ -238,7 +269,10 @@ func (s *System) startStripe(context.Context) error {
 	}
 	s.Stripe = server
 	s.closers = append(s.closers, server.Close)
-	s.Payments = NewPayments(server.URL)
+	s.Payments = charge.New(stripe.Options{
+		Key: PretendKey, BaseURL: server.URL, Scope: order.Scope(Scope),
+		Timeout: 10 * time.Second, Transport: http.DefaultTransport,
+	})
 	return nil
 }
 
@@ -251,7 +285,7 @@ func (s *System) startQueue(context.Context) error {
 	}
 	s.SQS = server
 	s.closers = append(s.closers, server.Close)
-	for _, p := range append(s.pairs(), s.receiptPair()) {
+	for _, p := range append(s.pairs(), receiptPair) {
 		err = errors.Join(err, s.createQueues(p))
 	}
 	return err
@@ -274,9 +308,9 @@ func (s *System) OperatorEnv() []string {
 		"STOCK_TABLE=" + s.Stock,
 		"RECEIPTS_TABLE=" + s.ReceiptsTable,
 		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
-		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.DeadLetterQueue()),
-		"REFUND_QUEUE_URL=" + s.SQS.QueueURL(s.named(RefundQueue)),
-		"REFUND_DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.named(DeadRefunds)),
+		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.orderPair().dead),
+		"REFUND_QUEUE_URL=" + s.SQS.QueueURL(s.refundPair().live),
+		"REFUND_DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.refundPair().dead),
 		"SCOPE=" + Scope,
 		"STRIPE_SECRET_KEY=" + PretendKey,
 		"STRIPE_API_BASE=" + s.Stripe.URL,
@@ -290,31 +324,22 @@ func (s *System) OperatorEnv() []string {
 	return env
 }
 
-// StopProcessing ends the event source mappings after the running invocations, as
-// disabling them does. The messages wait in their queues.
+// StopProcessing ends the event source mappings of orders and refunds after the running
+// invocations, as disabling them does. The messages wait in their queues.
 func (s *System) StopProcessing() (err error) {
 	for _, stop := range s.stops {
-		if stop != nil {
-			err = errors.Join(err, stop())
-		}
+		err = errors.Join(err, stop())
 	}
+	s.stops = nil
 	return err
 }
 
 // ResumeProcessing starts the event source mappings again.
-func (s *System) ResumeProcessing(ctx context.Context) error { return s.startMapping(ctx) }
+func (s *System) ResumeProcessing(ctx context.Context) error { return s.startConsuming(ctx) }
 
 // Advance moves the clocks of the queue and of Stripe. The function uses this machine's.
 func (s *System) Advance(d time.Duration) {
 	s.Stripe.Advance(d)
 	s.ahead.Add(int64(d))
 	s.SQS.Wake()
-}
-
-// NewPayments returns an operator's client of a pretend Stripe.
-func NewPayments(url string) *charge.Payments {
-	return charge.New(stripe.Options{
-		Key: PretendKey, BaseURL: url, Scope: order.Scope(Scope),
-		Timeout: 10 * time.Second, Transport: http.DefaultTransport,
-	})
 }

@@ -32,14 +32,12 @@ func TestSystem(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
 	for claim, test := range map[string]func(*testing.T){
-		"a fresh order makes 3 DynamoDB and 2 Stripe calls, its duplicate 1 and 0":    w.countsCalls,
-		"300 orders delivered twice to 8 instances, for 100 shirts":                   w.crowd,
-		"no output of the function holds a secret or personal value":                  w.canaries,
-		"an invalid message is parked at its first delivery and its neighbors settle": w.poison,
-		"over FIFO queues an order settles once and different content is parked":      w.fifo,
-		"a scan of the table agrees with the store":                                   w.scanned,
-		"dead letters settle after a redrive, with skipped clocks":                    w.skipped,
-		"two systems share an engine, and each drops its tables":                      w.shared,
+		"a fresh order makes 3 DynamoDB and 2 Stripe calls, its duplicate 1 and 0": w.countsCalls,
+		"300 orders delivered twice to 8 instances, for 100 shirts":                w.crowd,
+		"no output of the function holds a secret or personal value":               w.canaries,
+		"over FIFO queues an order settles once and different content is parked":   w.fifo,
+		"a scan of the table agrees with the store":                                w.scanned,
+		"two systems share an engine, and each drops its tables":                   w.shared,
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -206,6 +204,7 @@ func (w world) countsCalls(t *testing.T) {
 	t.Helper()
 	s := w.start(t, generous(stocked(6, system.Options{})))
 	first := map[string]int{"TransactWriteItems": 2, "UpdateItem": 1}
+	refund := map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1}
 	for _, step := range []struct {
 		claim, body string
 		dynamo      map[string]int
@@ -216,8 +215,11 @@ func (w world) countsCalls(t *testing.T) {
 		{"an order that waits for its customer", bodyWith("asked", needsUser), first, 2},
 		{"the last shirts", body("last"), first, 2},
 		{"an order without stock", body("late"), map[string]int{"TransactWriteItems": 2, "UpdateItem": 1}, 0},
+		{"a refund", refundBody("fresh", "R-1", 1000), refund, 2},
+		{"the next refund", refundBody("fresh", "R-2", 1000), refund, 2},
+		{"its duplicate", refundBody("fresh", "R-2", 1000), map[string]int{"GetItem": 1}, 0},
 	} {
-		s.wantCalls(step.claim, func() { s.post(step.body); s.settle() }, step.dynamo, step.stripe)
+		s.wantCalls(step.claim, func() { s.post(step.body); s.drain() }, step.dynamo, step.stripe)
 	}
 	s.wantShirts(s.settle(), 0, 2, 4)
 }
@@ -290,29 +292,6 @@ func (w world) canaries(t *testing.T) {
 	}
 }
 
-func (w world) poison(t *testing.T) {
-	t.Helper()
-	s := w.start(t, generous(system.Options{Instances: 1}))
-	good := body("good")
-	s.post(good, " ", "{", good+good, strings.Replace(body("negative"), "1999", "-1999", 1), body("neighbor"))
-	b := s.settle()
-	s.want(b, "good", paid)
-	s.want(b, "neighbor", paid)
-	for id, m := range b.Parked {
-		if m.Reason != order.ReasonInvalid || m.Detail == "" {
-			t.Errorf("message %s is parked for %q: %q, want %q and a detail", id, m.Reason, m.Detail, order.ReasonInvalid)
-		}
-	}
-	for _, l := range s.log.Lines() {
-		if l.Delivery != 1 {
-			t.Errorf("message %s was delivered %d times, want once", l.MessageID, l.Delivery)
-		}
-	}
-	if n := len(s.Stripe.Calls()); n != 4 || len(b.Parked) != 4 {
-		t.Errorf("%d Stripe calls and %d parked, want the neighbors' 4 and 4", n, len(b.Parked))
-	}
-}
-
 func (w world) fifo(t *testing.T) {
 	t.Helper()
 	s := w.start(t, system.Options{FIFO: true})
@@ -341,40 +320,6 @@ func (w world) scanned(t *testing.T) {
 			t.Errorf("- scanned, + loaded:\n%s", diff)
 		}
 	}
-}
-
-func (w world) skipped(t *testing.T) {
-	t.Helper()
-	s := w.start(t, generous(system.Options{MaxReceives: 2, Env: map[string]string{"FIRST_DELAY": "15m"}}))
-	s.Stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
-	s.post(body("waits"))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	// A message that was received and whose invocation has not begun is not Busy yet: a skip
-	// would deliver it again, and use up its receives.
-	const idle = 100 // milliseconds
-	for quiet := 0; s.Waiting() > 0; quiet++ {
-		if s.Busy() {
-			quiet = 0
-		}
-		if quiet >= idle {
-			s.Skip()
-			quiet = 0
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%v: the queue is not empty: %+v\n%s", context.Cause(ctx), s.Counts(), s.log.Text())
-		}
-	}
-	s.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
-	s.Skip() // nothing to skip: a dead letter does not count
-	if moved, err := s.Redrive(); err != nil || moved != 1 {
-		t.Fatalf("redrove %d messages, %v, want 1", moved, err)
-	}
-	s.want(s.settle(), "waits", paid)
 }
 
 func (w world) shared(t *testing.T) {

@@ -73,7 +73,6 @@ func TestTenThousandOrdersWait(t *testing.T) {
 	if calls, want := s.Proxy.Total(), reads+writes+int(pages.Load()); calls > want+again {
 		t.Errorf("got %d calls to DynamoDB, want %d: a load and a write for each order, and the pages", calls, want)
 	}
-	s.withinRate()
 	if diff := cmp.Diff(s.statuses(), map[order.Status]int{order.Paid: orders / cleared, order.Pending: orders - orders/cleared}); diff != "" {
 		t.Errorf("orders by status (-got +want):\n%s", diff)
 	}
@@ -102,27 +101,6 @@ func (o *running) countPages() *atomic.Int64 {
 		return false
 	}})
 	return pages
-}
-
-// withinRate checks the calls to Stripe against the rate: a bucket that each call fills
-// by one, and that drains at the rate, never holds more than the calls that may be under
-// way at once and three more: the one that waits for a lane, and the ticks before and
-// after a pause.
-func (o *running) withinRate() {
-	o.t.Helper()
-	calls := o.Stripe.Calls()
-	slices.SortFunc(calls, func(a, b stripetest.Call) int { return a.At.Compare(b.At) })
-	level, highest := 0.0, 0.0
-	for i, c := range calls {
-		if i > 0 {
-			level -= min(level, c.At.Sub(calls[i-1].At).Seconds()*lookRate)
-		}
-		level++
-		highest = max(highest, level)
-	}
-	if most := float64(lookLanes + 3); highest > most {
-		o.t.Errorf("got %.1f calls to Stripe more than %d a second allow, want at most %.0f", highest, lookRate, most)
-	}
 }
 
 // fill puts orders that wait for their bank since a day into the table and into Stripe.

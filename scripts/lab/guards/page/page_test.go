@@ -11,7 +11,7 @@ import (
 )
 
 // names returns what the guards of the page name, each once.
-func names(of func(attack.Guard) string) (all []string) {
+func names(of func(console.Guard) string) (all []string) {
 	for _, g := range attack.Guards() {
 		all = append(all, of(g))
 	}
@@ -30,7 +30,7 @@ func TestTheGuardsOfThePageArePatches(t *testing.T) {
 	for _, c := range new(invariants.Books).Audit() {
 		checked[c.ID] = true
 	}
-	if n := len(names(func(g attack.Guard) string { return g.Name })); n < 8 || n > 12 || n < len(attack.Guards()) {
+	if n := len(names(func(g console.Guard) string { return g.Name })); n < 8 || n > 12 || n < len(attack.Guards()) {
 		t.Errorf("got %d guards, want 8 to 12, which a visitor can read, each once", n)
 	}
 	for _, g := range attack.Guards() {

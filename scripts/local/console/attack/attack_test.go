@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,39 +25,24 @@ import (
 
 func TestEachAttackSaysWhatShouldHappen(t *testing.T) {
 	t.Parallel()
-	var names []string
+	seen := map[string]bool{}
 	for _, a := range attack.Attacks() {
-		if a.Group == "" || a.Title == "" || !strings.HasSuffix(a.Expect, ".") {
-			t.Errorf("attack %q: got group %q, title %q and %q, want a sentence", a.Name, a.Group, a.Title, a.Expect)
+		if a.Group == "" || a.Title == "" || !strings.HasSuffix(a.Expect, ".") || seen[a.Name] {
+			t.Errorf("attack %q: got group %q, title %q and %q, want a sentence, and a name of its own",
+				a.Name, a.Group, a.Title, a.Expect)
 		}
-		names = append(names, a.Name)
-	}
-	slices.Sort(names)
-	if unique := slices.Compact(slices.Clone(names)); !cmp.Equal(unique, names) {
-		t.Errorf("two attacks have one name: %q", names)
+		seen[a.Name] = true
 	}
 }
 
-func TestTheAttackOfEachGuardExists(t *testing.T) {
-	t.Parallel()
-	all := attack.Attacks()
-	for i, g := range attack.Guards() {
-		if !slices.ContainsFunc(all, func(a console.Attack) bool { return a.Name == g.Attack }) {
-			t.Errorf("guard %q: unknown attack %q", g.Name, g.Attack)
-		}
-		if g.Missing == "" || g.Breaks == "" || !cmp.Equal(attack.Offered()[i], g.Guard) {
-			t.Errorf("guard %q: got %+v, want what is missing and what breaks", g.Name, g)
-		}
-	}
-}
-
-// desk returns a desk in front of a queue and a Stripe without a function.
-func desk(t *testing.T) (*attack.Desk, *watch.Watch, *system.System) {
+// attacker returns one in front of queues and a Stripe without a function, whose compiler
+// fails.
+func attacker(t *testing.T) (*attack.Attacker, *watch.Watch, *system.System) {
 	t.Helper()
 	w := watch.New(func() time.Time { return time.Unix(0, 0) })
-	d := attack.New(w, t.TempDir(), func(context.Context, string, string) error { return errBuild })
+	a := attack.New(w, t.TempDir(), func(context.Context, string, string) error { return errBuild })
 	var o system.Options
-	d.Hook(&o)
+	a.Hook(&o)
 	queue, err := sqstest.Serve(sqstest.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, queue.Close()) })
@@ -66,29 +50,30 @@ func desk(t *testing.T) (*attack.Desk, *watch.Watch, *system.System) {
 	must(t, err)
 	t.Cleanup(func() { must(t, stripe.Close()) })
 	queue.Machine(func(m *sqstest.Machine, now time.Time) {
-		must(t, m.Create(now, system.DeadLetters, sqstest.DefaultSettings()))
-		live := sqstest.DefaultSettings()
-		live.DeadLetters, live.MaxReceives = system.DeadLetters, 10
-		must(t, m.Create(now, system.OrderQueue, live))
-		must(t, m.Create(now, system.DeadRefunds, sqstest.DefaultSettings()))
-		live.DeadLetters = system.DeadRefunds
-		must(t, m.Create(now, system.RefundQueue, live))
+		for live, dead := range map[string]string{
+			system.OrderQueue: system.DeadLetters, system.RefundQueue: system.DeadRefunds,
+		} {
+			settings := sqstest.DefaultSettings()
+			must(t, m.Create(now, dead, settings))
+			settings.DeadLetters, settings.MaxReceives = dead, 10
+			must(t, m.Create(now, live, settings))
+		}
 	})
-	s := &system.System{SQS: queue, Stripe: stripe, Proxy: newProxy(t)}
-	d.Start(t.Context(), s)
-	t.Cleanup(d.Close)
-	return d, w, s
+	s := &system.System{SQS: queue, Stripe: stripe, Proxy: newProxy(t), Function: new(lambdatest.Host)}
+	a.Start(t.Context(), s)
+	t.Cleanup(a.Close)
+	return a, w, s
 }
 
 func TestRollingOutKeepsNoOldPrograms(t *testing.T) {
 	t.Parallel()
 	folder, w := t.TempDir(), watch.New(func() time.Time { return time.Unix(0, 0) })
-	d := attack.New(w, folder, func(context.Context, string, string) error { return errBuild })
-	d.Start(t.Context(), &system.System{Proxy: newProxy(t), Function: new(lambdatest.Host)})
-	t.Cleanup(d.Close)
+	a := attack.New(w, folder, func(context.Context, string, string) error { return errBuild })
+	a.Start(t.Context(), &system.System{Proxy: newProxy(t), Function: new(lambdatest.Host)})
+	t.Cleanup(a.Close)
 	must(t, os.WriteFile(filepath.Join(folder, "order"), []byte("program"), 0o600))
 	for range 5 {
-		_, err := d.Attack(t.Context(), "rollout")
+		_, err := a.Attack(t.Context(), "rollout")
 		must(t, err)
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -127,28 +112,23 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 		"clear":        "post one with a payment that takes days",
 		"redrive":      "post a malformed message",
 	} {
-		d, _, _ := desk(t)
-		if _, err := d.Attack(t.Context(), name); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
+		a, _, _ := attacker(t)
+		if _, err := a.Attack(t.Context(), name); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want ErrNotNow and %q", name, err, want)
 		}
 	}
 }
 
-func TestUnknownNamesAreRefused(t *testing.T) {
-	t.Parallel()
-	d, _, _ := desk(t)
-	if _, err := d.Attack(t.Context(), "no-such"); err == nil {
-		t.Error("an unknown attack: got no error")
-	}
-	if _, err := d.Guard(t.Context(), "no-such"); err == nil || errors.Is(err, errBuild) {
-		t.Errorf("an unknown guard: got error %v, want one before it is compiled", err)
-	}
-}
-
 func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
 	t.Parallel()
-	d, w, _ := desk(t)
-	if _, err := d.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
+	a, w, _ := attacker(t)
+	if _, err := a.Attack(t.Context(), "no-such"); err == nil {
+		t.Error("an unknown attack: got no error")
+	}
+	if _, err := a.Guard(t.Context(), "no-such"); err == nil || errors.Is(err, errBuild) {
+		t.Errorf("an unknown guard: got error %v, want one before it is compiled", err)
+	}
+	if _, err := a.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
 		t.Errorf("got error %v, want the compiler's", err)
 	}
 	frames, _, err := w.Feed().Next(t.Context(), 0)
@@ -183,25 +163,25 @@ func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
 
 func TestOneStormAtATime(t *testing.T) {
 	t.Parallel()
-	d, _, _ := desk(t)
-	if _, err := d.Storm(t.Context(), false, 0); !errors.Is(err, console.ErrNotNow) {
+	a, _, _ := attacker(t)
+	if _, err := a.Storm(t.Context(), false, 0); !errors.Is(err, console.ErrNotNow) {
 		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
 	}
-	_, err := d.Storm(t.Context(), true, 7)
+	_, err := a.Storm(t.Context(), true, 7)
 	must(t, err)
-	if _, err := d.Storm(t.Context(), true, 8); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
+	if _, err := a.Storm(t.Context(), true, 8); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
 		t.Errorf("a second storm: got error %v, want ErrNotNow and the seed of the first", err)
 	}
-	_, err = d.Storm(t.Context(), false, 0)
+	_, err = a.Storm(t.Context(), false, 0)
 	must(t, err)
 }
 
 func TestAStormHidesNoOutage(t *testing.T) {
 	t.Parallel()
-	d, w, s := desk(t)
-	_, err := d.Attack(t.Context(), "stripe-down")
+	a, w, s := attacker(t)
+	_, err := a.Attack(t.Context(), "stripe-down")
 	must(t, err)
-	storms, err := d.Worsen(t.Context())
+	storms, err := a.Worsen()
 	must(t, err)
 	w.Refresh(t.Context(), s)
 	frames, _, err := w.Feed().Next(t.Context(), 0)
@@ -218,7 +198,7 @@ func TestAStormHidesNoOutage(t *testing.T) {
 func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
 	t.Parallel()
 	building, restored := make(chan struct{}), make(chan error, 1)
-	d := attack.New(watch.New(time.Now), t.TempDir(), func(context.Context, string, string) error {
+	a := attack.New(watch.New(time.Now), t.TempDir(), func(context.Context, string, string) error {
 		close(building)
 		select {
 		case err := <-restored:
@@ -230,10 +210,10 @@ func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
 	})
 	go func() {
 		<-building
-		_, err := d.Guard(t.Context(), "")
+		_, err := a.Guard(t.Context(), "")
 		restored <- err
 	}()
-	if _, err := d.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
+	if _, err := a.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
 		t.Errorf("got %v, want %v", err, errBuild)
 	}
 	if err := <-restored; err == nil { // there is no program to copy
@@ -246,17 +226,17 @@ func TestCloseWaitsForABuild(t *testing.T) {
 	building := make(chan struct{})
 	var ended atomic.Bool
 	ctx, cancel := context.WithCancel(t.Context())
-	d := attack.New(watch.New(time.Now), t.TempDir(), func(ctx context.Context, _, _ string) error {
+	a := attack.New(watch.New(time.Now), t.TempDir(), func(ctx context.Context, _, _ string) error {
 		close(building)
 		<-ctx.Done()
 		time.Sleep(20 * time.Millisecond) // its processes end
 		ended.Store(true)
 		return errBuild
 	})
-	go func() { _, _ = d.Guard(ctx, "bind") }()
+	go func() { _, _ = a.Guard(ctx, "bind") }()
 	<-building
 	cancel()
-	d.Close()
+	a.Close()
 	if !ended.Load() {
 		t.Error("Close returned before the build had ended")
 	}

@@ -5,325 +5,398 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
-	"orderonce/scripts/local/system"
 )
+
+const (
+	day        = 24 * time.Hour
+	keysExpire = 25 * time.Hour // longer than Stripe keeps idempotency keys
+	frozenFor  = 10 * time.Second
+
+	prepared  = string(stripetest.Create)
+	confirmed = string(stripetest.Confirm)
+)
+
+// action is what an attack does.
+type action func(a *Attacker, ctx context.Context) (console.Result, error)
 
 // act is an attack and what it does.
 type act struct {
 	console.Attack
 
-	do func(d *Desk, ctx context.Context) (console.Result, error)
+	do action
 }
 
-// The groups.
-const (
-	posting  = "Post"
-	cards    = "Cards"
-	crashes  = "Crashes"
-	network  = "Lost answers and outages"
-	times    = "Time and operators"
-	composed = "Two things at once"
-)
-
 // Attacks returns the attacks in the order in which a page shows them.
-func Attacks() []console.Attack {
-	var all []console.Attack
+func Attacks() (all []console.Attack) {
 	for _, a := range acts() {
 		all = append(all, a.Attack)
 	}
 	return all
 }
 
-func acts() []act { return slices.Concat(single(), composedActs()) }
+func acts() []act { return slices.Concat(posts(), crashes(), outages(), decisions(), times(), pairs()) }
 
-func of(name, group, title, expect string, do func(*Desk, context.Context) (console.Result, error)) act {
+// of returns an attack with its name, title and expectation.
+func of(group, name, title, expect string, do action) act {
 	return act{console.Attack{Name: name, Title: title, Expect: expect, Group: group}, do}
 }
 
-// single are the attacks of one thing.
-func single() []act {
+func posts() []act {
+	const group = "Post"
 	return []act{
-		of("post", posting, "Post an order",
-			"One charge, one row, one event, one e-mail.", posts("posted", once)),
-		of("twice", posting, "Post it twice",
-			"Two messages, one charge. The second is acknowledged as a duplicate.", posts("posted twice", twice)),
-		of("ten", posting, "Post ten, 30 % twice",
-			"13 messages, ten charges.", (*Desk).ten),
-		of("conflict", posting, "Same id, another amount",
-			"One of the two is charged, the other is parked: conflict.",
-			posts("posted with two different amounts", conflicting)),
-		of("malformed", posting, "Malformed message",
-			"Parked with a reason. Nobody is charged.", posts("posted with a field that no order has", malformed)),
-		of("again", posting, "Deliver the last message again",
-			"Acknowledged as a duplicate, as if it were new: nobody is charged again.", (*Desk).again),
-
-		of("kill-after-yes", crashes, "Kill right after Stripe's yes",
-			"Charged, and no row says so. The next delivery reads the bound intent: one charge.", (*Desk).killAfterYes),
-		of("kill-now", crashes, "Kill an instance now",
-			"Its messages come back after the visibility timeout. One charge.", (*Desk).killNow),
-		of("freeze", crashes, "Freeze an instance for 10 s",
-			"Another one takes the order over. When the first wakes up, it changes nothing.", (*Desk).freeze),
-
-		of("lose-stripe-before", network, "Lose a request to Stripe",
-			"Stripe never sees the confirm. The next attempt sends it: one charge.", (*Desk).loseRequest),
-		of("lose-stripe-after", network, "Lose Stripe's yes",
-			"Charged, but the answer is lost. The next attempt reads the intent: one charge.", (*Desk).loseResponse),
-		of("lose-dynamodb-before", network, "Lose a write to DynamoDB",
-			"The outcome is not recorded. The write is repeated: one event.", (*Desk).loseWrite),
-		of("lose-dynamodb-after", network, "Lose DynamoDB's answer",
-			"The outcome is recorded, but the answer is lost. The repeated write finds it: one event.", (*Desk).loseWritten),
-		of("stripe-down", network, "Stripe is down for 20 s",
-			"The orders wait in the queue, with growing delays. Each is charged once.", (*Desk).stripeDown),
-		of("throttle", network, "Throttle DynamoDB for 10 s",
-			"Calls are repeated, orders take longer. Each is charged once.", (*Desk).throttle),
-
-		of("declined", cards, "A card that is declined",
-			"No charge. The row says declined, then canceled: its stock is free for others.",
-			posts("posted with a card that is declined", paying(declines))),
-		of("action", cards, "A card that needs its customer",
-			"The row waits in action_required. No charge yet.",
-			posts("posted with a card that needs its customer", paying(needsUser))),
-		of("authenticate", cards, "Authenticate as the customer",
-			"Stripe's webhook settles the waiting order: one charge.", (*Desk).authenticate),
-		of(BankTakesDays, cards, "A payment that takes days",
-			"The row waits in pending. No charge until the bank has decided.",
-			posts("posted with a payment that takes days", paying(takesDays))),
-		of("clear", cards, "The bank clears it",
-			"Stripe's webhook settles the pending order: one charge.", (*Desk).clear),
-
-		of("jump-25h", times, "25 hours pass",
-			"Stripe forgets idempotency keys. No order needs one.", (*Desk).jumpDay),
-		of("jump-20d", times, "20 days pass",
-			"Queues forget messages after 7 and 14 days. The rows stay, and a late message charges nobody.", (*Desk).jumpWeeks),
-		of("redrive", times, "Redrive the dead letters",
-			"Each is processed again, and parked again if nothing has changed.", (*Desk).redrive),
-		of("rollout", times, "Roll out a new version",
-			"Busy instances finish, new ones run the new version. No order notices.", (*Desk).rollOut),
+		of(group, "post", "Post an order", "One charge, one row, one event, one e-mail.", post("posted", once)),
+		of(group, "twice", "Post it twice",
+			"Two messages, one charge. The second is acknowledged as a duplicate.", post("posted twice", twice)),
+		of(group, "ten", "Post ten, 30 % twice", "13 messages, ten charges.",
+			func(a *Attacker, _ context.Context) (console.Result, error) {
+				return a.postMany(10, 3, "ten orders posted, three of them twice")
+			}),
+		of(group, "conflict", "Same id, another amount", "One of the two is charged, the other is parked: conflict.",
+			post("posted with two different amounts", conflicting)),
+		of(group, "malformed", "Malformed message", "Parked with a reason. Nobody is charged.",
+			post("posted with a field that no order has", malformed)),
+		of(group, "again", "Deliver the last message again",
+			"Acknowledged as a duplicate, as if it were new: nobody is charged again.", (*Attacker).again),
 	}
 }
 
-// composedActs are sequences that guards need.
-func composedActs() []act {
+func crashes() []act {
+	const group = "Crashes"
 	return []act{
-		of(KillAndWait, composed, "Kill after the yes, then 25 hours pass",
-			"The next delivery comes when Stripe has forgotten the keys: one charge all the same.", (*Desk).killThenDay),
-		of(LoseBindAndWait, composed, "Lose the bind, then 25 hours pass",
-			"No money moves before the row names the intent. A later attempt charges once.", (*Desk).loseBindThenDay),
-		of(LoseFinish, composed, "Lose every write of the outcome",
-			"The message is not deleted before the outcome is recorded. One charge, and the row says so.", (*Desk).loseFinish),
-		of(KillAfterFinish, composed, "Kill right after the outcome is written",
-			"The next delivery is a duplicate. Status and event were written together.", (*Desk).killAfterFinish),
-		of(AgainAndKill, composed, "Deliver twice at once, kill the first",
-			"The second delivery finds the lease and comes again later: one charge.", (*Desk).againThenKill),
-		of(MalformedUnparked, composed, "Malformed while nothing can be parked",
-			"The message stays in the queue until the dead-letter queue has it.", (*Desk).malformedUnparked),
+		of(group, "kill-after-yes", "Kill right after Stripe's yes",
+			"Charged, and no row says so. The next delivery reads the bound intent: one charge.",
+			trapped("its instance will be killed right after Stripe has charged it", killsAt(confirmed, watch.Stripe))),
+		of(group, "kill-now", "Kill an instance now",
+			"Its messages come back after the visibility timeout. One charge.", (*Attacker).killNow),
+		of(group, "freeze", "Freeze an instance for 10 s",
+			"Another one takes the order over. When the first wakes up, it changes nothing.",
+			trapped("its instance will be frozen for 10 s after Stripe has charged it", freezes)),
+	}
+}
+
+func outages() []act {
+	const group = "Lost answers and outages"
+	return []act{
+		of(group, "lose-stripe-before", "Lose a request to Stripe",
+			"Stripe never sees the confirm. The next attempt sends it: one charge.",
+			trapped("its confirm will never arrive at Stripe", losesConfirm(stripetest.LoseRequest))),
+		of(group, "lose-stripe-after", "Lose Stripe's yes",
+			"Charged, but the answer is lost. The next attempt reads the intent: one charge.",
+			trapped("Stripe's yes to its confirm will be lost", losesConfirm(stripetest.LoseResponse))),
+		of(group, "lose-dynamodb-before", "Lose a write to DynamoDB",
+			"The outcome is not recorded. The write is repeated: one event.",
+			trapped("the write of its outcome will not arrive at DynamoDB", losesOutcome(dynamodbtest.LoseBefore))),
+		of(group, "lose-dynamodb-after", "Lose DynamoDB's answer",
+			"The outcome is recorded, but the answer is lost. The repeated write finds it: one event.",
+			trapped("DynamoDB's answer to its outcome will be lost", losesOutcome(dynamodbtest.LoseAfter))),
+		of(group, "stripe-down", "Stripe is down for 20 s",
+			"The orders wait in the queue, with growing delays. Each is charged once.",
+			fails("stripe", outage{text: "Stripe is down", stripe: stripetest.Unavailable}, 20*time.Second, 3)),
+		of(group, "throttle", "Throttle DynamoDB for 10 s",
+			"Calls are repeated, orders take longer. Each is charged once.",
+			fails("dynamodb", outage{text: "DynamoDB throttles every second call", throttled: true}, 10*time.Second, 5)),
+	}
+}
+
+func decisions() []act {
+	const group, card, days = "Cards", "a card that needs its customer", "a payment that takes days"
+	return []act{
+		of(group, "declined", "A card that is declined",
+			"No charge. The row says declined, then canceled: its stock is free for others.",
+			post("posted with a card that is declined", paying(declines))),
+		of(group, "action", "A card that needs its customer", "The row waits in action_required. No charge yet.",
+			post("posted with "+card, paying(needsUser))),
+		of(group, "authenticate", "Authenticate as the customer",
+			"Stripe's webhook settles the waiting order: one charge.",
+			decides(order.ActionRequired, card, "authenticated", (*stripetest.Machine).CustomerPays)),
+		of(group, "days", "A payment that takes days",
+			"The row waits in pending. No charge until the bank has decided.", post("posted with "+days, paying(takesDays))),
+		of(group, "clear", "The bank clears it", "Stripe's webhook settles the pending order: one charge.",
+			decides(order.Pending, days, "cleared", func(m *stripetest.Machine, now time.Time, intent string) error {
+				return m.Settle(now, intent, true)
+			})),
+	}
+}
+
+func times() []act {
+	const group = "Time and operators"
+	return []act{
+		of(group, "jump-25h", "25 hours pass", "Stripe forgets idempotency keys. No order needs one.",
+			func(a *Attacker, ctx context.Context) (console.Result, error) {
+				const text = "25 hours have passed for the queue and for Stripe, which forgot its idempotency keys"
+				return console.Result{Text: text}, a.jump(ctx, keysExpire)
+			}),
+		of(group, "jump-20d", "20 days pass",
+			"Queues forget messages after 7 and 14 days. The rows stay, and a late message charges nobody.",
+			(*Attacker).jumpWeeks),
+		of(group, "redrive", "Redrive the dead letters",
+			"Each is processed again, and parked again if nothing has changed.", (*Attacker).redrive),
+		of(group, "rollout", "Roll out a new version",
+			"Busy instances finish, new ones run the new version. No order notices.", (*Attacker).rollOut),
+	}
+}
+
+// pairs are the sequences that guards need. Each is about one order that it posts itself,
+// so that it needs no luck.
+func pairs() []act {
+	const group = "Two things at once"
+	return []act{
+		of(group, "kill-25h", "Kill after the yes, then 25 hours pass",
+			"The next delivery comes when Stripe has forgotten the keys: one charge all the same.",
+			trapped("its instance will be killed after the charge, then 25 hours pass", killsAndWaits)),
+		of(group, "lose-bind-25h", "Lose the bind, then 25 hours pass",
+			"No money moves before the row names the intent. A later attempt charges once.",
+			trapped("the writes that bind its intent are lost, then 25 hours pass",
+				losesWrites(watch.Bind, (*Attacker).dayPasses))),
+		of(group, "lose-finish", "Lose every write of the outcome",
+			"The message is not deleted before the outcome is recorded. One charge, and the row says so.",
+			trapped("every write of its outcome is lost until its delivery ends",
+				losesWrites(watch.Finish, func(*Attacker, context.Context, string) {}))),
+		of(group, "kill-after-finish", "Kill right after the outcome is written",
+			"The next delivery is a duplicate. Status and event were written together.",
+			trapped("its instance will be killed right after the write of its outcome",
+				killsAt(string(watch.Finish), watch.DynamoDB))),
+		of(group, "again-kill", "Deliver twice at once, kill the first",
+			"The second delivery finds the lease and comes again later: one charge.",
+			trapped("its message comes twice at once, and the first instance is killed", repeatsAndKills)),
+		of(group, "malformed-unparked", "Malformed while nothing can be parked",
+			"The message stays in the queue until the dead-letter queue has it.", (*Attacker).malformedUnparked),
 	}
 }
 
 // Attack implements console.Actions. The error wraps console.ErrNotNow if the system has
 // nothing that the attack could be done to.
-func (d *Desk) Attack(ctx context.Context, name string) (console.Result, error) {
+func (a *Attacker) Attack(ctx context.Context, name string) (console.Result, error) {
 	all := acts()
 	i := slices.IndexFunc(all, func(a act) bool { return a.Name == name })
 	if i < 0 {
 		return console.Result{}, fmt.Errorf("attack %q: unknown", name)
 	}
-	did, err := all[i].do(d, ctx)
+	did, err := all[i].do(a, ctx)
 	if err != nil {
 		return console.Result{}, fmt.Errorf("%s: %w", strings.ToLower(all[i].Title), err)
 	}
-	d.watch.Say(watch.Attack, did.Order, did.Text)
+	a.watch.Say(watch.Attack, did.Order, did.Text)
 	return did, nil
-}
-
-func (d *Desk) target() *system.System {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.system
-}
-
-// posts posts the messages of one order, and says so.
-func (d *Desk) posts(c content, text string, bodies ...string) (console.Result, error) {
-	return console.Result{Text: "You: " + c.id + " " + text, Order: c.id}, d.post(bodies...)
-}
-
-// posts is an attack that posts messages with the content of a new order.
-func posts(text string, bodies func(content) []string) func(*Desk, context.Context) (console.Result, error) {
-	return func(d *Desk, _ context.Context) (console.Result, error) {
-		c := d.next()
-		return d.posts(c, text, bodies(c)...)
-	}
-}
-
-func (d *Desk) ten(context.Context) (console.Result, error) {
-	var bodies []string
-	var last content
-	for n := range 10 {
-		last = d.next()
-		bodies = append(bodies, last.body())
-		if n%3 == 0 && n > 0 {
-			bodies = append(bodies, last.body())
-		}
-	}
-	return console.Result{Text: "You: ten orders posted, three of them twice", Order: last.id}, d.post(bodies...)
 }
 
 // again delivers the message that was processed last once more, as SQS may, although it
 // was deleted.
-func (d *Desk) again(context.Context) (console.Result, error) {
-	d.mu.Lock()
-	m := d.last
-	d.mu.Unlock()
+func (a *Attacker) again(context.Context) (console.Result, error) {
+	a.mu.Lock()
+	m, s := a.last, a.system
+	a.mu.Unlock()
 	if m.ID == "" {
 		return console.Result{}, fmt.Errorf("%w: no message was processed yet: post an order", console.ErrNotNow)
 	}
 	m.Receives++
-	s := d.target()
-	d.later(func(ctx context.Context) {
+	a.later(func(ctx context.Context) {
 		_, _ = s.Invoke(ctx, m) // the function logs what it did
 	})
 	return console.Result{Text: "You: the message that was processed last is delivered again"}, nil
 }
 
-// authenticate lets the customer of the newest waiting order pay.
-func (d *Desk) authenticate(context.Context) (console.Result, error) {
-	return d.decide(order.ActionRequired, "a card that needs its customer", "authenticated",
-		func(m *stripetest.Machine, now time.Time, intent string) error { return m.CustomerPays(now, intent) })
-}
-
-// clear lets the bank clear the newest pending order.
-func (d *Desk) clear(context.Context) (console.Result, error) {
-	return d.decide(order.Pending, "a payment that takes days", "cleared",
-		func(m *stripetest.Machine, now time.Time, intent string) error { return m.Settle(now, intent, true) })
-}
-
-// decide lets somebody decide about the payment of the newest order with a status.
-func (d *Desk) decide(
-	of order.Status, needs, did string, act func(m *stripetest.Machine, now time.Time, intent string) error,
-) (console.Result, error) {
-	o, ok := d.watch.Find(func(o watch.Order) bool { return o.Status == string(of) })
-	if !ok {
-		return console.Result{}, fmt.Errorf("%w: no order is %s: post one with %s", console.ErrNotNow, of, needs)
+// decides lets somebody decide about the payment of the newest order with a status.
+func decides(
+	of order.Status, needs, did string, decide func(m *stripetest.Machine, now time.Time, intent string) error,
+) action {
+	return func(a *Attacker, _ context.Context) (console.Result, error) {
+		o, ok := a.watch.Find(func(o watch.Order) bool { return o.Status == string(of) })
+		if !ok {
+			return console.Result{}, fmt.Errorf("%w: no order is %s: post one with %s", console.ErrNotNow, of, needs)
+		}
+		s := a.target()
+		var err error
+		s.Stripe.Machine(func(m *stripetest.Machine) { err = decide(m, s.Stripe.Now(), o.Intent) })
+		if err != nil {
+			return console.Result{}, fmt.Errorf("%w: %w", console.ErrNotNow, err)
+		}
+		a.watch.Enter(o.ID, watch.Entry{Kind: watch.Message, From: watch.You, To: watch.Stripe, Text: did})
+		return console.Result{Text: "The payment of " + o.ID + " was " + did, Order: o.ID}, nil
 	}
-	s := d.target()
-	var err error
-	s.Stripe.Machine(func(m *stripetest.Machine) { err = act(m, s.Stripe.Now(), o.Intent) })
-	if err != nil {
-		return console.Result{}, fmt.Errorf("%w: %w", console.ErrNotNow, err)
+}
+
+// trap prepares what happens to an order that is posted next.
+type trap func(a *Attacker, id string)
+
+// trapped is an attack that posts an order after a trap was set for it.
+func trapped(what string, set trap) action {
+	return func(a *Attacker, _ context.Context) (console.Result, error) {
+		c := a.next()
+		set(a, c.id)
+		return a.postOf(c, "posted; "+what, once(c))
 	}
-	d.watch.Enter(o.ID, watch.Entry{Kind: watch.Message, From: watch.You, To: watch.Stripe, Text: did})
-	return console.Result{Text: "The payment of " + o.ID + " was " + did, Order: o.ID}, nil
-}
-
-// aim makes something happen after a call of an order to Stripe, before the answer.
-func (d *Desk) aim(id string, at stripetest.Endpoint, act func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.victims[id] = victim{at: at, act: func(stripetest.Call) { act() }}
-}
-
-func (d *Desk) killAfterYes(context.Context) (console.Result, error) {
-	c, s := d.next(), d.target()
-	d.aim(c.id, stripetest.Confirm, func() { d.kill(s, c.id, watch.Stripe) })
-	return d.posts(c, "posted; its instance will be killed right after Stripe has charged it", c.body())
 }
 
 // kill kills the instances that process an order, before they get the answer of a
 // service.
-func (d *Desk) kill(s *system.System, id, service string) {
-	d.watch.Undelivered(id, service)
-	s.Kill(instanceOf(id))
+func (a *Attacker) kill(id, service string) {
+	a.watch.Undelivered(id, service)
+	a.target().Kill(instanceOf(id))
+}
+
+// instanceOf matches the instances that process an order.
+func instanceOf(order string) func(payload []byte) bool {
+	return func(payload []byte) bool { return strings.Contains(string(payload), fmt.Sprintf(`\"%s\"`, order)) }
+}
+
+func killsAt(at, service string) trap {
+	return func(a *Attacker, id string) { a.after(id, at, func() { a.kill(id, service) }) }
 }
 
 // killNow kills the busy instances. If there are none, it posts an order and kills its
 // instance after the first call to Stripe.
-func (d *Desk) killNow(context.Context) (console.Result, error) {
-	s := d.target()
-	if n := s.Kill(nil); n > 0 {
+func (a *Attacker) killNow(ctx context.Context) (console.Result, error) {
+	if n := a.target().Kill(nil); n > 0 {
 		return console.Result{Text: fmt.Sprintf("You: busy instances killed: %d", n)}, nil
 	}
-	c := d.next()
-	d.aim(c.id, stripetest.Create, func() { d.kill(s, c.id, watch.Stripe) })
-	return d.posts(c, "posted, because no instance was busy; its instance will be killed at prepare", c.body())
+	const what = "its instance, because none was busy, will be killed at prepare"
+	return trapped(what, killsAt(prepared, watch.Stripe))(a, ctx)
 }
 
-const frozenFor = 10 * time.Second
-
-func (d *Desk) freeze(context.Context) (console.Result, error) {
-	c, s := d.next(), d.target()
-	d.aim(c.id, stripetest.Confirm, func() {
-		if s.Freeze(frozenFor, instanceOf(c.id)) == 0 {
-			d.watch.Say(watch.Plain, c.id, c.id+": not frozen: this works on Linux only")
+func freezes(a *Attacker, id string) {
+	a.after(id, confirmed, func() {
+		if a.target().Freeze(frozenFor, instanceOf(id)) == 0 {
+			a.watch.Say(watch.Plain, id, id+": not frozen: this works on Linux only")
 		}
 	})
-	return d.posts(c, "posted; its instance will be frozen for 10 s after Stripe has charged it", c.body())
 }
 
-// loses posts an order whose confirm fails.
-func (d *Desk) loses(kind stripetest.FaultKind, text string) (console.Result, error) {
-	c := d.next()
-	d.target().Stripe.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, OrderID: c.id})
-	return d.posts(c, text, c.body())
-}
-
-func (d *Desk) loseRequest(context.Context) (console.Result, error) {
-	return d.loses(stripetest.LoseRequest, "posted; its confirm will never arrive at Stripe")
-}
-
-func (d *Desk) loseResponse(context.Context) (console.Result, error) {
-	return d.loses(stripetest.LoseResponse, "posted; Stripe's yes to its confirm will be lost")
-}
-
-// losesWrite posts an order whose outcome is written over a broken connection.
-func (d *Desk) losesWrite(kind dynamodbtest.Kind, text string) (console.Result, error) {
-	c := d.next()
-	d.target().Proxy.Fail(dynamodbtest.Fault{
-		Kind: kind, Operation: "TransactWriteItems", Times: 1,
-		Match: func(body []byte) bool { return isStep(body, c.id, watch.Finish) },
-	})
-	return d.posts(c, text, c.body())
-}
-
-func (d *Desk) loseWrite(context.Context) (console.Result, error) {
-	return d.losesWrite(dynamodbtest.LoseBefore, "posted; the write of its outcome will not arrive at DynamoDB")
-}
-
-func (d *Desk) loseWritten(context.Context) (console.Result, error) {
-	return d.losesWrite(dynamodbtest.LoseAfter, "posted; DynamoDB's answer to its outcome will be lost")
-}
-
-func (d *Desk) stripeDown(context.Context) (console.Result, error) {
-	d.fail("stripe", outage{text: "Stripe is down", stripe: stripetest.Unavailable}, 20*time.Second)
-	return d.orders(3, "Stripe is down for 20 s; three orders posted")
-}
-
-func (d *Desk) throttle(context.Context) (console.Result, error) {
-	d.fail("dynamodb", outage{text: "DynamoDB throttles every second call", throttled: true}, 10*time.Second)
-	return d.orders(5, "DynamoDB throttles every second call for 10 s; five orders posted")
-}
-
-// orders posts some orders.
-func (d *Desk) orders(n int, text string) (console.Result, error) {
-	bodies := make([]string, n)
-	var last content
-	for i := range bodies {
-		last = d.next()
-		bodies[i] = last.body()
+func losesConfirm(kind stripetest.FaultKind) trap {
+	return func(a *Attacker, id string) {
+		a.target().Stripe.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, OrderID: id})
 	}
-	return console.Result{Text: "You: " + text, Order: last.id}, d.post(bodies...)
 }
 
-func (d *Desk) redrive(context.Context) (console.Result, error) {
-	moved, err := d.target().Redrive()
+func losesOutcome(kind dynamodbtest.Kind) trap {
+	return func(a *Attacker, id string) {
+		a.target().Proxy.Fail(dynamodbtest.Fault{
+			Kind: kind, Operation: "TransactWriteItems", Times: 1,
+			Match: func(body []byte) bool { return isStep(body, id, watch.Finish) },
+		})
+	}
+}
+
+// isStep reports whether a request to DynamoDB is a step of an order.
+func isStep(request []byte, id string, step watch.Step) bool {
+	order, is := watch.StepOf(request)
+	return order == id && is == step
+}
+
+// losesWrites loses the writes of a step of an order, until its first delivery has ended.
+// Then it calls then, in the background. Each write is repeated, and with slow steps no
+// time would be left for what follows it.
+func losesWrites(step watch.Step, then func(a *Attacker, ctx context.Context, id string)) trap {
+	return func(a *Attacker, id string) {
+		a.mu.Lock()
+		a.fast[id] = true
+		a.mu.Unlock()
+		var over atomic.Bool
+		a.target().Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseBefore, Match: func(body []byte) bool {
+			return !over.Load() && isStep(body, id, step)
+		}})
+		a.after(id, deliveryEnds, func() {
+			over.Store(true)
+			a.mu.Lock()
+			delete(a.fast, id)
+			a.mu.Unlock()
+			a.later(func(ctx context.Context) { then(a, ctx, id) })
+		})
+	}
+}
+
+func killsAndWaits(a *Attacker, id string) {
+	a.after(id, confirmed, func() {
+		a.kill(id, watch.Stripe)
+		a.later(func(ctx context.Context) {
+			if wait(ctx, time.Second) { // so that a visitor sees it
+				a.dayPasses(ctx, id)
+			}
+		})
+	})
+}
+
+// repeatsAndKills delivers an order's message a second time while an instance works on
+// it, and kills that instance when the second one has answered the queue.
+func repeatsAndKills(a *Attacker, id string) {
+	a.after(id, prepared, func() {
+		ended, s := make(chan struct{}), a.target()
+		a.after(id, deliveryEnds, func() { close(ended) })
+		s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
+			messages, _ := m.Messages(now, s.OrderQueue()) // the queue exists
+			for _, message := range messages {
+				if orderOf(message.Body) == id {
+					_ = m.ChangeVisibility(now, s.OrderQueue(), message.Receipt, 0)
+				}
+			}
+		})
+		limit := time.NewTimer(time.Second)
+		defer limit.Stop()
+		select {
+		case <-ended:
+		case <-limit.C:
+		}
+		a.kill(id, watch.Stripe)
+	})
+}
+
+// malformedUnparked posts a malformed message while the dead-letter queue accepts none.
+func (a *Attacker) malformedUnparked(context.Context) (console.Result, error) {
+	const many = 100
+	c, queue := a.next(), a.target().SQS
+	queue.Fail("SendMessage", many, sqstest.CodeServiceUnavailable)
+	a.after(c.id, deliveryEnds, queue.Heal)
+	return a.postOf(c, "posted, malformed, while the dead-letter queue accepts nothing", malformed(c))
+}
+
+func (a *Attacker) redrive(context.Context) (console.Result, error) {
+	moved, err := a.target().Redrive()
 	if err == nil && moved == 0 {
 		err = fmt.Errorf("%w: there are no dead letters: post a malformed message", console.ErrNotNow)
 	}
 	return console.Result{Text: fmt.Sprintf("You: dead letters moved back to the queue: %d", moved)}, err
+}
+
+// jump moves the clocks of the queue and of Stripe, and then lets the function of the
+// schedule look at every order that waits, as it would have in that time.
+func (a *Attacker) jump(ctx context.Context, t time.Duration) error {
+	s := a.target()
+	s.Advance(t)
+	s.Stripe.Machine(func(m *stripetest.Machine) { m.PruneKeys(s.Stripe.Now()) })
+	return s.Look(ctx)
+}
+
+// dayPasses moves the clocks after something happened to an order.
+func (a *Attacker) dayPasses(ctx context.Context, id string) {
+	if a.jump(ctx, keysExpire) == nil {
+		a.watch.Say(watch.Attack, id, "25 hours have passed; Stripe has forgotten the keys of "+id)
+	}
+}
+
+// jumpWeeks moves the clocks in steps, each after the queue had time to deliver: a
+// message that waits for weeks is delivered or parked before its queue forgets it.
+func (a *Attacker) jumpWeeks(ctx context.Context) (console.Result, error) {
+	const steps = 4
+	for range steps {
+		limited, cancel := context.WithTimeout(ctx, 2*visibility)
+		err := a.target().Drained(limited)
+		over := limited.Err() != nil // what still waits is delivered after the jump
+		cancel()
+		if err != nil && !over {
+			return console.Result{}, err
+		}
+		if err := a.jump(ctx, 20*day/steps); err != nil {
+			return console.Result{}, err
+		}
+	}
+	return console.Result{Text: "20 days have passed for the queues and for Stripe"}, nil
 }

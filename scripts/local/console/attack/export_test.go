@@ -1,7 +1,5 @@
 package attack
 
-import "context"
-
 // StormBodies returns the messages of the first orders of a storm, with so many
 // deliveries between two of them.
 func StormBodies(seed uint64, orders, deliveries int) (bodies []string) {
@@ -9,19 +7,19 @@ func StormBodies(seed uint64, orders, deliveries int) (bodies []string) {
 	for range orders {
 		bodies = append(bodies, st.next()...)
 		for range deliveries {
-			st.duplicate()
+			st.hits.IntN(20)
 		}
 	}
 	return bodies
 }
 
 // Worsen lets something go wrong as in a storm, without its other acts.
-func (d *Desk) Worsen(ctx context.Context) (text string, err error) {
-	d.mu.Lock()
-	d.storm = newStorm(1, func() {})
-	d.mu.Unlock()
-	for d.storm.now.text == "" && err == nil {
-		err = d.changeProfile(ctx)
+func (a *Attacker) Worsen() (text string, err error) {
+	a.mu.Lock()
+	a.storm = newStorm(1, func() {})
+	a.mu.Unlock()
+	for a.storm.now.text == "" && err == nil {
+		err = a.changeProfile()
 	}
-	return d.storm.now.text, err
+	return a.storm.now.text, err
 }

@@ -1,16 +1,24 @@
 package attack
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
 )
 
 // SKU is what the posted orders buy: something that does not run out.
 const SKU = "SONG"
+
+// The beginnings of the names of the orders that the visitor and a storm post.
+const (
+	visitors = "LIVE-"
+	stormy   = "STORM-"
+)
 
 // The payment methods of the orders, see docs.stripe.com/testing.
 const (
@@ -60,22 +68,49 @@ func paying(method string) func(content) []string {
 }
 
 // next returns an order of the visitor with a new name.
-func (d *Desk) next() content {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.posted++
-	id := fmt.Sprintf("%s%d", visitors, d.posted)
-	d.watch.Expect(id)
-	return content{id: id, method: works, quantity: 1 + d.posted%3}
+func (a *Attacker) next() content {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.posted++
+	id := fmt.Sprintf("%s%d", visitors, a.posted)
+	a.watch.Expect(id)
+	return content{id: id, method: works, quantity: 1 + a.posted%3}
 }
 
-// post sends messages, all before the first is delivered.
-func (d *Desk) post(bodies ...string) error {
+// post is an attack that posts messages with the content of a new order.
+func post(text string, bodies func(content) []string) action {
+	return func(a *Attacker, _ context.Context) (console.Result, error) {
+		c := a.next()
+		return a.postOf(c, text, bodies(c))
+	}
+}
+
+// postOf posts the messages of one order, and says so.
+func (a *Attacker) postOf(c content, text string, bodies []string) (console.Result, error) {
+	return console.Result{Text: "You: " + c.id + " " + text, Order: c.id}, a.send(bodies)
+}
+
+// postMany posts n orders, some of them twice.
+func (a *Attacker) postMany(n, repeated int, text string) (console.Result, error) {
+	var bodies []string
+	var last content
+	for i := range n {
+		last = a.next()
+		bodies = append(bodies, once(last)...)
+		if i < repeated {
+			bodies = append(bodies, once(last)...)
+		}
+	}
+	return console.Result{Text: "You: " + text, Order: last.id}, a.send(bodies)
+}
+
+// send sends messages, all before the first is delivered.
+func (a *Attacker) send(bodies []string) error {
 	drafts := make([]sqstest.Draft, len(bodies))
 	for i, body := range bodies {
 		drafts[i].Body = body
 	}
-	_, err := d.target().Post(drafts)
+	_, err := a.target().Post(drafts)
 	return err
 }
 

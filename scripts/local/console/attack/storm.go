@@ -4,24 +4,24 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
-	"orderonce/scripts/local/system"
 )
 
-// Rate is how many orders a storm posts in a minute.
-const Rate = 1000
+const (
+	rate        = 1000            // orders that a storm posts in a minute
+	profileTime = 3 * time.Second // how long the same things go wrong
+)
 
-// profileTime is how long the same things go wrong.
-const profileTime = 3 * time.Second
-
-// storm is a running storm. The desk's mutex guards it.
+// storm is a running storm. The attacker's mutex guards it.
 type storm struct {
 	seed   uint64
 	orders *rand.Rand // draws the orders, and nothing else
@@ -49,7 +49,7 @@ type profile struct {
 	table  []dynamodbtest.Kind
 }
 
-// profiles are the faults of a storm. The calm ones let the queue become short again.
+// profiles are the faults of a storm. Those without a text let the queue become short again.
 func profiles() []profile {
 	return []profile{
 		{text: ""},
@@ -73,100 +73,96 @@ func profiles() []profile {
 
 // Storm implements console.Actions. A storm attacks at random. The same seed makes the
 // same orders and the same sequence of faults; which calls they hit depends on the
-// machine.
-func (d *Desk) Storm(_ context.Context, on bool, seed uint64) (console.Result, error) {
-	if on {
-		return d.startStorm(seed)
+// machine. Its end repairs everything, and the orders that wait are processed.
+func (a *Attacker) Storm(_ context.Context, on bool, seed uint64) (did console.Result, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case on && a.storm != nil:
+		return did, fmt.Errorf("%w: a storm with seed %d is running", console.ErrNotNow, a.storm.seed)
+	case on:
+		ctx, stop := context.WithCancel(a.ctx)
+		a.storm = newStorm(seed, stop)
+		a.watch.SetControl(func(c *watch.Control) { c.Storm, c.Seed, c.Posted = true, seed, 0 })
+		a.running.Go(func() { a.blow(ctx) })
+		did.Text = fmt.Sprintf("You: storm started: %d orders a minute, seed %d", rate, seed)
+	case a.storm == nil:
+		return did, fmt.Errorf("%w: no storm is running", console.ErrNotNow)
+	default:
+		a.storm.stop()
+		did.Text = fmt.Sprintf("You: storm stopped after %d orders", a.storm.posted)
+		a.storm = nil
+		a.system.Proxy.Heal()
+		a.system.Stripe.Machine((*stripetest.Machine).Heal)
+		a.showFaults()
+		a.watch.SetControl(func(c *watch.Control) { c.Storm = false })
 	}
-	return d.stopStorm()
-}
-
-func (d *Desk) startStorm(seed uint64) (console.Result, error) {
-	d.mu.Lock()
-	if d.storm != nil {
-		running := d.storm.seed
-		d.mu.Unlock()
-		return console.Result{}, fmt.Errorf("%w: a storm with seed %d is running", console.ErrNotNow, running)
-	}
-	ctx, stop := context.WithCancel(d.ctx)
-	d.storm = newStorm(seed, stop)
-	d.mu.Unlock()
-	d.watch.SetControl(func(c *watch.Control) { c.Storm, c.Seed, c.Posted = true, seed, 0 })
-	d.running.Go(func() { d.blow(ctx) })
-	did := console.Result{Text: fmt.Sprintf("You: storm started: %d orders a minute, seed %d", Rate, seed)}
-	d.watch.Say(watch.Attack, "", did.Text)
+	a.watch.Say(watch.Attack, "", did.Text)
 	return did, nil
 }
 
-// stopStorm ends the storm and repairs everything. The orders that wait are processed.
-func (d *Desk) stopStorm() (console.Result, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.storm == nil {
-		return console.Result{}, fmt.Errorf("%w: no storm is running", console.ErrNotNow)
-	}
-	d.storm.stop()
-	did := console.Result{Text: fmt.Sprintf("You: storm stopped after %d orders", d.storm.posted)}
-	d.storm = nil
-	d.system.Proxy.Heal()
-	d.system.Stripe.Machine((*stripetest.Machine).Heal)
-	d.showFaults()
-	d.watch.SetControl(func(c *watch.Control) { c.Storm = false })
-	d.watch.Say(watch.Attack, "", did.Text)
-	return did, nil
-}
-
-// stormAct is what a storm does again and again.
-type stormAct struct {
-	every time.Duration
-	do    func(ctx context.Context) error
-}
-
-// blow runs a storm until its context ends. An act that fails is tried again later.
-func (d *Desk) blow(ctx context.Context) {
+// blow attacks until its context ends. What fails is tried again later.
+func (a *Attacker) blow(ctx context.Context) {
+	s := a.target()
+	authenticate := decides(order.ActionRequired, "", "authenticated", (*stripetest.Machine).CustomerPays)
 	var acting sync.WaitGroup
-	for _, a := range []stormAct{
-		{time.Minute / Rate, func(context.Context) error { return d.postStorm() }},
-		{profileTime, d.changeProfile},
-		{2 * time.Second, func(context.Context) error { d.target().Kill(one()); return nil }},
-		{20 * time.Second, func(context.Context) error { d.target().Freeze(frozenFor, one()); return nil }},
-		{time.Second, func(ctx context.Context) error { _, err := d.authenticate(ctx); return err }},
-		{5 * time.Second, func(ctx context.Context) error { return d.target().Look(ctx) }},
-		{15 * time.Second, func(context.Context) error { _, err := d.target().Redrive(); return err }},
-		{30 * time.Second, func(ctx context.Context) error { _, err := d.rollOut(ctx); return err }},
-		{75 * time.Second, d.stormDay},
+	for _, act := range []struct {
+		every time.Duration
+		do    func() error
+	}{
+		{time.Minute / rate, a.postStorm},
+		{profileTime, a.changeProfile},
+		{2 * time.Second, func() error { s.Kill(one()); return nil }},
+		{20 * time.Second, func() error { s.Freeze(frozenFor, one()); return nil }},
+		{time.Second, func() error { _, err := authenticate(a, ctx); return err }},
+		{5 * time.Second, func() error { return s.Look(ctx) }},
+		{15 * time.Second, func() error { _, err := s.Redrive(); return err }},
+		{30 * time.Second, func() error { _, err := a.rollOut(ctx); return err }},
+		{75 * time.Second, func() error {
+			a.watch.Say(watch.Attack, "", "25 hours pass")
+			return a.jump(ctx, keysExpire)
+		}},
 	} {
 		acting.Go(func() {
-			for wait(ctx, a.every) {
-				_ = a.do(ctx)
+			for wait(ctx, act.every) {
+				_ = act.do()
 			}
 		})
 	}
 	acting.Wait()
 }
 
+// one matches one busy instance.
+func one() func([]byte) bool {
+	taken := false
+	return func([]byte) bool {
+		first := !taken
+		taken = true
+		return first
+	}
+}
+
 // postStorm posts the next order of the storm.
-func (d *Desk) postStorm() error {
-	d.mu.Lock()
-	if d.storm == nil {
-		d.mu.Unlock()
+func (a *Attacker) postStorm() error {
+	a.mu.Lock()
+	if a.storm == nil {
+		a.mu.Unlock()
 		return nil
 	}
-	bodies, posted := d.storm.next(), d.storm.posted
-	d.mu.Unlock()
+	bodies, posted := a.storm.next(), a.storm.posted
+	a.mu.Unlock()
 	if posted%20 == 0 {
-		d.watch.SetControl(func(c *watch.Control) { c.Posted = posted })
+		a.watch.SetControl(func(c *watch.Control) { c.Posted = posted })
 	}
-	return d.post(bodies...)
+	return a.send(bodies)
 }
 
 // next returns the messages of the next order: one of ten is posted twice, and some
 // conflict, are malformed, are declined or need their customer.
 func (st *storm) next() []string {
 	st.posted++
-	c := content{
-		id: fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted), method: works, quantity: 1 + st.orders.IntN(3),
-	}
+	id := fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted)
+	c := content{id: id, method: works, quantity: 1 + st.orders.IntN(3)}
 	switch roll := st.orders.IntN(100); {
 	case roll < 10:
 		return twice(c)
@@ -183,57 +179,33 @@ func (st *storm) next() []string {
 }
 
 // changeProfile lets other things go wrong.
-func (d *Desk) changeProfile(context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.storm == nil {
-		return nil
+func (a *Attacker) changeProfile() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.storm != nil {
+		all := profiles()
+		a.storm.now, a.storm.until = all[a.storm.faults.IntN(len(all))], time.Now().Add(profileTime)
+		a.showFaults()
 	}
-	all := profiles()
-	d.storm.now = all[d.storm.faults.IntN(len(all))]
-	d.storm.until = time.Now().Add(profileTime)
-	d.showFaults()
 	return nil
 }
 
-// one matches one busy instance.
-func one() func([]byte) bool {
-	taken := false
-	return func([]byte) bool {
-		first := !taken
-		taken = true
-		return first
-	}
-}
-
-func (d *Desk) stormDay(ctx context.Context) error {
-	d.watch.Say(watch.Attack, "", "25 hours pass")
-	return d.jump(ctx, keysExpire)
-}
-
-// draw reports whether a call fails, and how.
-func (st *storm) draw(kinds int) (kind int, hit bool) {
-	if kinds == 0 || st.hits.Float64() >= st.now.share {
+// draw reports whether a storm hits a call, and with which of so many faults.
+func (st *storm) draw(kinds func(profile) int) (kind int, hit bool) {
+	if st == nil || kinds(st.now) == 0 || st.hits.Float64() >= st.now.share {
 		return 0, false
 	}
-	return st.hits.IntN(kinds), true
+	return st.hits.IntN(kinds(st.now)), true
 }
 
-func (st *storm) beforeStripe(s *system.System, c stripetest.Call) {
-	if i, hit := st.draw(len(st.now.stripe)); hit {
-		s.Stripe.Fail(stripetest.Fault{Kind: st.now.stripe[i], Number: c.Number})
+// duplicate delivers one message of ten of a storm twice.
+func (a *Attacker) duplicate(m sqstest.Message) sqstest.Twice {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.storm == nil || !strings.Contains(m.Body, stormy) {
+		return sqstest.Once
 	}
-}
-
-func (st *storm) beforeTable(s *system.System, c dynamodbtest.Call) {
-	if i, hit := st.draw(len(st.now.table)); hit {
-		s.Proxy.Fail(dynamodbtest.Fault{Kind: st.now.table[i], Number: c.Number, Times: 1})
-	}
-}
-
-// duplicate delivers one message of ten twice.
-func (st *storm) duplicate() sqstest.Twice {
-	switch st.hits.IntN(20) {
+	switch a.storm.hits.IntN(20) {
 	case 0:
 		return sqstest.InSameBatch
 	case 1:

@@ -1,0 +1,215 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+)
+
+// The settings of the functions that work on no queue of orders. The function of the
+// schedule keeps 7 s of its own for the last orders: a call to Stripe, and two writes.
+const (
+	requestTime    = 10 * time.Second // of those that answer requests, and of the stream's
+	lookTime       = 30 * time.Second
+	laterStripe    = 3 * time.Second
+	webhooksAtOnce = 4 // processes, for a machine with little memory
+	lookRate       = 200
+
+	firstRefundInstance = 100 // less one
+)
+
+var errNoPublish = errors.New("the receipt function needs the publish function")
+
+// variables are a part of a function's environment.
+type variables = map[string]string
+
+// function is a function of the system: where System keeps it, how it is started, and the
+// parts of its environment.
+type function struct {
+	host **lambdatest.Host
+	lambdatest.Options
+
+	env []variables
+}
+
+// functions are all that a system can have, each with what it needs and no more.
+func (s *System) functions() []function {
+	o, scheduled := s.Options, strconv.Itoa(lookRate)
+	tables := variables{"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL, "ORDERS_TABLE": o.Table}
+	stock := variables{"STOCK_TABLE": s.Stock}
+	bus, mail := variables{}, variables{}
+	if s.Bus != nil {
+		bus = variables{"AWS_ENDPOINT_URL_EVENTBRIDGE": s.Bus.URL, "EVENT_BUS": EventBus}
+	}
+	if s.Mail != nil {
+		mail = variables{
+			"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL, "RECEIPTS_TABLE": s.ReceiptsTable,
+			"AWS_ENDPOINT_URL_SESV2": s.Mail.URL, "SES_TIMEOUT": mailWaits.String(), "RECEIPT_FROM": receiptFrom,
+			"RECEIPT_CONFIGURATION_SET": configurationSet,
+		}
+	}
+	return []function{
+		{&s.Webhook, lambdatest.Options{
+			Binary: o.Webhook, Timeout: requestTime, Instances: min(o.Instances, webhooksAtOnce),
+		}, []variables{tables, stock, s.stripe(laterStripe), {"WEBHOOK_SECRETS": webhookSecret}}},
+		{&s.Intake, lambdatest.Options{Binary: o.Intake, Timeout: requestTime, Instances: o.Instances},
+			[]variables{tables, stock, s.sends(s.orderPair())}},
+		{&s.Reconcile, lambdatest.Options{Binary: o.Reconcile, Timeout: lookTime},
+			[]variables{tables, stock, s.stripe(laterStripe), {"STRIPE_RATE": scheduled}}},
+		{&s.Publish, lambdatest.Options{Binary: o.Publish, Timeout: requestTime}, []variables{bus}},
+		{&s.Receipt, s.consumer(o.Receipt, nil),
+			[]variables{mail, s.stripe(StripeWaits), s.consumes(receiptPair, receiptBudget)}},
+		{&s.Function, s.consumer(o.Binary, o.ObserveInstance),
+			[]variables{tables, stock, s.stripe(StripeWaits), s.consumes(s.orderPair(), orderBudget)}},
+		{&s.Refund, s.consumer(o.Refund, s.observeRefunds),
+			[]variables{tables, s.stripe(StripeWaits), s.consumes(s.refundPair(), orderBudget)}},
+	}
+}
+
+// startFunctions starts each function whose binary is in the options, with what Lambda
+// sets, its environment and Options.Env.
+func (s *System) startFunctions(context.Context) error {
+	if s.Options.Receipt != "" && s.Options.Publish == "" {
+		return errNoPublish
+	}
+	for _, f := range s.functions() {
+		if f.Binary == "" {
+			continue
+		}
+		f.Output, f.Env = s.Options.Output, variables{
+			"AWS_REGION": sqstest.Region, "AWS_ACCESS_KEY_ID": "pretend", "AWS_SECRET_ACCESS_KEY": "pretend",
+			"SCOPE": Scope,
+		}
+		for _, more := range append(f.env, s.Options.Env) {
+			maps.Copy(f.Env, more)
+		}
+		host, err := lambdatest.Start(f.Options)
+		if err != nil {
+			return err
+		}
+		*f.host = host
+		s.closers = append(s.closers, host.Close)
+	}
+	return nil
+}
+
+// consumer returns the options of the function of a queue.
+func (s *System) consumer(binary string, observe func(lambdatest.Event)) lambdatest.Options {
+	o := lambdatest.Options{
+		Binary: binary, Timeout: s.Options.FunctionTimeout, Instances: s.Options.Instances, Observe: observe,
+	}
+	if s.Options.Travels {
+		o.Now = s.now
+	}
+	return o
+}
+
+func (s *System) observeRefunds(e lambdatest.Event) {
+	if s.Options.ObserveInstance != nil {
+		e.Instance += firstRefundInstance
+		s.Options.ObserveInstance(e)
+	}
+}
+
+// stripe is what a function needs for Stripe.
+func (s *System) stripe(timeout time.Duration) variables {
+	return variables{
+		"STRIPE_SECRET_KEY": PretendKey, "STRIPE_API_BASE": s.Stripe.URL, "STRIPE_TIMEOUT": timeout.String(),
+	}
+}
+
+// sends is what a function needs to send to a queue.
+func (s *System) sends(p pair) variables {
+	return variables{"AWS_ENDPOINT_URL_SQS": s.SQS.URL, "QUEUE_URL": s.SQS.QueueURL(p.live)}
+}
+
+// consumes is what the function of a queue needs, with the time that one message may
+// take.
+func (s *System) consumes(p pair, budget time.Duration) variables {
+	env := s.sends(p)
+	maps.Copy(env, variables{
+		"DEAD_LETTER_QUEUE_URL": s.SQS.QueueURL(p.dead), "ORDER_BUDGET": budget.String(),
+		"ANSWER_TIME": answerTime.String(), "FIRST_DELAY": firstDelay.String(),
+	})
+	return env
+}
+
+// background runs f until the function that it returns is called, or Close.
+func (s *System) background(ctx context.Context, f func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // not until Start's context ends
+	var run sync.WaitGroup
+	var failed error
+	run.Go(func() { failed = f(ctx) })
+	stop = func() error {
+		cancel()
+		run.Wait()
+		return failed
+	}
+	s.closers = append(s.closers, stop)
+	return stop
+}
+
+// until waits until done reports true.
+func until(ctx context.Context, done func() bool) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// consumers are the functions of orders and of refunds.
+func (s *System) consumers() []*lambdatest.Host {
+	return slices.DeleteFunc([]*lambdatest.Host{s.Function, s.Refund}, func(h *lambdatest.Host) bool { return h == nil })
+}
+
+// Kill kills the busy instances of both functions whose payload matches, see
+// lambdatest.Host.
+func (s *System) Kill(match func(payload []byte) bool) (killed int) {
+	for _, h := range s.consumers() {
+		killed += h.Kill(match)
+	}
+	return killed
+}
+
+// Freeze freezes the busy instances of both functions whose payload matches, see
+// lambdatest.Host.
+func (s *System) Freeze(d time.Duration, match func(payload []byte) bool) (frozen int) {
+	for _, h := range s.consumers() {
+		frozen += h.Freeze(d, match)
+	}
+	return frozen
+}
+
+// Invoke invokes the function of a message.
+func (s *System) Invoke(ctx context.Context, m sqstest.Message) ([]byte, error) {
+	host, queue := s.Function, s.queueOf(m.Body)
+	if queue == s.refundPair().live {
+		host = s.Refund
+	}
+	return host.Invoke(ctx, sqstest.Event(queue, []sqstest.Message{m}))
+}
+
+// UntilExit returns a context that ends when one of the two functions exits by itself,
+// see lambdatest.Host.
+func (s *System) UntilExit(ctx context.Context) (context.Context, context.CancelFunc) {
+	ends := func() {}
+	for _, h := range s.consumers() {
+		next, cancel := h.UntilExit(ctx)
+		before := ends
+		ctx, ends = next, func() { cancel(); before() }
+	}
+	return ctx, ends
+}
