@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"orderonce/adapters/sqs/sqstest"
@@ -29,7 +29,9 @@ func (w *Watch) readQueue(s *system.System) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ahead := at.Sub(w.now())
-	w.showClock(at, ahead)
+	if hours := ahead.Round(time.Hour); hours >= time.Hour {
+		w.shown.Clock = &Clock{Ahead: fmt.Sprintf("%.0f h", hours.Hours())}
+	}
 	queue, seen := Queue{}, map[string]bool{}
 	for _, m := range messages {
 		seen[m.ID] = true
@@ -48,9 +50,7 @@ func (w *Watch) readQueue(s *system.System) {
 			w.touch(m.line)
 		}
 	}
-	if queue != *w.whole.Queue {
-		w.next.Queue = &queue
-	}
+	w.shown.Queue = &queue
 	w.showDead(dead)
 }
 
@@ -93,19 +93,7 @@ func (w *Watch) showDead(messages []sqstest.Message) {
 			w.touch(l)
 		}
 	}
-	if !slices.Equal(dead, w.whole.Dead) {
-		w.next.Dead = dead
-	}
-}
-
-func (w *Watch) showClock(at time.Time, ahead time.Duration) {
-	text := ""
-	if hours := ahead.Round(time.Hour); hours >= time.Hour {
-		text = fmt.Sprintf("%.0f h", hours.Hours())
-	}
-	if w.whole.Clock.Ahead != text || w.whole.Clock.Now == 0 {
-		w.next.Clock = &Clock{Now: at.UnixMilli(), Ahead: text}
-	}
+	w.shown.Dead = dead
 }
 
 // readStripe reads what has changed in Stripe's books.
@@ -162,24 +150,20 @@ func (w *Watch) charged(c stripetest.Charge) {
 	if len(l.charges) < 2 {
 		return
 	}
-	text := l.ID + " was charged twice:"
+	times := "twice"
 	if n := len(l.charges); n > 2 {
-		text = fmt.Sprintf("%s was charged %d times:", l.ID, n)
-	}
-	for i, c := range l.charges {
-		if i > 0 {
-			text += " and"
-		}
-		text += fmt.Sprintf(" %s through %s", c.Total, c.Intent)
-	}
-	text = l.because(text)
-	if len(l.charges) == 2 {
+		times = fmt.Sprintf("%d times", n)
+	} else {
 		w.totals.Twice++
 	}
-	l.Note = text
-	l.findings["I1"] = []string{text}
-	w.enter(l, Entry{Kind: Note, From: Stripe, Text: text})
-	w.say(Bad, l.ID, text)
+	var charges []string
+	for _, c := range l.charges {
+		charges = append(charges, fmt.Sprintf("%s through %s", c.Total, c.Intent))
+	}
+	l.Note = l.because(fmt.Sprintf("%s was charged %s: %s", l.ID, times, strings.Join(charges, " and ")))
+	l.findings["I1"] = []string{l.Note}
+	w.enter(l, Entry{Kind: Note, From: Stripe, Text: l.Note})
+	w.say(Bad, l.ID, l.Note)
 	w.showLights()
 }
 
@@ -238,21 +222,17 @@ func (w *Watch) readRows(ctx context.Context, s *system.System) {
 	}
 }
 
-// showTotals puts the totals into the next frame if they have changed.
-func (w *Watch) showTotals() {
-	t := w.totals
-	t.Orders = len(w.byN)
-	rows := map[string]int{}
+// totalsNow returns the totals with the rows by status.
+func (w *Watch) totalsNow() *Totals {
+	t, rows := w.totals, map[string]int{}
+	t.Orders, t.Rows = len(w.byN), []Row{}
 	for _, l := range w.byN {
 		if l.row.Status != "" {
 			rows[string(l.row.Status)]++
 		}
 	}
-	t.Rows = []Row{}
 	for _, status := range slices.Sorted(maps.Keys(rows)) {
 		t.Rows = append(t.Rows, Row{Status: status, Orders: rows[status]})
 	}
-	if !reflect.DeepEqual(t, *w.whole.Totals) {
-		w.next.Totals = &t
-	}
+	return &t
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // counted returns a feed whose picture and frames carry a number: that of the latest
-// frame.
+// frame. publish adds so many frames.
 func counted() (f *watch.Feed, publish func(n int)) {
 	latest := 0
 	frame := func(n int) watch.Frame { return watch.Frame{Queue: &watch.Queue{Waiting: n}} }
@@ -26,81 +26,50 @@ func counted() (f *watch.Feed, publish func(n int)) {
 	}
 }
 
-// next returns the numbers of the next frames, and whether the first one is the picture.
-func next(t *testing.T, f *watch.Feed, after uint64) (numbers []int, reset bool, last uint64) {
-	t.Helper()
-	frames, last, err := f.Next(t.Context(), after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, frame := range frames {
-		numbers = append(numbers, frame.Queue.Waiting)
-	}
-	return numbers, frames[0].Reset, last
-}
-
-func TestAFollowerGetsThePictureAndThenEachFrame(t *testing.T) {
+func TestAFollowerGetsWhatItMissedOrThePicture(t *testing.T) {
 	t.Parallel()
-	f, publish := counted()
-	publish(3)
-	numbers, reset, last := next(t, f, 0)
-	if !reset || !cmp.Equal(numbers, []int{3}) {
-		t.Errorf("a new follower got %v, reset %v; want the picture after frame 3", numbers, reset)
-	}
-	publish(2)
-	numbers, reset, last = next(t, f, last)
-	if reset || !cmp.Equal(numbers, []int{4, 5}) {
-		t.Errorf("then it got %v, reset %v; want frames 4 and 5", numbers, reset)
-	}
-	if again, _, _ := next(t, f, last-1); !cmp.Equal(again, []int{5}) {
-		t.Errorf("a follower that resumes after frame 4 got %v, want frame 5", again)
-	}
-}
-
-func TestAFollowerThatMissedFramesGetsThePicture(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
+	for claim, tt := range map[string]struct {
 		published int
 		after     uint64
-		want      int
+		want      []int
+		picture   bool
 	}{
-		"a slow one":             {published: 3000, after: 5, want: 3000},
-		"one of an earlier feed": {published: 2, after: 700, want: 2},
+		"a new one":                {3, 0, []int{3}, true},
+		"one that saw the first":   {3, 1, []int{2, 3}, false},
+		"a slow one":               {3000, 5, []int{3000}, true},
+		"one of an earlier feed":   {2, 700, []int{2}, true},
+		"one before the first one": {0, 0, []int{0}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, publish := counted()
-			publish(tt.published)
-			numbers, reset, _ := next(t, f, tt.after)
-			if !reset || !cmp.Equal(numbers, []int{tt.want}) {
-				t.Errorf("got %v, reset %v; want the picture after frame %d", numbers, reset, tt.want)
-			}
-		})
-	}
-}
-
-func TestAFollowerWaitsForAFrame(t *testing.T) {
-	t.Parallel()
-	f, publish := counted()
-	_, _, last := next(t, f, 0)
-	got := make(chan []int)
-	go func() {
-		frames, _, _ := f.Next(context.WithoutCancel(t.Context()), last)
-		got <- []int{frames[0].Queue.Waiting}
-	}()
-	publish(1)
-	if numbers := <-got; !cmp.Equal(numbers, []int{1}) {
-		t.Errorf("got %v, want frame 1", numbers)
+		f, publish := counted()
+		publish(tt.published)
+		frames, last, err := f.Next(t.Context(), tt.after)
+		must(t, err)
+		var got []int
+		for _, frame := range frames {
+			got = append(got, frame.Queue.Waiting)
+		}
+		if frames[0].Reset != tt.picture || !cmp.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, picture %t; want %v, %t", claim, got, frames[0].Reset, tt.want, tt.picture)
+		}
+		next := make(chan []watch.Frame)
+		go func() {
+			frames, _, _ := f.Next(context.WithoutCancel(t.Context()), last)
+			next <- frames
+		}()
+		publish(1)
+		if got := <-next; len(got) != 1 || got[0].Reset || got[0].Queue.Waiting != tt.published+1 {
+			t.Errorf("%s: then got %+v, want the next frame", claim, got)
+		}
 	}
 }
 
 func TestAFollowerEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	f, _ := counted()
-	_, _, last := next(t, f, 0)
+	f, publish := counted()
+	publish(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := f.Next(ctx, last); !errors.Is(err, context.Canceled) {
+	if _, _, err := f.Next(ctx, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want that of the context", err)
 	}
 }

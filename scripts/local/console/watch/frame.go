@@ -22,7 +22,6 @@ type Frame struct {
 
 // Clock says how far the clocks of the queue and of Stripe are ahead.
 type Clock struct {
-	Now   int64  `json:"now"`   // of the queue and of Stripe, in milliseconds since 1970
 	Ahead string `json:"ahead"` // such as "25 h"; "" if they are right
 }
 
@@ -97,17 +96,14 @@ type Order struct {
 	Place      Place    `json:"place"`
 	Message    string   `json:"message"`             // waiting, in_flight, acknowledged, parked
 	VisibleAt  int64    `json:"visibleAt,omitempty"` // when a hidden message returns, in milliseconds by this machine's clock
-	Instance   int      `json:"instance,omitempty"`  // that works on it
 	Step       Step     `json:"step,omitempty"`      // the latest of the running attempt
 	Status     string   `json:"status,omitempty"`    // of the row; "" without a row
 	Attempt    int      `json:"attempt,omitempty"`
-	Seq        int      `json:"seq,omitempty"`
 	LeaseUntil int64    `json:"leaseUntil,omitempty"` // likewise; 0 if the row is not leased
 	Owner      string   `json:"owner,omitempty"`      // the lease's fencing token, shortened
 	Intent     string   `json:"intent,omitempty"`     // bound to the row
 	Stripe     string   `json:"stripe,omitempty"`     // status of its latest intent at Stripe
 	Charges    int      `json:"charges"`              // in Stripe's ledger
-	Refunds    int      `json:"refunds,omitempty"`    // that succeeded
 	Deliveries int      `json:"deliveries"`
 	Duplicates int      `json:"duplicates,omitempty"` // deliveries of settled orders, which charged nobody
 	Events     int      `json:"events,omitempty"`     // on the bus

@@ -90,17 +90,15 @@ func (w *Watch) invoked(in *instance, payload []byte) {
 			l.missing = w.missing
 		}
 		w.totals.Deliveries++
-		n := in.N
 		if !slices.Contains(in.orders, l) {
-			in.orders = append(in.orders, l)
-			l.working = append(l.working, n)
-			maps.DeleteFunc(l.owners, func(_ string, by int) bool { return by == n }) // its earlier claims are over
+			in.orders, l.working = append(in.orders, l), append(l.working, in.N)
+			maps.DeleteFunc(l.owners, func(_ string, by int) bool { return by == in.N }) // its earlier claims are over
 			l.Step = ""
 			delete(in.steps, l.ID)
 		}
 		received, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"])
 		w.enter(l, Entry{
-			Kind: Message, From: SQS, To: function(n),
+			Kind: Message, From: SQS, To: function(in.N),
 			Text: fmt.Sprintf("delivery %d of message %s", received, tail(r.MessageId)),
 		})
 	}
@@ -179,9 +177,8 @@ func (w *Watch) ended(in *instance, state State, what string) {
 	in.orders = nil
 }
 
-// showInstances puts the instances into the next frame if they have changed, and forgets
-// those that ended a while ago.
-func (w *Watch) showInstances() {
+// instancesNow returns the instances, and forgets those that ended a while ago.
+func (w *Watch) instancesNow() []Instance {
 	shown := []Instance{}
 	for _, n := range slices.Sorted(maps.Keys(w.instances)) {
 		in := w.instances[n]
@@ -195,10 +192,5 @@ func (w *Watch) showInstances() {
 		}
 		shown = append(shown, i)
 	}
-	same := func(a, b Instance) bool {
-		return a.N == b.N && a.State == b.State && slices.Equal(a.Work, b.Work)
-	}
-	if !slices.EqualFunc(shown, w.whole.Instances, same) {
-		w.next.Instances = shown
-	}
+	return shown
 }

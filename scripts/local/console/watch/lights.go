@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -43,6 +42,12 @@ type lights struct {
 	counted bool           // the stock was compared since the last change
 }
 
+// The invariants that no order alone shows.
+const (
+	leakLight  = "I13"
+	stockLight = "I22"
+)
+
 // newLights returns the lights of a system with every function.
 func newLights() lights {
 	claims := slices.DeleteFunc(invariants.All(), func(i invariants.Invariant) bool {
@@ -58,9 +63,9 @@ func (w *Watch) audit(ctx context.Context, s *system.System) {
 	resting := w.resting()
 	w.mu.Unlock()
 	for _, l := range resting {
-		of := w.receiptsOf(ctx, s, l)
+		mailed := w.receiptsOf(ctx, s, l)
 		w.mu.Lock()
-		w.auditOne(l, of)
+		w.auditOne(l, mailed)
 		w.mu.Unlock()
 	}
 	w.auditStock(ctx, s)
@@ -82,39 +87,33 @@ func (w *Watch) resting() (due []*line) {
 	return due
 }
 
-// receipts are those of one order, and those of them that the operator's list shows.
-type receipts struct {
-	items, doubts []receipt.Item
-}
-
-// receiptsOf reads the receipts of an order that was audited before. Those of an order
-// that has just come to rest may follow.
-func (w *Watch) receiptsOf(ctx context.Context, s *system.System, l *line) (r receipts) {
+// receiptsOf reads the receipts of an order that was audited before, and those of them
+// that the operator's list shows. Those of an order that has just come to rest may follow.
+func (w *Watch) receiptsOf(ctx context.Context, s *system.System, l *line) (mailed invariants.Books) {
 	w.mu.Lock()
 	id, wanted := order.ID(l.ID), l.audits == 1
 	w.mu.Unlock()
 	if s.Receipts == nil || id == "" || !wanted {
-		return r
+		return mailed
 	}
 	items, err := s.Receipts.OfOrder(ctx, id)
 	if err != nil {
-		return r // the context has ended: the engine has no faults here
+		return mailed // the context has ended: the engine has no faults here
 	}
-	r.items = append([]receipt.Item{}, items...)
-	if !slices.ContainsFunc(items, func(i receipt.Item) bool { return i.Status == receipt.Doubtful }) {
-		return r
-	}
-	for i, err := range s.Receipts.Doubtful(ctx) {
-		if err == nil && i.OrderID == id {
-			r.doubts = append(r.doubts, i)
+	mailed.Receipts = map[order.ID][]receipt.Item{id: items}
+	if slices.ContainsFunc(items, func(i receipt.Item) bool { return i.Status == receipt.Doubtful }) {
+		for i, err := range s.Receipts.Doubtful(ctx) {
+			if err == nil && i.OrderID == id {
+				mailed.Doubts = append(mailed.Doubts, i)
+			}
 		}
 	}
-	return r
+	return mailed
 }
 
 // auditOne checks the invariants of one order.
-func (w *Watch) auditOne(l *line, r receipts) {
-	books := l.books(r)
+func (w *Watch) auditOne(l *line, mailed invariants.Books) {
+	books := l.books(mailed)
 	for _, c := range books.Audit() {
 		if l.later(c.ID) && l.audits == 0 {
 			continue
@@ -136,28 +135,26 @@ func (w *Watch) auditOne(l *line, r receipts) {
 	w.changed[l] = true
 }
 
-// books returns the books of one order.
-func (l *line) books(of receipts) invariants.Books {
+// books returns the books of one order with its receipts, if they were read.
+func (l *line) books(b invariants.Books) invariants.Books {
 	id := order.ID(l.ID)
-	b := invariants.Books{
-		Messages: l.posted, Parked: l.parked, Log: l.logged.String(), Bus: append([]invariants.Event{}, l.bus...),
-		Intents: l.intents, Orders: map[order.ID]invariants.Order{}, Charges: map[order.ID][]invariants.Charge{},
-		Refunds: map[order.ID][]invariants.Refund{id: slices.Collect(maps.Values(l.refunds))},
-		Secrets: []string{system.PretendKey},
-	}
+	b.Messages, b.Parked, b.Log, b.Intents = l.posted, l.parked, l.logged.String(), l.intents
+	b.Bus, b.Secrets = append([]invariants.Event{}, l.bus...), []string{system.PretendKey}
+	b.Orders, b.Charges = map[order.ID]invariants.Order{}, map[order.ID][]invariants.Charge{}
+	b.Refunds = map[order.ID][]invariants.Refund{id: slices.Collect(maps.Values(l.refunds))}
 	if l.row.Status != "" {
 		b.Orders[id] = l.row
 	}
 	if len(l.charges) > 0 {
 		b.Charges[id] = l.charges
 	}
-	if of.items != nil {
-		b.Receipts, b.Mail, b.Doubts = map[order.ID][]receipt.Item{id: of.items}, l.mail, of.doubts
+	if b.Receipts != nil {
+		b.Mail = l.mail
 	}
 	return b
 }
 
-// showLights puts the lights into the next frame.
+// showLights updates the lights.
 func (w *Watch) showLights() {
 	shown := []Light{}
 	for _, c := range w.lights.claims {
@@ -175,25 +172,16 @@ func (w *Watch) showLights() {
 		light.Broken = light.Broken[:min(len(light.Broken), 5)]
 		shown = append(shown, light)
 	}
-	if !reflect.DeepEqual(shown, w.whole.Lights) {
-		w.next.Lights = shown
-	}
+	w.shown.Lights = shown
 }
-
-// The invariants that no order alone shows.
-const (
-	leakLight  = "I13"
-	stockLight = "I22"
-)
 
 // auditStock compares the stock with every order, when all of them are at rest. What the
 // operator has delivered is not known here: each SKU's units are taken as complete.
 func (w *Watch) auditStock(ctx context.Context, s *system.System) {
-	books, ok := w.stockBooks()
-	if !ok || s.Stock == "" {
+	books, due := w.stockBooks()
+	if !due || s.Stock == "" {
 		return
 	}
-	books.Stock, books.Delivered = map[string]order.Stock{}, map[string]int64{}
 	for sku := range s.Options.Stock {
 		stock, err := s.Store.Stock(ctx, sku)
 		if err != nil {
@@ -212,15 +200,17 @@ func (w *Watch) auditStock(ctx context.Context, s *system.System) {
 
 // stockBooks returns the orders, and false if some are not at rest or if nothing has
 // changed.
-func (w *Watch) stockBooks() (b invariants.Books, ok bool) {
+func (w *Watch) stockBooks() (b invariants.Books, due bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b.Orders, b.Charges = map[order.ID]invariants.Order{}, map[order.ID][]invariants.Charge{}
+	b = invariants.Books{
+		Orders: map[order.ID]invariants.Order{}, Charges: map[order.ID][]invariants.Charge{},
+		Stock: map[string]order.Stock{}, Delivered: map[string]int64{},
+	}
+	atRest := !slices.ContainsFunc(w.byN, func(l *line) bool { return l.audits == 0 })
+	due = atRest && !w.lights.counted
+	w.lights.counted = atRest
 	for _, l := range w.byN {
-		if l.audits == 0 {
-			w.lights.counted = false
-			return b, false
-		}
 		if l.row.Status != "" {
 			b.Orders[l.row.OrderID] = l.row
 			b.Messages = append(b.Messages, l.posted...)
@@ -229,7 +219,5 @@ func (w *Watch) stockBooks() (b invariants.Books, ok bool) {
 			b.Charges[order.ID(l.ID)] = l.charges
 		}
 	}
-	ok = !w.lights.counted
-	w.lights.counted = true
-	return b, ok
+	return b, due
 }

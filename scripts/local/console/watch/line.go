@@ -66,17 +66,13 @@ func (w *Watch) line(id string) *line {
 		l = newLine(id, len(w.byN)+1)
 		w.lines[id] = l
 		w.byN = append(w.byN, l)
-		if old := len(w.byN) - timelines; old > 0 {
-			w.byN[old-1].forget()
+		if old := len(w.byN) - timelines; old > 0 { // its entries are dropped
+			forgotten := w.byN[old-1]
+			forgotten.dropped, forgotten.entries = forgotten.dropped+len(forgotten.entries), nil
 		}
 		w.touch(l)
 	}
 	return l
-}
-
-// forget drops the entries of an old order.
-func (l *line) forget() {
-	l.dropped, l.entries = l.dropped+len(l.entries), nil
 }
 
 // touch notes that an order has changed.
@@ -112,13 +108,7 @@ func (w *Watch) Expect(ids ...string) {
 }
 
 // Enter adds an entry to the timeline of an order.
-func (w *Watch) Enter(id string, e Entry) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if id != "" {
-		w.enter(w.line(id), e)
-	}
-}
+func (w *Watch) Enter(id string, e Entry) { w.about(id, func(l *line) { w.enter(l, e) }) }
 
 // summary returns the order as it is shown.
 func (l *line) summary() Order {
@@ -130,12 +120,12 @@ func (l *line) summary() Order {
 		}
 	}
 	if len(l.working) > 0 {
-		o.Instance, o.VisibleAt = l.working[len(l.working)-1], 0
+		o.VisibleAt = 0
 	} else {
 		o.Step = ""
 	}
 	if r := l.row; r.Status != "" {
-		o.Status, o.Attempt, o.Seq, o.Intent = string(r.Status), r.Attempt, r.Seq, string(r.Intent)
+		o.Status, o.Attempt, o.Intent = string(r.Status), r.Attempt, string(r.Intent)
 		o.Amount = r.Total.String()
 		if r.Owner != "" {
 			o.LeaseUntil, o.Owner = r.Until.UnixMilli(), short(r.Owner)
@@ -144,11 +134,6 @@ func (l *line) summary() Order {
 		o.Amount = l.posted[0].Order.Total().String()
 	}
 	o.Stripe, o.Charges, o.Events = l.stripeStatus(), len(l.charges), len(l.bus)
-	for _, r := range l.refunds {
-		if r.Status == string(refund.Succeeded) {
-			o.Refunds++
-		}
-	}
 	o.Bad, o.Entries = l.broken(), l.dropped+len(l.entries)
 	return o
 }
@@ -200,14 +185,10 @@ func (l *line) messageState() string {
 
 // stripeStatus returns the status of the bound intent at Stripe, or of the newest one.
 func (l *line) stripeStatus() string {
-	if bound, ok := l.intents[l.row.Intent]; ok {
+	if bound, ok := l.intents[l.row.Intent]; ok || len(l.intents) == 0 {
 		return bound.Status
 	}
-	newest := order.IntentID("")
-	for id := range l.intents {
-		newest = max(newest, id)
-	}
-	return l.intents[newest].Status
+	return l.intents[slices.Max(slices.Collect(maps.Keys(l.intents)))].Status
 }
 
 // broken returns what the lights found, in a stable order.

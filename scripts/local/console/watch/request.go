@@ -19,43 +19,20 @@ type write struct {
 	text  string // redacted, in lines
 }
 
-// value is an attribute value on the wire.
-type value struct {
-	S, N *string
-}
+// attributes are those of an item or a condition on the wire. Only strings and numbers
+// are read.
+type attributes map[string]struct{ S, N string }
 
-func (v value) text() string {
-	switch {
-	case v.S != nil:
-		return *v.S
-	case v.N != nil:
-		return *v.N
-	}
-	return ""
-}
+func (a attributes) text(name string) string { return a[name].S + a[name].N }
 
 // expression is the part of a request that names an item and its change.
 type expression struct {
-	Key                       map[string]value
-	Item                      map[string]value
+	Key, Item                 attributes
 	UpdateExpression          string
 	ConditionExpression       string
 	KeyConditionExpression    string
 	ExpressionAttributeNames  map[string]string
-	ExpressionAttributeValues map[string]value
-}
-
-// order returns the id of the order whose item the expression names, or "".
-func (e expression) order() string {
-	for _, v := range []value{e.Key["orderId"], e.Item["orderId"]} {
-		if v.S != nil {
-			return *v.S
-		}
-	}
-	if strings.HasPrefix(e.KeyConditionExpression, "orderId = :id") {
-		return e.ExpressionAttributeValues[":id"].text()
-	}
-	return ""
+	ExpressionAttributeValues attributes
 }
 
 // parseWrite reads a request to DynamoDB. Its text has only values that are allowed,
@@ -80,38 +57,34 @@ func parseWrite(c dynamodbtest.Call) write {
 			lines = append(lines, item.Put.redacted("Put"))
 		}
 	}
-	return write{
-		order: first.order(), step: first.step(), owner: first.owner(),
-		text: strings.Join(lines, "\n"),
+	w := write{
+		order: first.Key.text("orderId") + first.Item.text("orderId"), step: first.step(), text: strings.Join(lines, "\n"),
+		owner: first.ExpressionAttributeValues.text(":owner") + first.ExpressionAttributeValues.text(":owner0"),
 	}
+	if strings.HasPrefix(first.KeyConditionExpression, "orderId = :id") {
+		w.order = first.ExpressionAttributeValues.text(":id")
+	}
+	return w
 }
 
 // step recognizes a write of the store by the attributes that it sets: each new value has
 // the name of its attribute, such as :status, and each value that must be there before
 // has a zero after it, such as :status0.
 func (e expression) step() Step {
-	sets := func(attribute string) bool {
-		_, is := e.ExpressionAttributeValues[":"+attribute]
-		return is
+	for _, s := range []struct {
+		attribute string
+		step      Step
+	}{
+		{"leaseUntil", Claim}, {"stock", Claim}, {"status", Finish}, {"intentId", Bind}, {"parkedAt", Park},
+	} {
+		if _, is := e.ExpressionAttributeValues[":"+s.attribute]; is {
+			return s.step
+		}
 	}
-	switch {
-	case sets("leaseUntil"), sets("stock"):
-		return Claim
-	case sets("status"):
-		return Finish
-	case sets("intentId"):
-		return Bind
-	case sets("parkedAt"):
-		return Park
-	case strings.Contains(e.UpdateExpression, "#owner"): // removed
+	if strings.Contains(e.UpdateExpression, "#owner") { // removed
 		return Release
 	}
 	return ""
-}
-
-// owner returns the fencing token that the write sets or needs.
-func (e expression) owner() string {
-	return e.ExpressionAttributeValues[":owner"].text() + e.ExpressionAttributeValues[":owner0"].text()
 }
 
 // StepOf returns the order that a request to DynamoDB is about, or "", and the step of
@@ -123,83 +96,77 @@ func StepOf(request []byte) (order string, step Step) {
 
 // redacted returns the expression with the values that may be shown.
 func (e expression) redacted(operation string) string {
-	lines := []string{operation}
-	key := e.Key
-	if key == nil {
-		key = e.Item
-	}
+	head := []string{operation}
 	for _, name := range []string{"orderId", "sk", "sku"} {
-		if v, ok := key[name]; ok {
-			lines[0] += " " + v.text()
+		if value := e.Key.text(name) + e.Item.text(name); value != "" {
+			head = append(head, value)
 		}
 	}
+	lines := []string{strings.Join(head, " ")}
 	if e.Item != nil {
-		lines = append(lines, "  "+itemText(e.Item))
+		const of = "seq from to intentId failure refundId refundStatus" // an event
+		lines = append(lines, "  "+e.Item.shown(of, "=", ", "))
 	}
-	for _, part := range []struct{ word, text string }{
-		{"", e.KeyConditionExpression}, {"", e.UpdateExpression}, {"IF ", e.ConditionExpression},
-	} {
-		if part.text != "" {
-			lines = append(lines, "  "+part.word+e.substitute(part.text))
+	for _, text := range []string{e.KeyConditionExpression, e.UpdateExpression} {
+		if text != "" {
+			lines = append(lines, "  "+e.substitute(text))
 		}
+	}
+	if e.ConditionExpression != "" {
+		lines = append(lines, "  IF "+e.substitute(e.ConditionExpression))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// substitute replaces the placeholders of an expression. Longer ones come first: one may
-// begin with another.
+// substitute replaces the placeholders of an expression: a value that may be personal or
+// does not help a reader by its name in brackets. Longer ones come first: one may begin
+// with another.
 func (e expression) substitute(text string) string {
 	byLength := func(a, b string) int { return len(b) - len(a) }
 	for _, alias := range slices.SortedFunc(maps.Keys(e.ExpressionAttributeNames), byLength) {
 		text = strings.ReplaceAll(text, alias, e.ExpressionAttributeNames[alias])
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(e.ExpressionAttributeValues), byLength) {
-		text = strings.ReplaceAll(text, name, e.show(name))
+		attribute := strings.TrimSuffix(strings.TrimPrefix(name, ":"), "0")
+		value, ok := shown(attribute, e.ExpressionAttributeValues.text(name))
+		if !ok {
+			value = "[" + attribute + "]"
+		}
+		text = strings.ReplaceAll(text, name, value)
 	}
 	return text
 }
 
-// show returns the value of a placeholder, or its name in brackets if the value may be
-// personal or does not help a reader.
-func (e expression) show(name string) string {
-	attribute := strings.TrimSuffix(strings.TrimPrefix(name, ":"), "0")
-	if text, ok := shown(attribute, e.ExpressionAttributeValues[name]); ok {
-		return text
-	}
-	return "[" + attribute + "]"
-}
-
 // shown returns the value of an attribute as a reader gets it, and false if it may be
 // personal or does not help. It is the list of what may be shown.
-func shown(name string, v value) (text string, ok bool) {
+func shown(name, value string) (text string, ok bool) {
 	switch name {
 	case "owner":
-		return short(v.text()), true
+		return short(value), true
 	case "leaseUntil", "createdAt", "updatedAt", "dueAt", "parkedAt", "now", "at":
-		return timeOf(v.text()), true
+		millis, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return "", false
+		}
+		return time.UnixMilli(millis).UTC().Format("15:04:05.000"), true
 	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure",
 		"id", "from", "to", "refundId", "refundStatus":
-		return v.text(), true
+		return value, true
 	}
 	return "", false
 }
 
-// attributes returns those of an item that have these names and may be shown.
-func attributes(item map[string]value, is, between string, names ...string) string {
+// shown returns those of the named attributes that may be shown.
+func (a attributes) shown(names, is, between string) string {
 	var parts []string
-	for _, name := range names {
-		if v, found := item[name]; found {
-			if text, ok := shown(name, v); ok {
+	for name := range strings.FieldsSeq(names) {
+		if _, found := a[name]; found {
+			if text, ok := shown(name, a.text(name)); ok {
 				parts = append(parts, name+is+text)
 			}
 		}
 	}
 	return strings.Join(parts, between)
-}
-
-// itemText returns the attributes of an event item.
-func itemText(item map[string]value) string {
-	return attributes(item, "=", ", ", "seq", "from", "to", "intentId", "failure", "refundId", "refundStatus")
 }
 
 // short shortens a fencing token for people.
@@ -211,40 +178,28 @@ func short(owner string) string {
 	return owner[:shown] + "…"
 }
 
-// timeOf formats milliseconds since 1970.
-func timeOf(millis string) string {
-	n, err := strconv.ParseInt(millis, 10, 64)
-	if err != nil {
-		return "[time]"
-	}
-	return time.UnixMilli(n).UTC().Format("15:04:05.000")
-}
-
-// answer describes DynamoDB's response: its status and, for an error, its code. row is
-// the row that the response has, redacted, or "".
+// answer describes DynamoDB's response: its status and, for an error, its code. row has
+// the attributes of the response's row that may be shown, one a line.
 func answer(c dynamodbtest.Call) (text, row string, refused bool) {
 	var body struct {
 		Type                string `json:"__type"`
-		Attributes, Item    map[string]value
+		Attributes, Item    attributes
 		CancellationReasons []struct {
 			Code string
-			Item map[string]value
+			Item attributes
 		}
 	}
 	_ = json.Unmarshal(c.Response, &body) // without a body, the status says enough
-	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
-	row = rowText(body.Attributes) + rowText(body.Item)
+	code, item := body.Type[strings.LastIndexByte(body.Type, '#')+1:], body.Item
+	if item == nil {
+		item = body.Attributes
+	}
 	for _, reason := range body.CancellationReasons {
 		if reason.Code != "None" && reason.Code != "" {
-			code, row = code+" ("+reason.Code+")", rowText(reason.Item)
+			code, item = code+" ("+reason.Code+")", reason.Item
 			break
 		}
 	}
-	return strings.TrimSpace(strconv.Itoa(c.Status) + " " + code), row, c.Status >= 400
-}
-
-// rowText returns the attributes of a row that may be shown, one a line.
-func rowText(row map[string]value) string {
-	return attributes(row, " = ", "\n", "status", "attempt", "owner", "leaseUntil", "intentId", "stripeMode",
-		"seq", "amount", "currency", "failure", "lastError")
+	const of = "status attempt owner leaseUntil intentId stripeMode seq amount currency failure lastError"
+	return strings.TrimSpace(strconv.Itoa(c.Status) + " " + code), item.shown(of, " = ", "\n"), c.Status >= 400
 }

@@ -1,8 +1,11 @@
 package watch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -15,19 +18,7 @@ import (
 // Hook adds the taps to the options of a system, before those that are there. Connect
 // adds the one that needs the started system.
 func (w *Watch) Hook(o *system.Options) {
-	before, after := o.BeforeStripe, o.AfterStripe
-	o.BeforeStripe = func(c stripetest.Call) {
-		w.beforeStripe(c)
-		if before != nil {
-			before(c)
-		}
-	}
-	o.AfterStripe = func(c stripetest.Call) {
-		w.afterStripe(c)
-		if after != nil {
-			after(c)
-		}
-	}
+	o.BeforeStripe, o.AfterStripe = both(w.beforeStripe, o.BeforeStripe), both(w.afterStripe, o.AfterStripe)
 	refuse := o.RefuseEvent
 	o.RefuseEvent = func(e eventbridgetest.Event) (code string) {
 		if refuse != nil {
@@ -41,6 +32,15 @@ func (w *Watch) Hook(o *system.Options) {
 	o.ObserveInstance, o.ObserveWebhook = w.instance, w.delivered
 }
 
+func both(first, second func(stripetest.Call)) func(stripetest.Call) {
+	return func(c stripetest.Call) {
+		first(c)
+		if second != nil {
+			second(c)
+		}
+	}
+}
+
 // Connect adds the tap of the table. before is called at each call with the order that it
 // is about, or "", and the step of the order's protocol, or "". It may block.
 func (w *Watch) Connect(s *system.System, before func(order string, step Step, c dynamodbtest.Call)) {
@@ -52,158 +52,136 @@ func (w *Watch) Connect(s *system.System, before func(order string, step Step, c
 	s.Proxy.Observe(func(c dynamodbtest.Call) { w.afterTable(parseWrite(c), c) })
 }
 
-// caller returns who makes a call about an order with a claim, or without one.
-func (l *line) caller(owner string) string {
-	if n, ok := l.owners[owner]; ok {
-		return function(n)
-	}
-	return Others
-}
-
-// claims notes that the claim of a call belongs to the instance that began to process the
-// order last and has no claim on it yet.
-func (l *line) claims(owner string) {
-	if _, known := l.owners[owner]; known || owner == "" {
-		return
-	}
-	for _, n := range l.working {
-		taken := false
-		for _, by := range l.owners {
-			taken = taken || by == n
-		}
-		if !taken {
-			l.owners[owner] = n
-			return
-		}
-	}
-	if len(l.working) > 0 { // an instance that processes the order again
-		l.owners[owner] = l.working[len(l.working)-1]
-	}
-}
-
-func (w *Watch) beforeTable(asked write) {
-	if asked.order == "" {
+// about changes the line of an order, if there is an order.
+func (w *Watch) about(id string, change func(l *line)) {
+	if id == "" {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.line(asked.order)
+	l := w.line(id)
 	w.touch(l)
-	l.calls[AtTable]++
-	if asked.step == Claim {
-		l.claims(asked.owner)
-	}
-	if asked.step != "" && asked.owner != "" {
-		w.step(l, asked.owner, asked.step)
-	}
+	change(l)
 }
 
-// step notes the step of the instance that has the claim.
-func (w *Watch) step(l *line, owner string, s Step) {
+func (w *Watch) beforeTable(asked write) {
+	w.about(asked.order, func(l *line) {
+		l.calls[AtTable]++
+		if asked.step == Claim {
+			l.claims(asked.owner)
+		}
+		if asked.step != "" && asked.owner != "" {
+			w.step(l, l.owners[asked.owner], asked.step)
+		}
+	})
+}
+
+func (w *Watch) beforeStripe(c stripetest.Call) {
+	w.about(c.OrderID, func(l *line) {
+		l.calls[AtStripe]++
+		if n := l.atWork(); n > 0 {
+			w.step(l, n, stripeStep(c.Endpoint))
+		}
+	})
+}
+
+// step notes the step that an instance does.
+func (w *Watch) step(l *line, instance int, s Step) {
 	l.Step = s
-	if in := w.instances[l.owners[owner]]; in != nil {
+	if in := w.instances[instance]; in != nil {
 		in.steps[l.ID] = s
 	}
 }
 
-func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
-	if asked.order == "" {
+// claims notes that the claim of a call belongs to the instance that began to process the
+// order first and has no claim on it yet, or processes it again.
+func (l *line) claims(owner string) {
+	if _, known := l.owners[owner]; known || owner == "" || len(l.working) == 0 {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := w.line(asked.order)
-	w.touch(l)
-	l.calls[AtTable] = max(0, l.calls[AtTable]-1)
-	w.dirty[l] = true
-	e := Entry{
-		Kind: Call, From: l.caller(asked.owner), To: DynamoDB, Step: asked.step,
-		Text: tableText(asked, c.Operation), Request: asked.text,
+	free := slices.IndexFunc(l.working, func(n int) bool { return !l.claimed(n) })
+	if free < 0 {
+		free = len(l.working) - 1
 	}
-	var refused bool
-	e.Answer, e.Response, refused = answer(c)
-	switch {
-	case c.Lost:
-		e.Kind, e.Answer = Lost, "no answer"
-	case l.undelivered:
-		e.Kind, e.Answer, l.undelivered = Lost, e.Answer+notDelivered, false
-	case refused:
-		e.Kind = Refused
-	}
-	if asked.step != "" || e.Kind != Call {
-		w.enter(l, e)
-	}
+	l.owners[owner] = l.working[free]
 }
 
-// tableText names a call for people.
-func tableText(asked write, operation string) string {
-	switch {
-	case asked.step == "":
-		return operation
-	case asked.step == Claim && operation == "TransactWriteItems":
-		return "claim as a new order"
-	}
-	return string(asked.step)
-}
-
-func (w *Watch) beforeStripe(c stripetest.Call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.OrderID == "" {
-		return
-	}
-	l := w.line(c.OrderID)
-	w.touch(l)
-	l.calls[AtStripe]++
-	if n := l.atWork(); n > 0 {
-		l.Step = stripeStep(c.Endpoint)
-		if in := w.instances[n]; in != nil {
-			in.steps[l.ID] = l.Step
-		}
-	}
+// claimed reports whether an instance has a claim on the order.
+func (l *line) claimed(instance int) bool {
+	return slices.Contains(slices.Collect(maps.Values(l.owners)), instance)
 }
 
 // atWork returns the instance that claimed the order last and still processes it, or 0.
-func (l *line) atWork() (latest int) {
-	for _, n := range l.working {
-		for _, by := range l.owners {
-			if by == n {
-				latest = n
-			}
+func (l *line) atWork() int {
+	for _, n := range slices.Backward(l.working) {
+		if l.claimed(n) {
+			return n
 		}
 	}
-	return latest
+	return 0
+}
+
+// caller names an instance, or whoever else makes a call.
+func caller(instance int) string {
+	if instance == 0 {
+		return Others
+	}
+	return function(instance)
+}
+
+func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
+	w.about(asked.order, func(l *line) {
+		l.calls[AtTable] = max(0, l.calls[AtTable]-1)
+		w.dirty[l] = true
+		e := Entry{
+			Kind: Call, From: caller(l.owners[asked.owner]), To: DynamoDB, Step: asked.step,
+			Text: cmp.Or(string(asked.step), c.Operation), Request: asked.text,
+		}
+		if asked.step == Claim && c.Operation == "TransactWriteItems" {
+			e.Text = "claim as a new order"
+		}
+		var refused bool
+		e.Answer, e.Response, refused = answer(c)
+		switch {
+		case c.Lost:
+			e.Kind, e.Answer = Lost, "no answer"
+		case l.undelivered:
+			e.Kind, e.Answer, l.undelivered = Lost, e.Answer+notDelivered, false
+		case refused:
+			e.Kind = Refused
+		}
+		if asked.step != "" || e.Kind != Call {
+			w.enter(l, e)
+		}
+	})
 }
 
 func (w *Watch) afterStripe(c stripetest.Call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.OrderID == "" {
-		return
-	}
-	l := w.line(c.OrderID)
-	l.calls[AtStripe] = max(0, l.calls[AtStripe]-1)
-	from := Others
-	if n := l.atWork(); n > 0 {
-		from = function(n)
-	}
-	e := Entry{
-		Kind: Call, From: from, To: Stripe, Step: stripeStep(c.Endpoint), Text: stripeText(c),
-		Answer: strings.TrimSpace(fmt.Sprintf("%d %s", c.Status, c.Result)), Request: stripeRequest(c),
-		Response: "Request-Id: " + c.Request.String(),
-	}
-	if c.Replayed {
-		e.Answer += ", replayed"
-	}
-	switch {
-	case c.Lost && c.Status == 0:
-		e.Kind, e.Answer = Lost, "the request never arrived"
-	case c.Lost:
-		e.Kind, e.Answer = Lost, e.Answer+", and the answer is lost"
-	case c.Status >= 400:
-		e.Kind = Refused
-	}
-	w.enter(l, e)
+	w.about(c.OrderID, func(l *line) {
+		l.calls[AtStripe] = max(0, l.calls[AtStripe]-1)
+		step := stripeStep(c.Endpoint)
+		e := Entry{
+			Kind: Call, From: caller(l.atWork()), To: Stripe, Step: step,
+			Text:    strings.TrimSpace(string(step) + " " + c.Intent),
+			Answer:  strings.TrimSpace(fmt.Sprintf("%d %s", c.Status, c.Result)),
+			Request: c.Method + " " + c.Path, Response: "Request-Id: " + c.Request.String(),
+		}
+		if c.Key != "" {
+			e.Request += "\nIdempotency-Key: " + c.Key
+		}
+		if c.Replayed {
+			e.Answer += ", replayed"
+		}
+		switch {
+		case c.Lost && c.Status == 0:
+			e.Kind, e.Answer = Lost, "the request never arrived"
+		case c.Lost:
+			e.Kind, e.Answer = Lost, e.Answer+", and the answer is lost"
+		case c.Status >= 400:
+			e.Kind = Refused
+		}
+		w.enter(l, e)
+	})
 }
 
 // stripeStep returns the step of the protocol that makes a call, or the call's name.
@@ -221,37 +199,18 @@ func stripeStep(e stripetest.Endpoint) Step {
 	return Step(strings.ReplaceAll(string(e), "_", " "))
 }
 
-func stripeText(c stripetest.Call) string {
-	text := string(stripeStep(c.Endpoint))
-	if c.Intent != "" {
-		text += " " + c.Intent
-	}
-	return text
-}
-
-func stripeRequest(c stripetest.Call) string {
-	text := c.Method + " " + c.Path
-	if c.Key != "" {
-		text += "\nIdempotency-Key: " + c.Key
-	}
-	return text
-}
-
 // published notes an event that the bus accepts.
 func (w *Watch) published(e eventbridgetest.Event) {
 	parsed, err := system.ParseBusEvent(e)
 	if err != nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := w.line(string(parsed.OrderID))
-	l.bus = append(l.bus, parsed)
-	w.totals.Events++
-	w.dirty[l] = true
-	w.enter(l, Entry{
-		Kind: Message, From: DynamoDB, To: EventBridge,
-		Text: fmt.Sprintf("event %d: %s", parsed.Seq, e.DetailType),
+	w.about(string(parsed.OrderID), func(l *line) {
+		l.bus = append(l.bus, parsed)
+		w.totals.Events++
+		w.dirty[l] = true
+		text := fmt.Sprintf("event %d: %s", parsed.Seq, e.DetailType)
+		w.enter(l, Entry{Kind: Message, From: DynamoDB, To: EventBridge, Text: text})
 	})
 }
 
@@ -260,46 +219,52 @@ func (w *Watch) delivered(sent stripetest.Sent) {
 	if sent.Event.Intent == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.totals.Webhooks++
-	id := sent.Event.Intent.OrderID()
-	if id == "" {
-		return
-	}
-	l := w.line(id)
-	l.Webhooks++
-	e := Entry{
-		Kind: Call, From: Stripe, To: Others, Text: "webhook " + sent.Event.Type,
-		Answer: fmt.Sprint(sent.Status),
-	}
-	if sent.Status == 0 {
-		e.Kind, e.Answer = Lost, "no answer"
-	}
-	w.enter(l, e)
+	w.about(sent.Event.Intent.OrderID(), func(l *line) {
+		w.totals.Webhooks++
+		l.Webhooks++
+		e := Entry{Kind: Call, From: Stripe, To: Others, Text: "webhook " + sent.Event.Type, Answer: fmt.Sprint(sent.Status)}
+		if sent.Status == 0 {
+			e.Kind, e.Answer = Lost, "no answer"
+		}
+		w.enter(l, e)
+	})
+}
+
+// Canary is part of every personal value of the orders that a visitor posts.
+const Canary = "canary"
+
+// loggedBytes is how much of the log lines of an order is kept.
+const loggedBytes = 1 << 14
+
+// logged is a line of the functions' log.
+type logged struct {
+	system.Line
+
+	Intent  string `json:"intent_id"`
+	Message string `json:"message"`
 }
 
 // Write takes the log lines of the functions. It notes what became of each delivery.
 func (w *Watch) Write(p []byte) (int, error) {
 	for text := range strings.Lines(string(p)) {
-		var l struct {
-			system.Line
-
-			Intent  string `json:"intent_id"`
-			Message string `json:"message"`
-		}
 		if strings.Contains(text, Canary) || strings.Contains(text, system.PretendKey) {
 			w.leaked()
 		}
-		if json.Unmarshal([]byte(text), &l) == nil && l.OrderID != "" {
-			w.logLine(text, l.Line, l.Message, l.Intent)
+		var log logged
+		if json.Unmarshal([]byte(text), &log) != nil {
+			continue
 		}
+		w.about(log.OrderID, func(l *line) {
+			if l.logged.Len() < loggedBytes {
+				l.logged.WriteString(text)
+			}
+			if log.Message == "order" && log.RefundID == "" {
+				w.processed(l, log)
+			}
+		})
 	}
 	return len(p), nil
 }
-
-// Canary is part of every personal value of the orders that a visitor posts.
-const Canary = "canary"
 
 // leaked notes a log line with a personal value or the key, whatever it is about.
 func (w *Watch) leaked() {
@@ -311,52 +276,32 @@ func (w *Watch) leaked() {
 	}
 }
 
-// loggedBytes bounds what is kept of an order's log lines.
-const loggedBytes = 1 << 14
-
-func (w *Watch) logLine(text string, about system.Line, message, intent string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := w.line(about.OrderID)
-	w.touch(l)
-	if l.logged.Len() < loggedBytes {
-		l.logged.WriteString(text)
-	}
-	if message != "order" || about.RefundID != "" {
-		return
-	}
-	switch reason := order.Reason(about.Reason); {
+// processed notes what became of a delivery.
+func (w *Watch) processed(l *line, log logged) {
+	tone, said := Good, ""
+	switch reason := order.Reason(log.Reason); {
 	case reason == order.ReasonDuplicate:
 		l.Duplicates++
 		w.totals.Duplicates++
 		l.Note = "duplicate acknowledged, nobody charged"
-		w.say(Good, l.ID, l.ID+": a duplicate was acknowledged, nobody was charged")
-	case about.Verdict == "park":
-		l.Note = "parked: " + about.Reason
-		w.say(Plain, l.ID, l.ID+": parked in the dead-letter queue: "+about.Reason)
+	case log.Verdict == "park":
+		tone, l.Note = Plain, "parked: "+log.Reason
 	case reason == order.ReasonSettled:
-		l.Note = settledNote(about, intent)
-		w.say(Good, l.ID, l.ID+": "+l.Note)
+		l.Note = log.Status
+		if log.Intent != "" {
+			l.Note += " through " + log.Intent
+		}
+		if log.Attempt > 1 {
+			l.Note += fmt.Sprintf(", at attempt %d", log.Attempt)
+		}
 	case l.settled():
-		l.Note = "a later delivery changed nothing: " + about.Reason
-		w.say(Good, l.ID, l.ID+": "+l.Note)
+		l.Note = "a later delivery changed nothing: " + log.Reason
 	default:
-		l.Note = fmt.Sprintf("attempt %d ended: %s", about.Attempt, about.Reason)
-		if about.Verdict == "redeliver" {
+		l.Note = fmt.Sprintf("attempt %d ended: %s", log.Attempt, log.Reason)
+		tone, said = Plain, log.Verdict+": "+log.Reason
+		if log.Verdict == "redeliver" {
 			l.Note += "; SQS delivers it again"
 		}
-		w.say(Plain, l.ID, fmt.Sprintf("%s: %s: %s", l.ID, about.Verdict, about.Reason))
 	}
-}
-
-// settledNote says how an order was settled.
-func settledNote(about system.Line, intent string) string {
-	note := about.Status + " through " + intent
-	if intent == "" {
-		note = about.Status
-	}
-	if about.Attempt > 1 {
-		note += fmt.Sprintf(", at attempt %d", about.Attempt)
-	}
-	return note
+	w.say(tone, l.ID, l.ID+": "+cmp.Or(said, l.Note))
 }

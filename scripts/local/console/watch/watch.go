@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -46,9 +47,11 @@ type Watch struct {
 	totals    Totals
 	lights    lights
 	missing   string // the guard that the deployed program lacks, in words
-	next      Frame  // what has changed beside orders
-	whole     Frame  // what the frames have said, without orders
+	shown     Frame  // all but orders and log. What a pointer or a list in it holds never changes
+	sent      Frame  // the same, as the frames have said
+	log       []Line // the latest ones
 	logged    int    // lines so far
+	unsent    int    // of them, since the last frame
 	skipped   int    // lines that did not fit into the frame
 }
 
@@ -60,10 +63,11 @@ func New(now func() time.Time) *Watch {
 		messages: map[string]*message{}, changed: map[*line]bool{}, dirty: map[*line]bool{},
 		instances: map[int]*instance{}, lights: newLights(),
 	}
-	w.whole = Frame{
+	w.shown = Frame{
 		Clock: &Clock{}, Queue: &Queue{}, Instances: []Instance{}, Totals: &Totals{Rows: []Row{}},
 		Lights: []Light{}, Dead: []Dead{}, Faults: []Fault{}, Control: &Control{},
 	}
+	w.sent = w.shown
 	w.feed = NewFeed(w.picture)
 	return w
 }
@@ -102,49 +106,45 @@ func (w *Watch) Refresh(ctx context.Context, s *system.System) {
 func (w *Watch) frame() (Frame, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.showInstances()
-	w.showTotals()
+	w.shown.Instances, w.shown.Totals = w.instancesNow(), w.totalsNow()
 	if w.skipped > 0 {
 		w.add(Line{Tone: Plain, Text: count(w.skipped, "line", "lines") + " more in this moment"})
 		w.skipped = 0
 	}
-	f := w.next
+	was, is := w.sent, w.shown
+	f := Frame{
+		Clock: ifNew(was.Clock, is.Clock), Queue: ifNew(was.Queue, is.Queue), Totals: ifNew(was.Totals, is.Totals),
+		Instances: ifNew(was.Instances, is.Instances), Lights: ifNew(was.Lights, is.Lights),
+		Dead: ifNew(was.Dead, is.Dead), Faults: ifNew(was.Faults, is.Faults), Control: ifNew(was.Control, is.Control),
+	}
 	for l := range w.changed {
 		if l.N > 0 {
 			f.Orders = append(f.Orders, l.summary())
 		}
 	}
 	slices.SortFunc(f.Orders, func(a, b Order) int { return cmp.Compare(a.N, b.N) })
-	changed := f.Clock != nil || f.Queue != nil || f.Instances != nil || f.Totals != nil || f.Lights != nil ||
-		f.Dead != nil || f.Faults != nil || f.Control != nil || len(f.Orders)+len(f.Log) > 0
-	w.keep(f)
-	w.next, w.changed = Frame{}, map[*line]bool{}
-	return f, changed
-}
-
-// keep notes what a frame says.
-func (w *Watch) keep(f Frame) {
-	w.whole.Clock, w.whole.Queue = cmp.Or(f.Clock, w.whole.Clock), cmp.Or(f.Queue, w.whole.Queue)
-	w.whole.Totals, w.whole.Control = cmp.Or(f.Totals, w.whole.Totals), cmp.Or(f.Control, w.whole.Control)
-	replace(&w.whole.Lights, f.Lights)
-	replace(&w.whole.Instances, f.Instances)
-	replace(&w.whole.Dead, f.Dead)
-	replace(&w.whole.Faults, f.Faults)
-	w.whole.Log = append(w.whole.Log, f.Log...)
-	w.whole.Log = slices.Clone(w.whole.Log[max(0, len(w.whole.Log)-shownLines):])
-}
-
-func replace[T any](list *[]T, by []T) {
-	if by != nil {
-		*list = by
+	if w.unsent > 0 {
+		f.Log = slices.Clone(w.log[max(0, len(w.log)-w.unsent):])
 	}
+	w.log = slices.Clone(w.log[max(0, len(w.log)-shownLines):])
+	w.sent, w.changed, w.unsent = w.shown, map[*line]bool{}, 0
+	return f, !reflect.DeepEqual(f, Frame{})
+}
+
+// ifNew returns a part of the picture if it has changed, and nothing if not.
+func ifNew[T any](was, is T) (changed T) { //nolint:ireturn // T is the type of the part
+	if reflect.DeepEqual(was, is) {
+		return changed
+	}
+	return is
 }
 
 // picture returns everything that the frames so far have said. The orders may be newer.
 func (w *Watch) picture() Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f, recent := w.whole, max(0, len(w.byN)-shownOrders)
+	f, recent := w.sent, max(0, len(w.byN)-shownOrders)
+	f.Log = slices.Clone(w.log[:len(w.log)-w.unsent])
 	for i, l := range w.byN {
 		if i >= recent || len(l.broken()) > 0 { // what is broken stays in view
 			f.Orders = append(f.Orders, l.summary())
@@ -188,19 +188,18 @@ func (w *Watch) Broken(id string) bool {
 // because that was killed between the effect and the answer. It is called before the
 // answer is sent.
 func (w *Watch) Undelivered(id string, by string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := w.line(id)
-	if by == DynamoDB { // its entry is yet to come
-		l.undelivered = true
-		return
-	}
-	for i := len(l.entries) - 1; i >= 0; i-- {
-		if e := &l.entries[i]; e.Kind == Call && e.To == by {
-			e.Kind, e.Answer = Lost, e.Answer+notDelivered
+	w.about(id, func(l *line) {
+		if by == DynamoDB { // its entry is yet to come
+			l.undelivered = true
 			return
 		}
-	}
+		for i := len(l.entries) - 1; i >= 0; i-- {
+			if e := &l.entries[i]; e.Kind == Call && e.To == by {
+				e.Kind, e.Answer = Lost, e.Answer+notDelivered
+				return
+			}
+		}
+	})
 }
 
 const notDelivered = ", not delivered"
@@ -214,7 +213,7 @@ func (w *Watch) Say(tone Tone, order, text string) {
 
 // say adds a line, unless the frame has many: then the next frame says how many more.
 func (w *Watch) say(tone Tone, order, text string) {
-	if len(w.next.Log) >= lineBurst && tone != Bad {
+	if w.unsent >= lineBurst && tone != Bad {
 		w.skipped++
 		return
 	}
@@ -223,17 +222,18 @@ func (w *Watch) say(tone Tone, order, text string) {
 
 func (w *Watch) add(l Line) {
 	w.logged++
+	w.unsent++
 	l.N, l.At = w.logged, w.now().UnixMilli()
-	w.next.Log = append(w.next.Log, l)
+	w.log = append(w.log, l)
 }
 
 // SetControl changes what the visitor has set. The function gets a copy.
 func (w *Watch) SetControl(change func(*Control)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := *cmp.Or(w.next.Control, w.whole.Control)
+	c := *w.shown.Control
 	change(&c)
-	w.next.Control = &c
+	w.shown.Control = &c
 }
 
 // SetMissing names the guard that the deployed program lacks, in words, or "".
@@ -247,5 +247,5 @@ func (w *Watch) SetMissing(missing string) {
 func (w *Watch) SetFaults(faults []Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.next.Faults = append([]Fault{}, faults...)
+	w.shown.Faults = append([]Fault{}, faults...)
 }
