@@ -69,93 +69,61 @@ func options(a *actions) console.Options {
 	}
 }
 
-func serve(t *testing.T, o console.Options) *console.Server {
+// call returns what the handler answers to a request of a path, as the page sends it: a
+// POST if there is a form.
+func call(t *testing.T, o console.Options, path string, form url.Values, change func(*http.Request)) (int, string) {
 	t.Helper()
-	s, err := console.Serve(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// response is what the server answered.
-type response struct {
-	Status int
-	Header http.Header
-	Body   string
-}
-
-// send sends a request and returns its response.
-func send(t *testing.T, r *http.Request) response {
-	t.Helper()
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = got.Body.Close() }()
-	body, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response{got.StatusCode, got.Header, string(body)}
-}
-
-func get(t *testing.T, address string) *http.Request {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// post returns a request as the page sends it.
-func post(t *testing.T, address string, form url.Values) *http.Request {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:12113"+path, nil)
+	if form != nil {
+		r.Method, r.Body = http.MethodPost, io.NopCloser(strings.NewReader(form.Encode()))
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("X-Console-Token", token)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return r
+	if change != nil {
+		change(r)
+	}
+	handler, err := console.NewHandler(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if policy := w.Header().Get("Content-Security-Policy"); w.Code != http.StatusForbidden &&
+		(!strings.Contains(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe")) {
+		t.Errorf("%s: got the policy %q, want nothing inline and nothing unsafe", path, policy)
+	}
+	return w.Code, w.Body.String()
 }
 
 func TestThePageChangesTheSystem(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		path, want string
-		form       url.Values
+	for want, c := range map[string]struct {
+		path string
+		form url.Values
 	}{
-		"an attack":               {"/attacks/post", "attack post", nil},
-		"a guard is removed":      {"/guards", `guard "bind"`, url.Values{"name": {"bind"}}},
-		"the guards are put back": {"/guards", `guard ""`, url.Values{"name": {""}}},
-		"a storm begins":          {"/storm", "storm true 7", url.Values{"on": {"true"}, "seed": {"7"}}},
-		"a storm ends":            {"/storm", "storm false 0", url.Values{"on": {"false"}}},
-		"the pace changes":        {"/pace", "pace true", url.Values{"slow": {"true"}}},
+		"attack post":   {"/attacks/post", url.Values{}},
+		`guard "bind"`:  {"/guards", url.Values{"name": {"bind"}}},
+		`guard ""`:      {"/guards", url.Values{"name": {""}}},
+		"storm true 7":  {"/storm", url.Values{"on": {"true"}, "seed": {"7"}}},
+		"storm false 0": {"/storm", url.Values{"on": {"false"}}},
+		"pace true":     {"/pace", url.Values{"slow": {"true"}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := &actions{}
-			got := send(t, post(t, serve(t, options(a)).URL+c.path, c.form))
-			if got.Status != http.StatusOK || got.Body != `{"text":"done","order":"LIVE-1"}` {
-				t.Errorf("got %d %s", got.Status, got.Body)
-			}
-			if diff := cmp.Diff([]string{c.want}, a.asked); diff != "" {
-				t.Error(diff)
-			}
-		})
+		a := &actions{}
+		status, body := call(t, options(a), c.path, c.form, nil)
+		if status != http.StatusOK || body != `{"text":"done","order":"LIVE-1"}` || !cmp.Equal(a.asked, []string{want}) {
+			t.Errorf("%s: got %d %s and %q", want, status, body, a.asked)
+		}
 	}
 }
 
 func TestARefusedRequestChangesNothing(t *testing.T) {
 	t.Parallel()
-	o := options(&actions{})
-	o.Token = ""
-	if _, err := console.Serve(o); err == nil {
+	if _, err := console.NewHandler(console.Options{}); err == nil {
 		t.Error("without a token: got no error, want one: every request would have the right one")
+	}
+	set := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
 	}
 	for name, c := range map[string]struct {
 		path   string
@@ -164,108 +132,68 @@ func TestARefusedRequestChangesNothing(t *testing.T) {
 		status int
 		want   string
 	}{
-		"of another origin": {
-			"/attacks/post", nil, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, "another origin",
-		},
-		"of another port of this machine": {
-			"/attacks/post", nil, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403, "another origin",
-		},
-		"of another origin in an old browser": {"/attacks/post", nil, func(r *http.Request) {
+		"of another origin":               {"/attacks/post", url.Values{}, set("Sec-Fetch-Site", "cross-site"), 403, "another origin"},
+		"of another port of this machine": {"/attacks/post", url.Values{}, set("Sec-Fetch-Site", "same-site"), 403, "another origin"},
+		"of another origin in an old browser": {"/attacks/post", url.Values{}, func(r *http.Request) {
 			r.Header.Del("Sec-Fetch-Site")
 			r.Header.Set("Origin", "https://example.com")
 		}, 403, "another origin"},
-		"without a token": {
-			"/attacks/post", nil, func(r *http.Request) { r.Header.Del("X-Console-Token") }, 403, "wrong token",
-		},
-		"with a wrong token": {
-			"/attacks/post", nil, func(r *http.Request) { r.Header.Set("X-Console-Token", "b") }, 403, "wrong token",
-		},
-		"for a foreign name": {
-			"/attacks/post", nil, func(r *http.Request) { r.Host = "rebound.example.com:12113" }, 403, "host: want",
-		},
-		"of an unknown attack": {"/attacks/none", nil, nil, 404, `attack \"none\": not found`},
+		"without a token":      {"/attacks/post", url.Values{}, set("X-Console-Token", ""), 403, "wrong token"},
+		"with a wrong token":   {"/attacks/post", url.Values{}, set("X-Console-Token", "b"), 403, "wrong token"},
+		"for a foreign name":   {"/attacks/post", url.Values{}, foreign, 403, "host: want"},
+		"to read the page":     {"/", nil, foreign, 403, "host: want"},
+		"to read the feed":     {"/feed", nil, foreign, 403, "host: want"},
+		"to read an order":     {"/orders/LIVE-1", nil, foreign, 403, "host: want"},
+		"of an unknown order":  {"/orders/none", nil, nil, 404, `order \"none\": not found`},
+		"of an unknown attack": {"/attacks/none", url.Values{}, nil, 404, `attack \"none\": not found`},
 		"of an unknown guard":  {"/guards", url.Values{"name": {"none"}}, nil, 404, `guard \"none\": not found`},
 		"storm without a seed": {"/storm", url.Values{"on": {"true"}}, nil, 400, "seed: want a whole number"},
 		"storm without on":     {"/storm", url.Values{"seed": {"7"}}, nil, 400, "on: want true or false"},
-		"pace without slow":    {"/pace", nil, nil, 400, "slow: want true or false"},
+		"pace without slow":    {"/pace", url.Values{}, nil, 400, "slow: want true or false"},
 		"with a large body":    {"/pace", url.Values{"slow": {strings.Repeat("1", 2000)}}, nil, 400, "too large"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := &actions{}
-			r := post(t, serve(t, options(a)).URL+c.path, c.form)
-			if c.change != nil {
-				c.change(r)
-			}
-			got := send(t, r)
-			if got.Status != c.status || !strings.Contains(got.Body, c.want) || !json.Valid([]byte(got.Body)) {
-				t.Errorf("got %d %s, want %d and %q", got.Status, got.Body, c.status, c.want)
-			}
-			if len(a.asked) > 0 {
-				t.Errorf("got %q, want no change", a.asked)
-			}
-		})
+		a := &actions{}
+		status, body := call(t, options(a), c.path, c.form, c.change)
+		if status != c.status || !strings.Contains(body, c.want) || !json.Valid([]byte(body)) || len(a.asked) > 0 {
+			t.Errorf("%s: got %d %s and %q, want %d, %q and no change", name, status, body, a.asked, c.status, c.want)
+		}
 	}
 }
+
+func foreign(r *http.Request) { r.Host = "rebound.example.com:12113" }
 
 func TestAnErrorOfAnActionIsShown(t *testing.T) {
 	t.Parallel()
-	for status, err := range map[int]error{
+	for want, err := range map[int]error{
 		http.StatusConflict:            fmt.Errorf("redrive: %w: there are no dead letters", console.ErrNotNow),
 		http.StatusInternalServerError: errors.New("the compiler failed"),
 	} {
-		s := serve(t, options(&actions{err: err}))
-		got := send(t, post(t, s.URL+"/attacks/post", nil))
-		if want := fmt.Sprintf(`{"error":%q}`, err); got.Status != status || got.Body != want {
-			t.Errorf("got %d %s, want %d %s", got.Status, got.Body, status, want)
+		status, body := call(t, options(&actions{err: err}), "/attacks/post", url.Values{}, nil)
+		if status != want || body != fmt.Sprintf(`{"error":%q}`, err) {
+			t.Errorf("got %d %s, want %d and %q", status, body, want, err)
 		}
 	}
 }
 
-func TestAForeignNameReadsNothing(t *testing.T) {
+func TestThePageAndItsModule(t *testing.T) {
 	t.Parallel()
-	s := serve(t, options(&actions{}))
-	for _, path := range []string{"/", "/feed", "/orders/LIVE-1"} {
-		r := get(t, s.URL+path)
-		r.Host = "rebound.example.com"
-		if got := send(t, r); got.Status != http.StatusForbidden {
-			t.Errorf("%s: got %d, want 403", path, got.Status)
-		}
-	}
-}
-
-func TestThePolicyAllowsNothingInline(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options(&actions{}))
-	page := send(t, get(t, s.URL))
-	policy := page.Header.Get("Content-Security-Policy")
-	for _, want := range []string{
-		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
-		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
-	} {
-		if !strings.Contains(policy, want+";") {
-			t.Errorf("policy %q: want %s", policy, want)
-		}
-	}
-	if strings.Contains(policy, "unsafe") {
-		t.Errorf("policy %q: want nothing unsafe", policy)
-	}
+	_, page := call(t, options(&actions{}), "/", nil, nil)
+	_, module := call(t, options(&actions{}), "/console.js", nil, nil)
 	for _, inline := range []string{`<style`, `<script[^>]*>[^<]`, `\sstyle=`, `\son\w+=`, `javascript:`, `https?://`} {
-		if got := regexp.MustCompile(inline).FindString(page.Body); got != "" {
+		if got := regexp.MustCompile(inline).FindString(page); got != "" {
 			t.Errorf("page has %q: the policy refuses it, or it does not work offline", got)
 		}
 	}
-	module := send(t, get(t, s.URL+"/console.js")).Body
 	for _, unsafe := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "import "} {
 		if strings.Contains(module, unsafe) {
 			t.Errorf("module has %q: text from the system could become part of the page", unsafe)
 		}
 	}
-}
-
-func TestEachButtonHasATitleAndASentence(t *testing.T) {
-	t.Parallel()
-	page := send(t, get(t, serve(t, options(&actions{})).URL)).Body
+	for _, found := range regexp.MustCompile(`(?:byId|getElementById)\("([a-z-]+)"\)`).FindAllStringSubmatch(module, -1) {
+		if id := found[1]; !strings.Contains(page, ` id="`+id+`"`) {
+			t.Errorf("page has no id %q", id)
+		}
+	}
 	for _, want := range []string{
 		`<button type="button" data-attack="post" aria-describedby="expect-post">Post an order</button>`,
 		`<p id="expect-post">It is charged once.</p>`,
@@ -274,45 +202,15 @@ func TestEachButtonHasATitleAndASentence(t *testing.T) {
 		`<li data-without="bind" data-shown-by="post">`,
 		`<button type="button" data-guard="bind" aria-describedby="missing-bind">Bind the intent</button>`,
 		`Missing: the write of the intent. A second attempt charges again.`,
-		`<meta name="console-token" content="a-token">`,
+		`<meta name="console-token" content="a-token">`, `>Post</h3>`, `>Cards</h3>`,
 	} {
-		if !strings.Contains(page, want) {
+		if strings.Count(page, want) != 1 {
 			t.Errorf("page lacks %s", want)
 		}
 	}
-	for heading, want := range map[string]int{">Post</h3>": 1, ">Cards</h3>": 1} {
-		if got := strings.Count(page, heading); got != want {
-			t.Errorf("got %s %d times, want %d", heading, got, want)
-		}
-	}
-}
-
-func TestEachNameThatTheModuleUsesIsInThePage(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options(&actions{}))
-	page := send(t, get(t, s.URL)).Body
-	module := send(t, get(t, s.URL+"/console.js")).Body
-	for _, found := range regexp.MustCompile(`(?:byId|getElementById)\("([a-z-]+)"\)`).FindAllStringSubmatch(module, -1) {
-		if id := found[1]; !strings.Contains(page, ` id="`+id+`"`) {
-			t.Errorf("page has no id %q", id)
-		}
-	}
-}
-
-func TestATimelineIsJSON(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options(&actions{}))
-	body := send(t, get(t, s.URL+"/orders/LIVE-1")).Body
-	var timeline watch.Timeline
-	if err := json.Unmarshal([]byte(body), &timeline); err != nil || timeline.Order.ID != "LIVE-1" {
-		t.Errorf("got %s, %v", body, err)
-	}
-	if !strings.Contains(body, `"entries":[]`) {
-		t.Errorf("got %s, want a list of entries", body)
-	}
-	got := send(t, get(t, s.URL+"/orders/none"))
-	if got.Status != http.StatusNotFound || got.Body != `{"error":"order \"none\": not found"}` {
-		t.Errorf("got %d %s", got.Status, got.Body)
+	_, timeline := call(t, options(&actions{}), "/orders/LIVE-1", nil, nil)
+	if !strings.Contains(timeline, `"entries":[]`) {
+		t.Errorf("got %s, want a list of entries", timeline)
 	}
 }
 
@@ -322,38 +220,32 @@ type event struct {
 	Frames []watch.Frame
 }
 
-// follow returns a function that waits for the next event of the feed after the given id.
-func follow(t *testing.T, address, last string) (next func() event) {
+// follow returns the first event of a feed after an id.
+func follow(t *testing.T, address, last string) (e event) {
 	t.Helper()
-	r := get(t, address)
-	if last != "" {
-		r.Header.Set("Last-Event-ID", last)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	r.Header.Set("Last-Event-ID", last)
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = response.Body.Close() })
-	if got := response.Header.Get("Content-Type"); got != "text/event-stream" {
-		t.Fatalf("got %q", got)
-	}
+	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<22)
-	return func() (e event) {
-		t.Helper()
-		for lines.Scan() && lines.Text() != "" {
-			name, value, _ := strings.Cut(lines.Text(), ": ")
-			switch name {
-			case "id":
-				e.ID = value
-			case "data":
-				if err := json.Unmarshal([]byte(value), &e.Frames); err != nil {
-					t.Fatal(err)
-				}
-			}
+	for lines.Scan() && lines.Text() != "" {
+		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
+		case "id":
+			e.ID = value
+		case "data":
+			err = json.Unmarshal([]byte(value), &e.Frames)
 		}
-		return e
 	}
+	if got := response.Header.Get("Content-Type"); err != nil || got != "text/event-stream" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	return e
 }
 
 // say publishes a line of the log.
@@ -364,29 +256,26 @@ func say(f *watch.Feed, n int) {
 func TestAFollowerResumesAfterItsLastEvent(t *testing.T) {
 	t.Parallel()
 	o := options(&actions{})
-	s := serve(t, o)
-	seen := follow(t, s.URL+"/feed", "")()
-	say(o.Feed, 1)
-	say(o.Feed, 2)
-	want := []watch.Frame{{Log: []watch.Line{{N: 1}}}, {Log: []watch.Line{{N: 2}}}}
-	if diff := cmp.Diff(want, follow(t, s.URL+"/feed", seen.ID)().Frames); diff != "" {
-		t.Error(diff)
+	s, err := console.Serve(o)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestAFollowerOfAnEarlierStartEnds(t *testing.T) {
-	t.Parallel()
-	s := serve(t, options(&actions{}))
-	got := send(t, get(t, s.URL+"/feed?run=earlier"))
-	if got.Status != http.StatusNoContent { // the status that ends an EventSource
-		t.Errorf("got %d, want 204", got.Status)
-	}
-	page := send(t, get(t, s.URL)).Body
+	t.Cleanup(func() { _ = s.Close() })
+	_, page := call(t, o, "/", nil, nil)
 	run := regexp.MustCompile(`name="console-run" content="(\w+)"`).FindStringSubmatch(page)
 	if run == nil || strings.Contains(run[1], token) {
 		t.Fatalf("got %q, want a run that does not show the token", run)
 	}
-	follow(t, s.URL+"/feed?run="+run[1], "")()
+	seen := follow(t, s.URL+"/feed?run="+run[1], "")
+	say(o.Feed, 1)
+	say(o.Feed, 2)
+	want := []watch.Frame{{Log: []watch.Line{{N: 1}}}, {Log: []watch.Line{{N: 2}}}}
+	if diff := cmp.Diff(want, follow(t, s.URL+"/feed", seen.ID).Frames); diff != "" {
+		t.Error(diff)
+	}
+	if status, _ := call(t, o, "/feed?run=earlier", nil, nil); status != http.StatusNoContent { // ends an EventSource
+		t.Errorf("a follower of an earlier start: got %d, want 204", status)
+	}
 }
 
 // recorder is a response that counts what was flushed.
