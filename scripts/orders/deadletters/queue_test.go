@@ -188,6 +188,14 @@ func TestEachPutsMessagesBackWhenItEndsEarly(t *testing.T) {
 			}
 			return nil
 		}, deadletters.Pages{Seen: 20}, "context canceled"},
+		"by Ctrl-C during a receive, which may hide messages all the same": {100, func(q *queues, _ int, cancel func()) error {
+			q.before = func(c sqstest.Call) {
+				if c.Operation == "ReceiveMessage" {
+					cancel()
+				}
+			}
+			return nil
+		}, deadletters.Pages{Seen: 20}, "context canceled"},
 		"by an error of SQS": {100, func(q *queues, seen int, _ func()) error {
 			if seen == 20 {
 				q.Fail("ReceiveMessage", 1, sqstest.CodeOverLimit)
@@ -213,29 +221,6 @@ func TestEachPutsMessagesBackWhenItEndsEarly(t *testing.T) {
 				t.Errorf("%d of %d messages are visible afterwards", c.Visible, n)
 			}
 		})
-	}
-}
-
-// A receive that the client gives up may hide messages all the same.
-func TestEachPutsBackWhatItWasReceivingAtCtrlC(t *testing.T) {
-	t.Parallel()
-	q := newQueues(t, false)
-	q.fill(35)
-	ctx, cancel := context.WithCancel(t.Context())
-	receives, seen := 0, 0
-	q.before = func(c sqstest.Call) {
-		if c.Operation == "ReceiveMessage" {
-			if receives++; receives == 2 {
-				cancel()
-			}
-		}
-	}
-	pages, err := q.queue(http.DefaultClient).Each(ctx, 100, func(context.Context, deadletters.Message) (bool, error) {
-		seen++
-		return false, nil
-	})
-	if !errors.Is(err, context.Canceled) || seen != 10 || q.counts(q.dead).Visible != 35 {
-		t.Errorf("got %+v, %v after %d messages, %d visible, want 10 and 35", pages, err, seen, q.counts(q.dead).Visible)
 	}
 }
 

@@ -9,25 +9,35 @@ import (
 	"orderonce/domain/receipt"
 )
 
+// noon is when the orders of these tests were created.
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC) }
+
+// The sessions of the pages show reports whole.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	usd := order.Money{Amount: 2400, Currency: "usd"}
-	paid := order.Record{OrderID: "ORD-1", Status: order.Paid, Intent: "pi_1", Total: usd}
-	one := order.Intent{ID: "pi_1", State: order.Succeeded, Total: usd, Mode: order.TestMode}
-	other := order.Intent{ID: "pi_2", State: order.Succeeded, Total: usd, Mode: order.LiveMode}
-	stray := order.Intent{ID: "pi_3", State: order.NeedsConfirmation, Total: usd}
-	third := other
-	third.ID = "pi_4"
-	open := order.Record{OrderID: "ORD-1", Status: order.Open, Total: usd, LastError: "mismatch"}
-	held, parked, open1 := open, open, open
-	open1.Intent = one.ID
-	held.Owner, held.Until = "canary", noon().Add(time.Minute)
-	parked.ParkedAt = noon()
-	waits := paid
-	waits.Status, waits.DueAt = order.ActionRequired, noon().Add(time.Hour)
+	intent := func(id order.IntentID, s order.IntentState) order.Intent {
+		return order.Intent{ID: id, State: s, Total: usd, Mode: order.TestMode}
+	}
+	one, stray := intent("pi_1", order.Succeeded), intent("pi_3", order.NeedsConfirmation)
+	other, third := intent("pi_2", order.Succeeded), intent("pi_4", order.Succeeded)
+	other.Mode = order.LiveMode
+	paid := order.Record{OrderID: "ORD-1", CustomerID: "canary", Fingerprint: "v1:canary", Status: order.Paid, Intent: "pi_1", Total: usd}
+	with := func(change func(*order.Record)) *order.Record {
+		r := paid
+		change(&r)
+		return &r
+	}
+	unbound := func(change func(*order.Record)) *order.Record {
+		return with(func(r *order.Record) { r.Status, r.Intent, r.LastError = order.Open, "", "mismatch"; change(r) })
+	}
+	won := order.Dispute{ID: "du_1", Status: order.DisputeWon, CreatedAt: noon().AddDate(0, 0, 2)}
+	twice := func(ids string) string {
+		return "refund " + ids + " at Stripe, unless that was done: docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice"
+	}
 	for claim, tt := range map[string]struct {
 		report Report
-		want   string
+		want   string // in parts
 		next   string
 	}{
 		"charged once": {
@@ -37,17 +47,17 @@ func TestReport(t *testing.T) {
 				"at Stripe  pi_3, needs_confirmation, 24.00 USD, not bound to the order\n",
 			"nothing: it is settled",
 		},
-		"charged twice": {
-			Report{Record: &paid, Asked: true, Intents: []order.Intent{one, other}},
-			"charged    2 TIMES\n", "refund pi_2 at Stripe, unless that was done: " +
-				"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice",
-		},
+		"charged twice": {Report{Record: &paid, Asked: true, Intents: []order.Intent{one, other}}, "charged    2 TIMES\n", twice("pi_2")},
 		"charged three times, the row is open": {
-			Report{Record: &open1, Asked: true, Intents: []order.Intent{other, stray, third, one}},
-			"charged    3 TIMES\n", "refund pi_2 and pi_4 at Stripe, unless that was done: " +
-				"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice",
+			Report{
+				Record: with(func(r *order.Record) { r.Status = order.Open }), Asked: true,
+				Intents: []order.Intent{other, stray, third, one},
+			}, "charged    3 TIMES\n", twice("pi_2 and pi_4"),
 		},
-		"not charged": {Report{Record: &open, Asked: true}, "charged    no\n", "its message comes back"},
+		"not charged": {
+			Report{Record: unbound(func(*order.Record) {}), Asked: true},
+			"intent     none bound: no money has moved\nlast error mismatch\ncharged    no\n", "its message comes back",
+		},
 		"receipts": {
 			Report{Record: &paid, Receipts: []receipt.Item{
 				{Key: receipt.Paid, Status: receipt.Delivered, Message: "message-1", UpdatedAt: noon()},
@@ -63,15 +73,35 @@ func TestReport(t *testing.T) {
 				"           https://dashboard.stripe.com/payments/pi_2\n",
 			"a message of this order prepares another payment: restore the row first (orders restore --help)",
 		},
-		"Stripe was not read": {Report{Record: &paid}, "", "nothing: it is settled"},
-		"in progress":         {Report{Record: &held}, "", "a function works on it until 2026-11-21 12:01:00.123 UTC"},
+		"a row that was lost, of which Stripe has an intent": {
+			Report{Record: unbound(func(r *order.Record) { r.Suspect = "pi_4" })},
+			"intent     none bound, but Stripe has pi_4: orders restore ORD-1 pi_4\n", "its message comes back",
+		},
+		"in progress": {
+			Report{Record: unbound(func(r *order.Record) { r.Owner, r.Until = "canary", noon().Add(time.Minute) })},
+			"held until 2026-11-21 12:01:00.123 UTC\n", "a function works on it until 2026-11-21 12:01:00.123 UTC",
+		},
 		"parked": {
-			Report{Record: &parked}, "", "nothing by itself: its message is in the dead-letter queue, because of mismatch",
+			Report{Record: unbound(func(r *order.Record) { r.ParkedAt = noon() })}, "",
+			"nothing by itself: its message is in the dead-letter queue, because of mismatch",
 		},
 		"the customer must act": {
-			Report{Record: &waits},
-			"",
+			Report{Record: with(func(r *order.Record) { r.Status, r.DueAt = order.ActionRequired, noon().Add(time.Hour) })},
+			"recheck at 2026-11-21 13:00:00.123 UTC\n",
 			"the customer must authenticate; reconcile looks at it from 2026-11-21 13:00:00.123 UTC on",
+		},
+		"a dispute, and times in UTC": {
+			Report{Record: with(func(r *order.Record) {
+				r.Dispute, r.UpdatedAt = won, noon().In(time.FixedZone("", 3600))
+				r.Events = []order.Event{
+					{Seq: 1, From: order.Open, To: order.Declined, Failure: "lost_card", At: noon()},
+					{Seq: 3, From: order.Paid, To: order.Paid, Dispute: won, At: noon().AddDate(0, 0, 9)},
+				}
+			})},
+			"dispute    du_1 won, opened 2026-11-23 12:00:00.123 UTC\nupdated    2026-11-21 12:00:00.123 UTC\n" +
+				"event 1    2026-11-21 12:00:00.123 UTC  open -> declined  lost_card\n" +
+				"event 3    2026-11-30 12:00:00.123 UTC  dispute du_1 won\n",
+			"nothing: it is settled",
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -79,8 +109,15 @@ func TestReport(t *testing.T) {
 			f := tt.report
 			f.ID, f.Now = "ORD-1", noon()
 			text := f.Text()
-			if !strings.Contains(text, tt.want) || !strings.HasSuffix(text, "next       "+tt.next+"\n") {
-				t.Errorf("got\n%s\nwant %q, then next %q", text, tt.want, tt.next)
+			rest := text
+			for part := range strings.Lines(tt.want) {
+				_, after, found := strings.Cut(rest, part)
+				if rest = after; !found {
+					t.Fatalf("got\n%s\nwant %q", text, part)
+				}
+			}
+			if !strings.HasSuffix(text, "next       "+tt.next+"\n") || strings.Contains(text, "canary") {
+				t.Errorf("got\n%s\nwant next %q, and no customer, fingerprint or owner", text, tt.next)
 			}
 			if !f.Asked && strings.Contains(text, "charged") {
 				t.Errorf("got\n%s\nwant no word about charges, because Stripe was not read", text)
