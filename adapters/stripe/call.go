@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,7 +56,9 @@ type Call struct {
 	intent    order.IntentID // that the path or a parameter names; "" if none is named
 	invalidID bool
 	method    string
-	reply     reply
+	response  Response
+	apiError  apiError // the body of an error response
+	err       error    // why the response is not what was asked for
 }
 
 // Call sends a request of stripe-go's. It does not decode the response. Every error is a
@@ -82,7 +83,15 @@ func (c *Call) CallRaw(
 	if err := c.validate(r); err != nil {
 		return err
 	}
-	return c.send(params.Context, r)
+	response, err := c.client.exchange(params.Context, r)
+	switch {
+	case errors.Is(err, ErrNotSent):
+		return c.Fail(order.KindUnavailable, fmt.Errorf("%w: %w", ErrNotSent, networkError(err)))
+	case err != nil:
+		return c.Fail(order.KindUnknown, networkError(err))
+	}
+	c.receive(response)
+	return nil
 }
 
 // Read reads the call's intent, with these of its fields expanded.
@@ -119,35 +128,56 @@ func (c *Call) validate(r Request) error {
 	return nil
 }
 
-func (c *Call) send(ctx context.Context, r Request) error {
-	response, err := c.client.exchange(ctx, r)
-	switch {
-	case errors.Is(err, ErrNotSent):
-		return c.Fail(order.KindUnavailable, fmt.Errorf("%w: %w", ErrNotSent, networkError(err)))
-	case err != nil:
-		return c.Fail(order.KindUnknown, networkError(err))
+// receive keeps a response. An error response whose body is not Stripe's error object,
+// such as a proxy's HTML page, is unreadable whatever its status, because Stripe did not
+// send it.
+func (c *Call) receive(r Response) {
+	var body struct {
+		Error *apiError `json:"error"`
 	}
-	c.reply = parse(response)
-	return nil
+	switch {
+	case r.Status == http.StatusOK:
+		c.response = r
+	case r.Status < http.StatusBadRequest:
+		c.response, c.err = r, errUnreadable
+	case json.Unmarshal(r.Body, &body) != nil || body.Error == nil:
+		c.err = errUnreadable
+	default:
+		c.response, c.apiError = r, *body.Error
+	}
 }
 
 // Fail is an error of the call.
 func (c *Call) Fail(k order.ErrorKind, err error) error {
 	return &order.PaymentError{
-		Kind: k, Code: string(c.reply.apiError.Code), RequestID: c.reply.requestID,
+		Kind: k, Code: string(c.apiError.Code), RequestID: c.response.Header.Get("Request-Id"),
 		Err: fmt.Errorf("%s: %w", c.name, err),
 	}
 }
 
-// Decode decodes a response that is not an intent. notThis is the error of another body.
-func (c *Call) Decode(body any, notThis error) error {
+// Replayed reports whether the response is the one that is stored under the idempotency
+// key.
+func (c *Call) Replayed() bool { return c.response.Header.Get("Idempotent-Replayed") == "true" }
+
+// Date returns Stripe's time at the response.
+func (c *Call) Date() (time.Time, error) { return http.ParseTime(c.response.Header.Get("Date")) }
+
+// Object decodes a response that is not an intent, and converts it. err is the error of
+// the call, notThis that of another body.
+func Object[T, U any](c *Call, err, notThis error, convert func(T) (U, error)) (converted U, _ error) {
+	var body T
 	switch {
-	case c.reply.status != http.StatusOK || c.reply.err != nil:
-		return c.Reject(c.reply.err)
-	case json.Unmarshal(c.reply.body, body) != nil:
-		return c.Fail(order.KindUnknown, notThis)
+	case err != nil:
+		return converted, err
+	case c.response.Status != http.StatusOK || c.err != nil:
+		return converted, c.Reject(c.err)
+	case json.Unmarshal(c.response.Body, &body) != nil:
+		return converted, c.Fail(order.KindUnknown, notThis)
 	}
-	return nil
+	if converted, err = convert(body); err != nil {
+		return *new(U), c.Fail(order.KindUnknown, err)
+	}
+	return converted, nil
 }
 
 // List is a page of a list or a search (docs.stripe.com/api/pagination).
@@ -156,36 +186,23 @@ type List[T any] struct {
 	More bool `json:"has_more"`
 }
 
-// Whole reports whether the page has what it promises: one without data, or with more
-// behind nothing, must not look like the end.
-func (l List[T]) Whole() bool { return l.Data != nil && (!l.More || len(l.Data) > 0) }
-
-// Page decodes a page. err is the error of the call, notThis that of another body.
-func Page[T any](c *Call, err, notThis error) (List[T], error) {
-	if err != nil {
-		return List[T]{}, err
-	}
-	var page List[T]
-	if err := c.Decode(&page, notThis); err != nil {
-		return List[T]{}, err
-	}
-	if !page.Whole() {
-		return List[T]{}, c.Fail(order.KindUnknown, notThis)
-	}
-	return page, nil
+// Page decodes a page, and converts what is in it.
+func Page[T, U any](c *Call, err, notThis error, convert func(T) (U, error)) (List[U], error) {
+	return Object(c, err, notThis, func(l List[T]) (List[U], error) { return Convert(l, notThis, convert) })
 }
 
-// Replayed reports whether the response is the one that is stored under the idempotency
-// key.
-func (c *Call) Replayed() bool { return c.reply.replayed }
-
-// Date returns Stripe's time at the response.
-func (c *Call) Date() (time.Time, error) { return http.ParseTime(c.reply.date) }
-
-// permission is the permission that a restricted key needs for the call.
-func (c *Call) permission() string {
-	if c.method == http.MethodGet {
-		return cmp.Or(c.Permission, "PaymentIntents: Read")
+// Convert converts what is in a page. It returns notThis if the page does not have what
+// it promises: one without data, or with more behind nothing, must not look like the end.
+func Convert[T, U any](l List[T], notThis error, convert func(T) (U, error)) (List[U], error) {
+	if l.Data == nil || l.More && len(l.Data) == 0 {
+		return List[U]{}, notThis
 	}
-	return cmp.Or(c.Permission, "PaymentIntents: Write")
+	all := List[U]{Data: make([]U, len(l.Data)), More: l.More}
+	for i, o := range l.Data {
+		var err error
+		if all.Data[i], err = convert(o); err != nil {
+			return List[U]{}, err
+		}
+	}
+	return all, nil
 }

@@ -2,9 +2,11 @@ package stripe
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stripe/stripe-go/v76"
@@ -12,13 +14,20 @@ import (
 	"orderonce/domain/order"
 )
 
+// apiError is the body of an error response (docs.stripe.com/api/errors).
+type apiError struct {
+	errorCodes
+	Param  string                    `json:"param"`
+	Intent Expandable[PaymentIntent] `json:"payment_intent"`
+}
+
 // Result is what a response means if it shows the intent.
 type Result struct {
 	order.Intent
 
-	Charge      *Charge // nil until a confirmation is attempted
-	NeedsCharge bool    // the intent has failed, and only its latest charge can tell why
-	InError     bool    // the response is an error that shows the intent
+	Charge      Expandable[Charge] // the intent's latest
+	NeedsCharge bool               // the intent has failed, and only its latest charge can tell why
+	InError     bool               // the response is an error that shows the intent
 }
 
 // Intent returns what a response means for the order: a Result, or a *order.PaymentError
@@ -29,7 +38,7 @@ func (c *Call) Intent(err error) (Result, error) {
 		return Result{}, err
 	}
 	shown, intent, err := c.intentIn()
-	inError := c.reply.status != http.StatusOK
+	inError := c.response.Status != http.StatusOK
 	if err == nil && (!inError || c.settles(intent)) {
 		return Result{intent, shown.LatestCharge, shown.needsCharge(intent.Failure), inError}, nil
 	}
@@ -39,19 +48,31 @@ func (c *Call) Intent(err error) (Result, error) {
 // Reject is the error of a response that does not show what was asked for. err is why a
 // response that is not an error could not be used.
 func (c *Call) Reject(err error) error {
-	if c.reply.status >= http.StatusBadRequest {
+	if c.response.Status >= http.StatusBadRequest {
 		err = c.describe()
 	}
 	return c.Fail(c.kindOf(), err)
 }
 
-// intentIn returns the intent that a response shows, if it is the one that was asked for.
+// intentIn returns the intent that a response or the error in it shows, if it is the one
+// that was asked for. The error around an intent is why a payment failed if it is a 402:
+// others are about the request, and those about the account are not about a payment.
 func (c *Call) intentIn() (*PaymentIntent, order.Intent, error) {
-	shown, err := c.reply.paymentIntent()
-	if err != nil {
-		return nil, order.Intent{}, err
+	shown, outer := c.apiError.Intent.Object, order.Failure{}
+	switch {
+	case c.err != nil:
+		return nil, order.Intent{}, c.err
+	case c.response.Status == http.StatusOK:
+		if json.Unmarshal(c.response.Body, &shown) != nil {
+			return nil, order.Intent{}, errUnreadable
+		}
+	case c.response.Status == http.StatusPaymentRequired && kindOfCode(c.apiError.Code) != order.KindMisconfigured:
+		outer = c.apiError.failure()
 	}
-	intent, err := shown.toOrder(c.reply.outerError())
+	if shown == nil {
+		return nil, order.Intent{}, errNoIntent
+	}
+	intent, err := shown.toOrder(outer)
 	if err == nil && c.intent != "" && intent.ID != c.intent {
 		err = ErrOtherIntent
 	}
@@ -66,15 +87,14 @@ func (c *Call) intentIn() (*PaymentIntent, order.Intent, error) {
 // decides if it shows an outcome, which is final whatever the error is: a failed attempt
 // takes the payment method off the intent, and then no attempt can confirm it.
 func (c *Call) settles(i order.Intent) bool {
-	p := c.reply
-	if p.replayed && c.intent == "" {
+	if c.Replayed() && c.intent == "" {
 		return false
 	}
-	switch _, settled := order.OutcomeOf(i); p.status {
+	switch _, settled := order.OutcomeOf(i); c.response.Status {
 	case http.StatusPaymentRequired:
-		return settled || kindOfCode(p.apiError.Code) == order.KindRefused
+		return settled || kindOfCode(c.apiError.Code) == order.KindRefused
 	case http.StatusBadRequest:
-		return p.apiError.Code == stripe.ErrorCodePaymentIntentUnexpectedState
+		return c.apiError.Code == stripe.ErrorCodePaymentIntentUnexpectedState
 	}
 	return false
 }
@@ -82,25 +102,25 @@ func (c *Call) settles(i order.Intent) bool {
 // kindOf returns what a response without a usable intent means for the order. The first
 // case that matches counts.
 func (c *Call) kindOf() order.ErrorKind {
-	p := c.reply
-	switch code := p.apiError.Code; {
+	status, ofCode := c.response.Status, kindOfCode(c.apiError.Code)
+	switch {
 	case c.isSpent():
 		return order.KindReplayed
-	case isUnavailable(p.status):
+	case isUnavailable(status):
 		return order.KindUnavailable
-	case p.status < 400,
-		p.status >= 500,
-		p.status == http.StatusFailedDependency: // 424: Stripe's upstream failed
+	case status < 400,
+		status >= 500,
+		status == http.StatusFailedDependency: // 424: Stripe's upstream failed
 		return order.KindUnknown
-	case p.status == http.StatusUnauthorized, p.status == http.StatusForbidden:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return order.KindMisconfigured
-	case kindOfCode(code) != order.KindRefused:
-		return kindOfCode(code)
+	case ofCode != order.KindRefused:
+		return ofCode
 	case c.method == http.MethodGet: // Stripe gave us the id, so the order cannot be wrong
 		return order.KindMisconfigured
-	case p.apiError.Type == stripe.ErrorTypeIdempotency:
+	case c.apiError.Type == stripe.ErrorTypeIdempotency:
 		return order.KindKeyReused
-	case p.status == http.StatusNotFound && c.isElsewhere(p.apiError):
+	case status == http.StatusNotFound && c.isElsewhere():
 		return order.KindMisconfigured
 	}
 	return order.KindRefused
@@ -109,8 +129,8 @@ func (c *Call) kindOf() order.ErrorKind {
 // isSpent reports whether the idempotency key holds a failure, so that a retry under it
 // is in vain.
 func (c *Call) isSpent() bool {
-	p := c.reply
-	return p.replayed && (p.status >= 500 || p.status >= 400 && !c.FinalRefusal)
+	status := c.response.Status
+	return c.Replayed() && (status >= 500 || status >= 400 && !c.FinalRefusal)
 }
 
 // isUnavailable reports whether a status means that Stripe did nothing and a retry may
@@ -123,36 +143,34 @@ func isUnavailable(status int) bool {
 	return false
 }
 
-// isElsewhere reports whether a 404 means that the intent is in another account or mode,
-// or that this is not Stripe's API. Otherwise a customer or payment method is missing.
-func (c *Call) isElsewhere(e apiError) bool {
-	return e.Code != stripe.ErrorCodeResourceMissing || c.intent != "" && namesIntent(e.Param)
-}
-
-// namesIntent reports whether a parameter is the intent in the path, and not the customer
-// or payment method of that intent.
-func namesIntent(param string) bool {
-	return param == "" || param == "intent" || param == "payment_intent"
+// isElsewhere reports whether a 404 means that the intent in the path is in another
+// account or mode, or that this is not Stripe's API. Otherwise the intent's customer or
+// payment method is missing.
+func (c *Call) isElsewhere() bool {
+	ofIntent := slices.Contains([]string{"", "intent", "payment_intent"}, c.apiError.Param)
+	return c.apiError.Code != stripe.ErrorCodeResourceMissing || c.intent != "" && ofIntent
 }
 
 // describe is the error of an error response. It names what Stripe documents: status,
 // code, decline code and parameter. It leaves out the message, which may repeat what was
 // sent, such as a customer's name in place of an id.
 func (c *Call) describe() error {
-	p, e := c.reply, c.reply.apiError
-	var text strings.Builder
-	fmt.Fprintf(&text, "stripe: %d", p.status)
+	e, text := c.apiError, fmt.Sprintf("stripe: %d", c.response.Status)
 	for _, part := range []struct{ form, value string }{
 		{" %s", cmp.Or(string(e.Code), string(e.Type))}, {" (%s)", e.DeclineCode}, {", param %s", e.Param},
 	} {
 		if part.value != "" {
-			fmt.Fprintf(&text, part.form, name(part.value))
+			text += fmt.Sprintf(part.form, name(part.value))
 		}
 	}
-	if p.status == http.StatusForbidden {
-		fmt.Fprintf(&text, " (a restricted key needs the permission %q)", c.permission())
+	if c.response.Status == http.StatusForbidden {
+		permission := cmp.Or(c.Permission, "PaymentIntents: Write")
+		if c.method == http.MethodGet {
+			permission = cmp.Or(c.Permission, "PaymentIntents: Read")
+		}
+		text += fmt.Sprintf(" (a restricted key needs the permission %q)", permission)
 	}
-	return errors.New(text.String())
+	return errors.New(text)
 }
 
 // name returns a code or a parameter's name. It withholds other text, because an error
@@ -163,10 +181,6 @@ func name(s string) string {
 	}
 	return s
 }
-
-// isAccountError reports whether an error code is about our key, account, mode or
-// integration.
-func isAccountError(code stripe.ErrorCode) bool { return kindOfCode(code) == order.KindMisconfigured }
 
 // kindOfCode returns what an error code means, whatever the status is
 // (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and

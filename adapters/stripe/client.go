@@ -3,10 +3,10 @@
 // keys. Above it is one package for each effect: charge, refund, dispute, webhook, payer,
 // and audit. It knows nothing of queues and tables.
 //
-// parse decodes a response and Call.Intent interprets it; both are pure. Only an Exchange
-// does I/O. The package keeps no state, logs nothing and retries nothing: a redelivery of
-// the message is the retry, and it goes through the claim. Only net/http may resend a
-// request, under the same idempotency key, if a kept connection turns out to be closed.
+// Call.Intent interprets a response, and is pure. Only an Exchange does I/O. The package
+// keeps no state, logs nothing and retries nothing: a redelivery of the message is the
+// retry, and it goes through the claim. Only net/http may resend a request, under the
+// same idempotency key, if a kept connection turns out to be closed.
 //
 // The API key may be a restricted one (docs.stripe.com/keys/restricted-api-keys). Each
 // package above names the permissions that it needs. If one is missing, the error is

@@ -26,6 +26,14 @@ type Request struct {
 	Key    string     // the idempotency key of a POST; "" for a GET
 }
 
+// Response is Stripe's response to a Request as it arrived. Of the headers, Request-Id,
+// Idempotent-Replayed and Date are read.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
 // ErrNotSent means that an Exchange certainly did not send a request.
 var ErrNotSent = errors.New("not sent")
 
@@ -117,12 +125,5 @@ func networkError(err error) error {
 	if certificate || network || ours || ended {
 		return err
 	}
-	return unreadableError{err}
+	return errUnreadable
 }
-
-// unreadableError is an error that may repeat what the other side sent, with another
-// text.
-type unreadableError struct{ error }
-
-func (unreadableError) Error() string   { return errUnreadable.Error() }
-func (e unreadableError) Unwrap() error { return e.error }

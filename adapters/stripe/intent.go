@@ -4,12 +4,37 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/stripe/stripe-go/v76"
 
 	"orderonce/domain/order"
 )
+
+// Errors of responses that do not show what was asked for.
+var (
+	ErrOtherIntent = errors.New("response with another PaymentIntent")
+	ErrNotExpanded = errors.New("latest charge not expanded: got only its id")
+
+	errUnreadable = errors.New("unreadable response") // the body could be anything, so no error repeats it
+	errNoIntent   = errors.New("response without a PaymentIntent")
+)
+
+// Expandable is a field that names another object: null, the object's id, or the object
+// itself if the request expanded the field (docs.stripe.com/expand).
+type Expandable[T any] struct {
+	Named  bool
+	Object *T // nil unless expanded
+}
+
+// UnmarshalJSON accepts each form.
+func (e *Expandable[T]) UnmarshalJSON(b []byte) error {
+	if e.Named = !bytes.Equal(b, []byte("null")); bytes.HasPrefix(b, []byte(`"`)) {
+		return nil
+	}
+	return json.Unmarshal(b, &e.Object)
+}
 
 // PaymentIntent is the part of a PaymentIntent that is read.
 type PaymentIntent struct {
@@ -21,24 +46,25 @@ type PaymentIntent struct {
 	Livemode     bool                       `json:"livemode"`
 	Metadata     map[string]string          `json:"metadata"`
 	LastError    *errorCodes                `json:"last_payment_error"`
-	LatestCharge *Charge                    `json:"latest_charge"` // nil until a confirmation is attempted
+	LatestCharge Expandable[Charge]         `json:"latest_charge"` // null until a confirmation is attempted
 }
 
-// expandedIntent is a PaymentIntent that may arrive as its id alone, which counts as
-// none.
-type expandedIntent struct{ PaymentIntent }
-
-// UnmarshalJSON accepts both forms.
-func (i *expandedIntent) UnmarshalJSON(b []byte) error {
-	if bytes.HasPrefix(b, []byte(`"`)) {
-		return nil
-	}
-	return json.Unmarshal(b, &i.PaymentIntent)
+// Charge is the part of a charge that is read.
+type Charge struct {
+	Status      stripe.ChargeStatus `json:"status"`
+	Captured    int64               `json:"amount_captured"`
+	Refunded    int64               `json:"amount_refunded"`
+	Disputed    bool                `json:"disputed"`
+	Refunds     *json.RawMessage    `json:"refunds"` // nil unless the request expanded them
+	FailureCode string              `json:"failure_code"`
+	Outcome     struct {
+		Reason string `json:"reason"`
+	} `json:"outcome"`
 }
 
 // Order converts the intent. An intent in a status that this application never causes has
 // no State: it exists all the same, and it may have moved money.
-func (i *PaymentIntent) Order() (order.Intent, error) {
+func (i PaymentIntent) Order() (order.Intent, error) {
 	intent, err := i.toOrder(order.Failure{})
 	if err != nil && i.ID != "" {
 		return order.Intent{
@@ -50,16 +76,14 @@ func (i *PaymentIntent) Order() (order.Intent, error) {
 }
 
 // toOrder converts the intent. outer is the failure that the error around it reports.
-func (i *PaymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
-	if i.ID == "" {
+func (i PaymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
+	state, mode := stateOf(i.Status), order.TestMode
+	switch {
+	case i.ID == "":
 		return order.Intent{}, errNoIntent
-	}
-	state, known := stateOf(i.Status)
-	if !known {
+	case state == "":
 		return order.Intent{}, fmt.Errorf("unknown PaymentIntent status %s", name(string(i.Status)))
-	}
-	mode := order.TestMode
-	if i.Livemode {
+	case i.Livemode:
 		mode = order.LiveMode
 	}
 	return order.Intent{
@@ -74,23 +98,24 @@ func (i *PaymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 	}, nil
 }
 
-func stateOf(s stripe.PaymentIntentStatus) (state order.IntentState, known bool) {
+// stateOf returns "" for a status that is unknown, or that this application never causes.
+func stateOf(s stripe.PaymentIntentStatus) order.IntentState {
 	switch s {
 	case stripe.PaymentIntentStatusRequiresPaymentMethod:
-		return order.NeedsMethod, true
+		return order.NeedsMethod
 	case stripe.PaymentIntentStatusRequiresConfirmation:
-		return order.NeedsConfirmation, true
+		return order.NeedsConfirmation
 	case stripe.PaymentIntentStatusRequiresAction:
-		return order.NeedsAction, true
+		return order.NeedsAction
 	case stripe.PaymentIntentStatusProcessing:
-		return order.Processing, true
+		return order.Processing
 	case stripe.PaymentIntentStatusCanceled:
-		return order.IntentCanceled, true
+		return order.IntentCanceled
 	case stripe.PaymentIntentStatusSucceeded:
-		return order.Succeeded, true
+		return order.Succeeded
 	case stripe.PaymentIntentStatusRequiresCapture: // only with manual capture, which Prepare does not request
 	}
-	return "", false
+	return ""
 }
 
 // errorCodes are the reason why a payment did not succeed. Every Stripe error has a type,
@@ -118,52 +143,29 @@ func (e errorCodes) failure() order.Failure {
 // for example in the Dashboard (docs.stripe.com/api/payment_intents/object). Without the
 // charge such an order would look unconfirmed and stay open, because Stripe refuses to
 // confirm it.
-func (i *PaymentIntent) failure(outer order.Failure) order.Failure {
+//
+// A charge's failure_code is an error code, such as authentication_required. Its
+// outcome.reason is the issuer's decline code, or why Stripe blocked the payment
+// (docs.stripe.com/api/charges/object).
+func (i PaymentIntent) failure(outer order.Failure) order.Failure {
+	charge := i.LatestCharge
 	switch {
 	case i.LastError != nil:
 		return i.LastError.failure()
 	case outer != (order.Failure{}):
 		return outer
-	case i.LatestCharge != nil && i.Status == stripe.PaymentIntentStatusRequiresPaymentMethod:
-		return i.LatestCharge.failure()
+	case !charge.Named || i.Status != stripe.PaymentIntentStatusRequiresPaymentMethod:
+		return order.Failure{}
+	case charge.Object == nil:
+		return order.Failure{Code: unexplained}
 	}
-	return order.Failure{}
-}
-
-// Charge is an intent's latest charge: its id alone, or the charge itself if the request
-// expanded it.
-type Charge struct {
-	Expanded    bool                `json:"-"`
-	Status      stripe.ChargeStatus `json:"status"`
-	Captured    int64               `json:"amount_captured"`
-	Refunded    int64               `json:"amount_refunded"`
-	Disputed    bool                `json:"disputed"`
-	Refunds     *json.RawMessage    `json:"refunds"` // nil unless the request expanded them
-	FailureCode string              `json:"failure_code"`
-	Outcome     struct {
-		Reason string `json:"reason"`
-	} `json:"outcome"`
-}
-
-// UnmarshalJSON accepts both forms.
-func (c *Charge) UnmarshalJSON(b []byte) error {
-	if bytes.HasPrefix(b, []byte(`"`)) {
-		return nil
+	return order.Failure{
+		Code: cmp.Or(charge.Object.FailureCode, unexplained), DeclineCode: charge.Object.Outcome.Reason,
 	}
-	type plain Charge
-	c.Expanded = true
-	return json.Unmarshal(b, (*plain)(c))
-}
-
-// failure is why the charge failed. failure_code is an error code, such as card_declined
-// or authentication_required. outcome.reason is the issuer's decline code, or why Stripe
-// blocked the payment (docs.stripe.com/api/charges/object).
-func (c *Charge) failure() order.Failure {
-	return order.Failure{Code: cmp.Or(c.FailureCode, unexplained), DeclineCode: c.Outcome.Reason}
 }
 
 // needsCharge reports whether only the latest charge, which the response names and does
 // not contain, can explain the intent's failure f.
-func (i *PaymentIntent) needsCharge(f order.Failure) bool {
-	return i.LatestCharge != nil && !i.LatestCharge.Expanded && i.LastError == nil && f.Code == unexplained
+func (i PaymentIntent) needsCharge(f order.Failure) bool {
+	return i.LatestCharge.Named && i.LatestCharge.Object == nil && i.LastError == nil && f.Code == unexplained
 }

@@ -42,11 +42,11 @@ func (a *Account) List(
 ) iter.Seq2[[]Listed, error] {
 	return func(yield func([]Listed, error) bool) {
 		for {
-			page, more, err := a.page(ctx, from, to, after)
-			if !yield(page, err) || !more {
+			page, err := a.page(ctx, from, to, after)
+			if !yield(page.Data, err) || !page.More {
 				return
 			}
-			after = page[len(page)-1].ID
+			after = page.Data[len(page.Data)-1].ID
 		}
 	}
 }
@@ -57,7 +57,7 @@ var errNotIntents = errors.New("not a list of PaymentIntents")
 // (docs.stripe.com/expand).
 func (a *Account) page(
 	ctx context.Context, from, to time.Time, after order.IntentID,
-) (page []Listed, more bool, err error) {
+) (stripe.List[Listed], error) {
 	params := &stripego.PaymentIntentListParams{CreatedRange: &stripego.RangeQueryParams{
 		GreaterThanOrEqual: from.Unix(), LesserThan: to.Unix(),
 	}}
@@ -69,20 +69,8 @@ func (a *Account) page(
 	}
 	call := a.client.Call("list intents")
 	call.Permission = stripe.ReadCharges
-	err = paymentintent.Client{B: call}.List(params).Err()
-	list, err := stripe.Page[stripe.PaymentIntent](call, err, errNotIntents)
-	if err != nil {
-		return nil, false, err
-	}
-	page = make([]Listed, 0, len(list.Data))
-	for _, i := range list.Data {
-		l, err := listed(i)
-		if err != nil {
-			return nil, false, call.Fail(order.KindUnknown, err)
-		}
-		page = append(page, l)
-	}
-	return page, list.More, nil
+	err := paymentintent.Client{B: call}.List(params).Err()
+	return stripe.Page(call, err, errNotIntents, listed)
 }
 
 // Read returns one PaymentIntent as List does, in its current state. Its errors are those
@@ -90,26 +78,19 @@ func (a *Account) page(
 func (a *Account) Read(ctx context.Context, id order.IntentID) (Listed, error) {
 	call := a.client.IntentCall("read intent "+string(id)+" with its latest charge", id)
 	call.Permission = stripe.ReadCharges
-	if err := call.Read(ctx, stripe.LatestCharge); err != nil {
-		return Listed{}, err
-	}
-	var i stripe.PaymentIntent
-	if err := call.Decode(&i, errNotIntents); err != nil {
-		return Listed{}, err
-	}
-	l, err := listed(i)
-	if err == nil && l.ID != id {
-		err = stripe.ErrOtherIntent
-	}
-	if err != nil {
-		return Listed{}, call.Fail(order.KindUnknown, err)
-	}
-	return l, nil
+	err := call.Read(ctx, stripe.LatestCharge)
+	return stripe.Object(call, err, errNotIntents, func(i stripe.PaymentIntent) (Listed, error) {
+		if l, err := listed(i); err != nil || l.ID == id {
+			return l, err
+		}
+		return Listed{}, stripe.ErrOtherIntent
+	})
 }
 
 // listed converts an intent whose latest charge was to be expanded.
 func listed(i stripe.PaymentIntent) (Listed, error) {
-	if i.LatestCharge != nil && !i.LatestCharge.Expanded {
+	charge := i.LatestCharge
+	if charge.Named && charge.Object == nil {
 		return Listed{}, stripe.ErrNotExpanded
 	}
 	intent, err := i.Order()
@@ -117,8 +98,8 @@ func listed(i stripe.PaymentIntent) (Listed, error) {
 		return Listed{}, err
 	}
 	l := Listed{Intent: intent, CreatedAt: time.Unix(i.Created, 0).UTC()}
-	if i.LatestCharge != nil {
-		l.Refunded, l.Disputed = i.LatestCharge.Refunded, i.LatestCharge.Disputed
+	if charge.Object != nil {
+		l.Refunded, l.Disputed = charge.Object.Refunded, charge.Object.Disputed
 	}
 	return l, nil
 }

@@ -132,10 +132,7 @@ func (p *Payments) explain(ctx context.Context, r stripe.Result, err error) (ord
 	return r.Intent, nil
 }
 
-var (
-	errNotFound = errors.New("not a list of PaymentIntents")
-	errNoID     = errors.New("search result without an id")
-)
+var errNotFound = errors.New("not a list of PaymentIntents")
 
 // Find searches for the intents whose metadata name the order and this scope. Stripe's
 // search lags behind writes, by up to an hour in an outage (docs.stripe.com/search), so
@@ -149,17 +146,6 @@ func (p *Payments) Find(ctx context.Context, id order.ID) ([]order.Intent, error
 	}}
 	call := p.client.Call("find intents of order " + string(id))
 	err := paymentintent.Client{B: call}.Search(params).Err()
-	page, err := stripe.Page[stripe.PaymentIntent](call, err, errNotFound)
-	if err != nil {
-		return nil, err
-	}
-	intents := make([]order.Intent, 0, len(page.Data))
-	for _, i := range page.Data {
-		intent, err := i.Order()
-		if err != nil {
-			return nil, call.Fail(order.KindUnknown, errNoID)
-		}
-		intents = append(intents, intent)
-	}
-	return intents, nil
+	page, err := stripe.Page(call, err, errNotFound, stripe.PaymentIntent.Order)
+	return page.Data, err
 }

@@ -42,18 +42,13 @@ func (d *Disputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dis
 	call := d.client.IntentCall("list disputes of intent "+string(id), id)
 	call.Permission = "Disputes: Read"
 	err := dispute.Client{B: call}.List(params).Err()
-	page, err := stripe.Page[object](call, err, errNotDisputes)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]order.Dispute, 0, len(page.Data))
-	for _, o := range page.Data {
+	page, err := stripe.Page(call, err, errNotDisputes, func(o object) (order.Dispute, error) {
 		if o.ID == "" || o.Intent != id {
-			return nil, call.Fail(order.KindUnknown, errNotDisputes)
+			return order.Dispute{}, errNotDisputes
 		}
-		all = append(all, order.Dispute{ID: o.ID, Status: statusOf(o.Status), CreatedAt: time.Unix(o.Created, 0)})
-	}
-	return all, nil
+		return order.Dispute{ID: o.ID, Status: statusOf(o.Status), CreatedAt: time.Unix(o.Created, 0)}, nil
+	})
+	return page.Data, err
 }
 
 // prevented is the status of a dispute that ended before it began. It is newer than

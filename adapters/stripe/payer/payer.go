@@ -3,7 +3,6 @@
 package payer
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,39 +25,43 @@ var (
 	errNotExpanded = errors.New("customer not expanded: got only its id")
 )
 
+// response is an intent with its customer, as far as it is read.
+type response struct {
+	ID       order.IntentID  `json:"id"`
+	Customer json.RawMessage `json:"customer"`
+}
+
+// payer is the customer. One who was deleted has no address.
+type payer = stripe.Expandable[struct {
+	Email   string   `json:"email"`
+	Locales []string `json:"preferred_locales"`
+}]
+
 // Payer reads the intent with its customer, in one request. A customer without an
 // address, or who was deleted, is receipt.ErrNoAddress.
 func (p *Payers) Payer(ctx context.Context, id order.IntentID) (receipt.Payer, error) {
 	call := p.client.IntentCall("read intent "+string(id)+" with its customer", id)
 	call.Permission = "Customers: Read"
-	if err := call.Read(ctx, "customer"); err != nil {
-		return receipt.Payer{}, err
-	}
-	var object struct {
-		ID       order.IntentID  `json:"id"`
-		Customer json.RawMessage `json:"customer"`
-	}
-	if err := call.Decode(&object, errNotPayer); err != nil {
-		return receipt.Payer{}, err
-	}
+	c, err := stripe.Object(call, call.Read(ctx, "customer"), errNotPayer, func(r response) (c payer, _ error) {
+		switch {
+		case r.ID != id:
+			return c, stripe.ErrOtherIntent
+		case json.Unmarshal(r.Customer, &c) != nil: // also without the field
+			return c, errNotPayer
+		}
+		return c, nil
+	})
 	switch {
-	case object.ID != id:
-		return receipt.Payer{}, call.Fail(order.KindUnknown, stripe.ErrOtherIntent)
-	case len(object.Customer) == 0:
-		return receipt.Payer{}, call.Fail(order.KindUnknown, errNotPayer)
-	case bytes.HasPrefix(object.Customer, []byte(`"`)):
+	case err != nil:
+		return receipt.Payer{}, err
+	case c.Object == nil && c.Named:
 		return receipt.Payer{}, call.Fail(order.KindMisconfigured, errNotExpanded)
+	case c.Object == nil:
+		return receipt.Payer{}, receipt.ErrNoAddress
 	}
-	var customer struct { // null and a deleted customer have no address
-		Email   string   `json:"email"`
-		Locales []string `json:"preferred_locales"`
-	}
-	if json.Unmarshal(object.Customer, &customer) != nil {
-		return receipt.Payer{}, call.Fail(order.KindUnknown, errNotPayer)
-	}
-	address, err := receipt.NewAddress(customer.Email)
+	address, err := receipt.NewAddress(c.Object.Email)
 	if err != nil {
 		return receipt.Payer{}, err
 	}
-	return receipt.Payer{Address: address, Locales: customer.Locales}, nil
+	return receipt.Payer{Address: address, Locales: c.Object.Locales}, nil
 }

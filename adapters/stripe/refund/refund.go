@@ -89,9 +89,9 @@ func (s *session) read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 	}
 	ledger, more, err := ledgerOf(call, r)
 	for err == nil && more {
-		var page []refund.Refund
-		page, more, err = s.list(ctx, id, ledger.Refunds[len(ledger.Refunds)-1].ID)
-		ledger.Refunds = append(ledger.Refunds, page...)
+		var page stripe.List[refund.Refund]
+		page, err = s.list(ctx, id, ledger.Refunds[len(ledger.Refunds)-1].ID)
+		ledger.Refunds, more = append(ledger.Refunds, page.Data...), page.More
 	}
 	return ledger, err
 }
@@ -99,20 +99,15 @@ func (s *session) read(ctx context.Context, id order.IntentID) (refund.Ledger, e
 // list returns a page of the intent's refunds that are older than the one given.
 func (s *session) list(
 	ctx context.Context, id order.IntentID, after refund.ProviderID,
-) (page []refund.Refund, more bool, err error) {
+) (stripe.List[refund.Refund], error) {
 	params := &stripego.RefundListParams{PaymentIntent: stripego.String(string(id))}
 	params.Context = ctx
 	params.Limit = stripego.Int64(stripe.PageSize)
 	params.StartingAfter = stripego.String(string(after))
 	call := s.over().IntentCall("list refunds of intent "+string(id), id)
 	call.Permission = stripe.ReadCharges
-	err = striperefund.Client{B: call}.List(params).Err()
-	list, err := stripe.Page[object](call, err, errNotRefunds)
-	if err != nil {
-		return nil, false, err
-	}
-	page, err = convert(call, list.Data)
-	return page, list.More, err
+	err := striperefund.Client{B: call}.List(params).Err()
+	return stripe.Page(call, err, errNotRefunds, object.refund)
 }
 
 // ReadRefund reads one refund.
@@ -129,7 +124,7 @@ func (s *session) ReadRefund(ctx context.Context, id refund.ProviderID) (refund.
 		return refund.Refund{}, call.Fail(order.KindMisconfigured, stripe.ErrNotID)
 	}
 	_, err := striperefund.Client{B: call}.Get(string(id), params)
-	r, err := refundOf(call, err)
+	r, err := stripe.Object(call, err, errNotRefund, object.refund)
 	if err == nil && r.ID != id {
 		return refund.Refund{}, call.Fail(order.KindUnknown, errNotRefund)
 	}
@@ -162,7 +157,7 @@ func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, er
 		return refund.Refund{}, call.Fail(order.KindUnavailable, fmt.Errorf("%w: %w", stripe.ErrNotSent, errNoRead))
 	}
 	_, err := striperefund.Client{B: call}.New(params)
-	r, err := refundOf(call, err)
+	r, err := stripe.Object(call, err, errNotRefund, object.refund)
 	if err != nil || !call.Replayed() {
 		return r, err
 	}
@@ -185,21 +180,25 @@ func ledgerOf(call *stripe.Call, r stripe.Result) (l refund.Ledger, more bool, e
 	if l.Now, err = call.Date(); err != nil {
 		return refund.Ledger{}, false, call.Fail(order.KindUnknown, errNoDate)
 	}
-	switch succeeded := r.State == order.Succeeded; {
-	case r.Charge == nil && !succeeded:
+	charge, succeeded := r.Charge.Object, r.State == order.Succeeded
+	switch {
+	case !r.Charge.Named && !succeeded:
 		return l, false, nil
-	case r.Charge == nil, succeeded && r.Charge.Expanded && captured(r.Charge) <= 0:
+	case !r.Charge.Named, succeeded && charge != nil && captured(charge) <= 0:
 		return refund.Ledger{}, false, call.Fail(order.KindUnknown, errNoCharge)
-	case !r.Charge.Expanded || r.Charge.Refunds == nil:
+	case charge == nil || charge.Refunds == nil:
 		return refund.Ledger{}, false, call.Fail(order.KindMisconfigured, stripe.ErrNotExpanded)
 	}
 	var list stripe.List[object]
-	if json.Unmarshal(*r.Charge.Refunds, &list) != nil || !list.Whole() {
-		return refund.Ledger{}, false, call.Fail(order.KindUnknown, errNotRefunds)
+	if json.Unmarshal(*charge.Refunds, &list) != nil {
+		list.Data = nil
 	}
-	l.Charged, l.Disputed = captured(r.Charge), r.Charge.Disputed
-	l.Refunds, err = convert(call, list.Data)
-	return l, list.More, err
+	refunds, err := stripe.Convert(list, errNotRefunds, object.refund)
+	if err != nil {
+		return refund.Ledger{}, false, call.Fail(order.KindUnknown, err)
+	}
+	l.Charged, l.Disputed, l.Refunds = captured(charge), charge.Disputed, refunds.Data
+	return l, refunds.More, nil
 }
 
 // captured returns how much a charge took.
@@ -208,35 +207,6 @@ func captured(c *stripe.Charge) int64 {
 		return 0
 	}
 	return c.Captured
-}
-
-// refundOf returns the refund that a response shows. err is the error of the call.
-func refundOf(call *stripe.Call, err error) (refund.Refund, error) {
-	if err != nil {
-		return refund.Refund{}, err
-	}
-	var o object
-	if err := call.Decode(&o, errNotRefund); err != nil {
-		return refund.Refund{}, err
-	}
-	r, err := o.refund()
-	if err != nil {
-		return refund.Refund{}, call.Fail(order.KindUnknown, err)
-	}
-	return r, nil
-}
-
-// convert converts refunds to those of the domain.
-func convert(call *stripe.Call, all []object) ([]refund.Refund, error) {
-	converted := make([]refund.Refund, 0, len(all))
-	for _, o := range all {
-		r, err := o.refund()
-		if err != nil {
-			return nil, call.Fail(order.KindUnknown, err)
-		}
-		converted = append(converted, r)
-	}
-	return converted, nil
 }
 
 // object is the part of a refund that is read (docs.stripe.com/api/refunds/object).
@@ -255,34 +225,34 @@ func (o object) refund() (refund.Refund, error) {
 	if o.ID == "" {
 		return refund.Refund{}, errNotRefund
 	}
-	status, known := statusOf(o.Status)
 	r := refund.Refund{
-		ID: o.ID, Status: status, Intent: o.Intent,
+		ID: o.ID, Status: statusOf(o.Status), Intent: o.Intent,
 		Total:   order.Money{Amount: o.Amount, Currency: order.Currency(o.Currency)},
 		OrderID: order.ID(o.Metadata[stripe.MetaOrder]), Scope: order.Scope(o.Metadata[stripe.MetaScope]),
 		For: refund.ID(o.Metadata[metaRefund]), Reason: refund.Reason(o.Reason),
 	}
-	switch {
-	case !known:
-		r.Failure = refund.UnknownStatus
-	case status == refund.Failed:
+	switch r.Status {
+	case refund.Failed:
 		r.Failure = cmp.Or(o.Failure, string(o.Status))
+	case "":
+		r.Status, r.Failure = refund.Pending, refund.UnknownStatus
 	}
 	return r, nil
 }
 
-// statusOf returns the domain's status. A refund that was canceled gave nothing back,
-// like one that failed. One that waits for the customer counts as given back, like one
-// that waits for the bank (docs.stripe.com/refunds). So does one whose status is null,
-// which Stripe documents, or not known: it must not hide the order's other refunds.
-func statusOf(s stripego.RefundStatus) (status refund.Status, known bool) {
+// statusOf returns the domain's status, or "" for one that is null, which Stripe
+// documents, or not known: such a refund must not hide the order's other refunds, and
+// counts as given back, like one that waits for the bank or for the customer
+// (docs.stripe.com/refunds). One that was canceled gave nothing back, like one that
+// failed.
+func statusOf(s stripego.RefundStatus) refund.Status {
 	switch s {
 	case stripego.RefundStatusPending, stripego.RefundStatusRequiresAction:
-		return refund.Pending, true
+		return refund.Pending
 	case stripego.RefundStatusSucceeded:
-		return refund.Succeeded, true
+		return refund.Succeeded
 	case stripego.RefundStatusFailed, stripego.RefundStatusCanceled:
-		return refund.Failed, true
+		return refund.Failed
 	}
-	return refund.Pending, false
+	return ""
 }

@@ -230,6 +230,7 @@ func TestALedgerIsWholeOrAnError(t *testing.T) {
 		},
 		"a charge without a list":        {rigtest.OK(paidWith(rigtest.Null)), 0, 0, order.KindMisconfigured},
 		"a refund without an id":         {rigtest.OK(paidWith(`{"data":[{"status":"succeeded"}]}`)), 0, 0, order.KindUnknown},
+		"an amount that is a text":       {rigtest.OK(paidWith(`{"data":[{"id":"re_1","amount":"5"}]}`)), 0, 0, order.KindUnknown},
 		"a list of something else":       {rigtest.OK(paidWith(`{"data":"no"}`)), 0, 0, order.KindUnknown},
 		"a refund without a status":      {rigtest.OK(paidWith(`{"data":[` + refundJSON("", rigtest.Null) + `,` + made() + `]}`)), 2500, 2, ""},
 		"an empty list and more":         {rigtest.OK(paidWith(`{"data":[],"has_more":true}`)), 0, 0, order.KindUnknown},

@@ -23,9 +23,6 @@ const (
 	errSecondDial stripe.NotSentError = "the connection of the last read is closed, and no other one is used"
 )
 
-// dialer is the type of net.Dialer.DialContext.
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
 // connection is one connection to Stripe with a transport of its own. It refuses to dial
 // twice, and to begin a POST too late. It does so inside the transport, because net/http
 // resends a POST with an Idempotency-Key if a kept connection turns out to be closed, and
@@ -36,7 +33,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // at any time.
 type connection struct {
 	send  stripe.Exchange
-	dial  dialer
+	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	now   func() time.Time
 	until time.Time // when the last POST may begin, by the wall clock
 	idle  func()    // closes the connection if it is idle

@@ -44,7 +44,7 @@ type event struct {
 func ParseEvent(body []byte) (Event, error) {
 	var e event
 	if err := json.Unmarshal(body, &e); err != nil {
-		return Event{}, fmt.Errorf("%w: %s", ErrNotAnEvent, jsonProblem(err))
+		return Event{}, fmt.Errorf("%w: invalid JSON", ErrNotAnEvent)
 	}
 	if e.ID == "" || e.Type == "" || e.Object != "event" && e.Object != "v2.core.event" {
 		return Event{}, fmt.Errorf("%w: want an object with id and type", ErrNotAnEvent)
@@ -55,19 +55,11 @@ func ParseEvent(body []byte) (Event, error) {
 		"payment_intent.processing", "payment_intent.requires_action":
 		parsed.Hint = e.intentHint()
 	case "refund.created", "refund.updated", "refund.failed", "charge.refunded", "charge.refund.updated":
-		parsed.Hint = e.refundHint()
+		parsed.Hint = e.chargeHint(settle.Hint{Refunded: true})
 	case "charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed":
-		parsed.Hint = e.disputeHint()
+		parsed.Hint = e.chargeHint(settle.Hint{Disputed: true})
 	}
 	return parsed, nil
-}
-
-// jsonProblem describes a syntax error without the text that caused it.
-func jsonProblem(err error) string {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf("invalid JSON at byte %d", e.Offset)
-	}
-	return "invalid JSON"
 }
 
 func (e *event) created() time.Time {
@@ -90,48 +82,30 @@ func (e *event) intentHint() settle.Hint {
 	var id struct {
 		ID order.IntentID `json:"id"`
 	}
+	var object stripe.PaymentIntent
 	if json.Unmarshal(e.Data.Object, &id) != nil {
 		return settle.Hint{}
 	}
-	hint := settle.Hint{Intent: id.ID}
-	var object stripe.PaymentIntent
 	if json.Unmarshal(e.Data.Object, &object) != nil {
-		return hint
+		return settle.Hint{Intent: id.ID}
 	}
 	intent, err := object.Order()
-	switch {
-	case err != nil:
-		return hint
-	case !order.ValidID(string(intent.OrderID)):
+	if err != nil || !order.ValidID(string(intent.OrderID)) {
 		return settle.Hint{}
 	}
-	hint.OrderID, hint.Scope = intent.OrderID, intent.Scope
-	if outcome, settled := order.OutcomeOf(intent); settled {
-		hint.Status = outcome.Status
-	}
-	return hint
+	outcome, _ := order.OutcomeOf(intent) // without a status unless it is settled
+	return settle.Hint{OrderID: intent.OrderID, Scope: intent.Scope, Intent: id.ID, Status: outcome.Status}
 }
 
-// disputeHint returns the hint of an event about a dispute, which names the PaymentIntent
-// and not the order. A disputed order was paid. Its own description of the dispute is
-// not read.
+// chargeHint completes the hint of an event about a charge that was refunded or disputed,
+// about its refund or about its dispute. Each names the PaymentIntent, which was paid. A
+// refund of ours also names the order, and a charge has the metadata of its intent. How
+// much went back, and what became of a dispute, is not read.
 //
-// Ignored are the events about its funds, with which no status changes, and thin events,
-// which name only the dispute: the endpoint of docs/guides/deploy.md receives snapshots.
-func (e *event) disputeHint() settle.Hint {
-	var object struct {
-		Intent order.IntentID `json:"payment_intent"`
-	}
-	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
-		return settle.Hint{}
-	}
-	return settle.Hint{Intent: object.Intent, Status: order.Paid, Disputed: true}
-}
-
-// refundHint returns the hint of an event about a refund, or about a charge that was
-// refunded. Both name the PaymentIntent, which was paid. A refund of ours also names the
-// order, and a charge has the metadata of its intent. How much went back is not read.
-func (e *event) refundHint() settle.Hint {
+// Ignored are the events about a dispute's funds, with which no status changes, and thin
+// events, which name only the dispute: the endpoint of docs/guides/deploy.md receives
+// snapshots.
+func (e *event) chargeHint(hint settle.Hint) settle.Hint {
 	var object struct {
 		Intent   order.IntentID    `json:"payment_intent"`
 		Metadata map[string]string `json:"metadata"`
@@ -139,8 +113,8 @@ func (e *event) refundHint() settle.Hint {
 	if json.Unmarshal(e.Data.Object, &object) != nil || object.Intent == "" {
 		return settle.Hint{}
 	}
-	hint := settle.Hint{Intent: object.Intent, Status: order.Paid, Refunded: true}
-	if id := object.Metadata[stripe.MetaOrder]; order.ValidID(id) {
+	hint.Intent, hint.Status = object.Intent, order.Paid
+	if id := object.Metadata[stripe.MetaOrder]; hint.Refunded && order.ValidID(id) {
 		hint.OrderID, hint.Scope = order.ID(id), order.Scope(object.Metadata[stripe.MetaScope])
 	}
 	return hint

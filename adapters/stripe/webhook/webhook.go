@@ -38,7 +38,7 @@ type Endpoint struct {
 	Count   func(result string) // of each request
 }
 
-// The results of a request, beside those of order.Follow. Each is a value of the metric
+// The results of a request, beside those of settle.Follow. Each is a value of the metric
 // Webhooks.
 const (
 	resultTooLarge    = "too_large"         // 413: the body has more than MaxBody bytes
@@ -52,12 +52,12 @@ const (
 	resultUnreadable  = "unreadable"        // 400: the body ended early
 )
 
-// outcome is the answer to a request.
-type outcome struct {
+// response is what a request is answered with, and what is reported of it.
+type response struct {
 	status int
 	result string
-	record order.Record // of the order, if it was loaded
 	err    error
+	record order.Record // of the order, if it was loaded
 }
 
 // ServeHTTP verifies, parses and follows an event. The response has no body: Stripe shows
@@ -65,7 +65,9 @@ type outcome struct {
 func (h *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, out := h.receive(r)
 	if out.status == 0 {
-		out = h.follow(r.Context(), e)
+		followed, record, err := h.Follow(r.Context(), e.Hint)
+		out = h.responseFor(e, followed, err)
+		out.record = record
 	}
 	h.Count(out.result)
 	level := slog.LevelInfo
@@ -80,52 +82,42 @@ func (h *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(out.status)
 }
 
-// receive reads the event of a request. The outcome is zero if there is one.
-func (h *Endpoint) receive(r *http.Request) (Event, outcome) {
+// receive reads the event of a request. The response is zero if the event has to be
+// followed.
+func (h *Endpoint) receive(r *http.Request) (Event, response) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return Event{}, answer(http.StatusRequestEntityTooLarge, resultTooLarge, err)
+		return Event{}, response{status: http.StatusRequestEntityTooLarge, result: resultTooLarge, err: err}
 	}
 	if err != nil {
-		return Event{}, answer(http.StatusBadRequest, resultUnreadable, err)
+		return Event{}, response{status: http.StatusBadRequest, result: resultUnreadable, err: err}
 	}
 	if err := VerifySignature(body, r.Header.Get("Stripe-Signature"), h.Secrets, h.Now()); err != nil {
-		return Event{}, answer(http.StatusBadRequest, resultUnsigned, err)
+		return Event{}, response{status: http.StatusBadRequest, result: resultUnsigned, err: err}
 	}
 	e, err := ParseEvent(body)
-	if err != nil {
-		return Event{}, answer(http.StatusBadRequest, resultNotAnEvent, err)
+	switch {
+	case err != nil:
+		return Event{}, response{status: http.StatusBadRequest, result: resultNotAnEvent, err: err}
+	case e.Hint.Intent == "":
+		return e, response{status: http.StatusOK, result: resultIgnored}
 	}
-	return e, outcome{}
+	return e, response{}
 }
 
-func (h *Endpoint) follow(ctx context.Context, e Event) outcome {
-	if e.Hint.Intent == "" {
-		return answer(http.StatusOK, resultIgnored, nil)
-	}
-	followed, record, err := h.Follow(ctx, e.Hint)
-	out := h.judge(e, followed, err)
-	out.record = record
-	return out
-}
-
-// judge returns the answer to an event after Follow.
-func (h *Endpoint) judge(e Event, followed settle.Followed, err error) outcome {
+// responseFor returns the response to an event after Follow.
+func (h *Endpoint) responseFor(e Event, followed settle.Followed, err error) response {
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	_, transition := errors.AsType[*order.TransitionError](err)
 	switch {
 	case err == nil:
-		return answer(http.StatusOK, string(followed), nil)
+		return response{status: http.StatusOK, result: string(followed)}
 	case mismatch || transition:
-		return answer(http.StatusOK, resultMismatch, err)
+		return response{status: http.StatusOK, result: resultMismatch, err: err}
 	case !errors.Is(err, order.ErrNotFound):
-		return answer(http.StatusServiceUnavailable, resultUnavailable, err)
+		return response{status: http.StatusServiceUnavailable, result: resultUnavailable, err: err}
 	case h.Now().Sub(e.Created) < rowLate:
-		return answer(http.StatusServiceUnavailable, resultRowNotYet, err)
+		return response{status: http.StatusServiceUnavailable, result: resultRowNotYet, err: err}
 	}
-	return answer(http.StatusOK, resultRowMissing, err)
-}
-
-func answer(status int, result string, err error) outcome {
-	return outcome{status: status, result: result, err: err}
+	return response{status: http.StatusOK, result: resultRowMissing, err: err}
 }
