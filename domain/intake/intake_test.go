@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
 	"orderonce/domain/order"
@@ -28,15 +26,11 @@ type queue struct {
 	sent  []order.ID
 	first time.Time   // of the last order
 	trace order.Trace // of the last order
-	fail  error
 }
 
 func (q *queue) Send(_ context.Context, o order.Order, first time.Time, t order.Trace) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.fail != nil {
-		return q.fail
-	}
 	q.sent, q.first, q.trace = append(q.sent, o.ID()), first, t
 	return nil
 }
@@ -211,22 +205,6 @@ func (w world) take(t *testing.T, s step) string {
 	return v.Status()
 }
 
-func TestPutOfAnOrderThatTheQueueDoesNotTakeIsAnErrorAndCanBeRepeated(t *testing.T) {
-	t.Parallel()
-	w, down := newWorld(false), errors.New("queue down")
-	w.queue.fail = down
-	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, down) || v.Sent {
-		t.Errorf("got %+v, %v, want %v", v, err, down)
-	}
-	w.queue.fail = nil
-	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || !v.Sent {
-		t.Errorf("got %+v, %v, want the order sent", v, err)
-	}
-	if diff := cmp.Diff(w.queue.sent, []order.ID{"O-1"}); diff != "" {
-		t.Errorf("sent (-got +want):\n%s", diff)
-	}
-}
-
 // A worker compares this time with the age of the order's record.
 func TestARepetitionIsSentWithTheTimeOfTheFirstPut(t *testing.T) {
 	t.Parallel()
@@ -244,64 +222,67 @@ func TestARepetitionIsSentWithTheTimeOfTheFirstPut(t *testing.T) {
 	}
 }
 
-// failing is a book of which one call fails.
+// failing is an intake whose book or queue fails in one call.
 type failing struct {
 	intake.Book
+	intake.Queue
 
-	find, register, mark error
+	call string
+}
+
+var errDown = errors.New("down")
+
+func (f failing) fails(call string) error {
+	if f.call == call {
+		return errDown
+	}
+	return nil
 }
 
 func (f failing) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
 	e, err := f.Book.Find(ctx, id)
-	return e, errors.Join(err, f.find)
+	return e, errors.Join(err, f.fails("find"))
 }
 
 func (f failing) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
 	stored, err := f.Book.Register(ctx, r)
-	return stored, errors.Join(err, f.register)
+	return stored, errors.Join(err, f.fails("register"))
+}
+
+func (f failing) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
+	return errors.Join(f.Queue.Send(ctx, o, first, t), f.fails("send"))
 }
 
 func (f failing) MarkSent(ctx context.Context, id order.ID) error {
-	if f.mark != nil {
-		return f.mark
+	if err := f.fails("mark"); err != nil {
+		return err
 	}
 	return f.Book.MarkSent(ctx, id)
 }
 
-// A 202 promises that nobody has to put the order again, so it needs the note.
-func TestAnOrderThatIsNotNotedAsSentIsPutAgain(t *testing.T) {
+// A 202 promises that nobody has to put the order again. Nothing is sent unless it is
+// registered, and what failed can be repeated.
+func TestAPutThatFailsIsAnErrorAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	w, down := newWorld(false), errors.New("table down")
-	book := w.Book
-	w.Book = failing{Book: book, mark: down}
-	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, down) || v.Sent {
-		t.Errorf("got %+v, %v, want %v", v, err, down)
-	}
-	w.Book = book
-	for range 2 {
-		if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || v.Status() != intake.Received {
-			t.Errorf("got %+v, %v, want it received", v, err)
+	for call, sent := range map[string]int{"find": 0, "register": 0, "send": 1, "mark": 1} {
+		w := newWorld(false)
+		f := failing{w.Book, w.queue, call}
+		w.Book, w.Queue = f, f
+		v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, "")
+		if !errors.Is(err, errDown) || v.Sent || len(w.queue.sent) != sent {
+			t.Errorf("%s: got %+v, %v and %d sent, want %v and %d", call, v, err, len(w.queue.sent), errDown, sent)
 		}
-		w.Book = failing{Book: book, mark: errors.New("marked again")}
-	}
-}
-
-func TestNothingIsSentUnlessItIsRegistered(t *testing.T) {
-	t.Parallel()
-	down := errors.New("table down")
-	for claim, f := range map[string]failing{"find fails": {find: down}, "register fails": {register: down}} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(false)
-			f.Book = w.Book
-			w.Book = f
-			if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, down) || len(w.queue.sent) > 0 {
-				t.Errorf("got %+v, %v and %q sent, want %v and nothing", v, err, w.queue.sent, down)
-			}
-			if v, err := w.Get(t.Context(), "O-1", alice); f.find != nil && !errors.Is(err, down) {
-				t.Errorf("get: got %+v, %v, want %v", v, err, down)
-			}
-		})
+		if _, err := w.Get(t.Context(), "O-1", alice); call == "find" && !errors.Is(err, errDown) {
+			t.Errorf("get: got %v, want %v", err, errDown)
+		}
+		w.Book, w.Queue = f.Book, f.Queue
+		if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || v.Status() != intake.Received {
+			t.Errorf("%s: got %+v, %v, want it received", call, v, err)
+		}
+		w.Book = failing{f.Book, f.Queue, "mark"} // it is marked already
+		if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || !v.Sent {
+			t.Errorf("%s: got %+v, %v, want it sent again", call, v, err)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ const followTries = 3
 // follow writes a report into an item as seen, or as it is by now.
 func (p *Processor) follow(ctx context.Context, seen Item, r Report) (err error) {
 	for range followTries {
-		after, news := Follow(seen, r, p.Now())
-		if !news {
+		after, changed := Follow(seen, r, p.Now())
+		if !changed {
 			return errKnown
 		}
 		if err = p.Store.Save(ctx, seen, after); !errors.Is(err, order.ErrStale) {
