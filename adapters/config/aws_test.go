@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -34,48 +35,34 @@ func TestAWSConfig(t *testing.T) {
 		AccessKeyID: "pretend", SecretAccessKey: canary, SessionToken: "token", Source: "Lambda environment",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("credentials: got -, want +\n%s", diff)
+		t.Errorf("credentials (-got +want):\n%s", diff)
+	}
+	table := readAWS(t).Config(config.DynamoDB, nil)
+	if table.Retryer != nil || table.RetryMaxAttempts != 0 {
+		t.Errorf("got a retryer or %d attempts for DynamoDB, which its adapter chooses", table.RetryMaxAttempts)
 	}
 }
 
 func TestAWSEndpoints(t *testing.T) {
 	t.Parallel()
-	const general, ofTable = "AWS_ENDPOINT_URL=http://general", "AWS_ENDPOINT_URL_DYNAMODB=http://table"
-	const ofQueue, ofSecrets = "AWS_ENDPOINT_URL_SQS=http://queue", "AWS_ENDPOINT_URL_SECRETS_MANAGER=http://secrets"
-	const ofBus, ofMail = "AWS_ENDPOINT_URL_EVENTBRIDGE=http://bus", "AWS_ENDPOINT_URL_SESV2=http://mail"
-	type endpoints map[config.Service]string
-	for claim, tt := range map[string]struct {
-		environ []string
-		want    endpoints
-	}{
-		"a service's own endpoint overrides the general one": {
-			[]string{general, ofTable, ofQueue, ofSecrets, ofBus, ofMail},
-			endpoints{
-				config.DynamoDB: "http://table", config.SQS: "http://queue", config.SecretsManager: "http://secrets",
-				config.EventBridge: "http://bus", config.SES: "http://mail",
-			},
-		},
-		"the general endpoint serves a service without its own": {
-			[]string{general, ofQueue, ofSecrets}, endpoints{config.DynamoDB: "http://general"},
-		},
-		"endpoints can be ignored": {
-			[]string{general, ofTable, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true"}, endpoints{config.DynamoDB: ""},
-		},
-	} {
-		environment := readAWS(t, tt.environ...)
-		for service, want := range tt.want {
-			if got := aws.ToString(environment.Config(service, nil).BaseEndpoint); got != want {
-				t.Errorf("%s: endpoint of %s = %q, want %q", claim, service, got, want)
+	services := []config.Service{config.DynamoDB, config.SQS, config.SecretsManager, config.EventBridge, config.SES}
+	own := []string{"AWS_ENDPOINT_URL=http://general"}
+	for _, service := range services {
+		own = append(own, fmt.Sprintf("AWS_ENDPOINT_URL_%s=http://%s", service, service))
+	}
+	for _, service := range services {
+		for _, tt := range []struct {
+			environ []string
+			want    string
+		}{
+			{own, "http://" + string(service)},
+			{own[:1:1], "http://general"},
+			{append([]string{"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true"}, own...), ""},
+		} {
+			if got := aws.ToString(readAWS(t, tt.environ...).Config(service, nil).BaseEndpoint); got != tt.want {
+				t.Errorf("%v: endpoint of %s = %q, want %q", tt.environ, service, got, tt.want)
 			}
 		}
-	}
-}
-
-func TestTheNameOfAnAWSCallIsItsTarget(t *testing.T) {
-	t.Parallel()
-	request := &http.Request{Header: http.Header{"X-Amz-Target": {"DynamoDB_20120810.UpdateItem"}}}
-	if got, want := config.AWSCallName(request), "DynamoDB_20120810.UpdateItem"; got != want {
-		t.Errorf("AWSCallName = %q, want %q", got, want)
 	}
 }
 

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -17,11 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"orderonce/adapters/config"
-)
-
-const (
-	unavailable = `{"__type":"ServiceUnavailable"}`
-	throttled   = `{"__type":"ThrottlingException"}`
 )
 
 // failing is a service that fails every request at once. It records when each one
@@ -70,17 +64,17 @@ var clients = map[config.Service]func(context.Context, aws.Config) func() error{
 	},
 }
 
-// The SDK's defaults change with AWS_NEW_RETRIES_2026. The retries must not.
+// The SDK's defaults change with AWS_NEW_RETRIES_2026. The retries must not: an outage
+// leaves a hundred, and then one attempt for each call.
 func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
-	const calls = 40
-	for service, maxDelays := range map[config.Service][]time.Duration{
-		config.SQS:            {100 * time.Millisecond, 200 * time.Millisecond},
-		config.EventBridge:    {100 * time.Millisecond, 200 * time.Millisecond},
-		config.SecretsManager: {200 * time.Millisecond, 400 * time.Millisecond},
+	const calls, retried = 60, 50
+	for service, first := range map[config.Service]time.Duration{
+		config.SQS: 100 * time.Millisecond, config.EventBridge: 100 * time.Millisecond,
+		config.SecretsManager: 200 * time.Millisecond,
 	} {
 		for failure, backend := range map[string]failing{
-			"unavailable": {status: http.StatusServiceUnavailable, body: unavailable},
-			"throttled":   {status: http.StatusBadRequest, body: throttled},
+			"unavailable": {status: http.StatusServiceUnavailable, body: `{"__type":"ServiceUnavailable"}`},
+			"throttled":   {status: http.StatusBadRequest, body: `{"__type":"ThrottlingException"}`},
 			"lost":        {},
 		} {
 			for _, newRetries := range []string{"false", "true"} {
@@ -88,94 +82,33 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 					t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
 					synctest.Test(t, func(t *testing.T) {
 						call := clients[service](t.Context(), readAWS(t).Config(service, &backend))
-						longest := make([]time.Duration, len(maxDelays))
-						for range calls {
+						var longest [2]time.Duration
+						for range retried {
 							backend.arrivals = nil
-							if err := call(); err == nil {
-								t.Fatal("got no error of a service that fails")
+							if err := call(); err == nil || len(backend.arrivals) != 3 {
+								t.Fatalf("got %d attempts and error %v, want 3 and one of a service that fails", len(backend.arrivals), err)
 							}
-							if got, want := len(backend.arrivals), 1+len(maxDelays); got != want {
-								t.Fatalf("attempts of one call = %d, want %d", got, want)
-							}
-							for i := range maxDelays {
+							for i := range longest {
 								longest[i] = max(longest[i], backend.arrivals[i+1].Sub(backend.arrivals[i]))
 							}
 						}
-						for i, most := range maxDelays {
+						for i, most := range []time.Duration{first, 2 * first} {
 							if longest[i] > most || longest[i] < most/4 {
-								t.Errorf("longest delay %d of %d calls = %v, want at most %v and at least a quarter of it",
-									i+1, calls, longest[i], most)
+								t.Errorf("longest delay %d = %v, want at most %v and at least a quarter of it", i+1, longest[i], most)
 							}
+						}
+						backend.arrivals = nil
+						for range calls - retried {
+							if err := call(); err == nil || !strings.Contains(err.Error(), "retry quota exceeded") {
+								t.Errorf("error = %v, want one that says the retry quota is exceeded", err)
+							}
+						}
+						if got := len(backend.arrivals); got != calls-retried {
+							t.Errorf("attempts of %d calls = %d, want one each", calls-retried, got)
 						}
 					})
 				})
 			}
 		}
-	}
-}
-
-func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T) {
-	const calls = 60
-	for service, client := range clients {
-		for _, newRetries := range []string{"false", "true"} {
-			t.Run(string(service)+", AWS_NEW_RETRIES_2026="+newRetries, func(t *testing.T) {
-				t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
-				synctest.Test(t, func(t *testing.T) {
-					backend := &failing{status: http.StatusServiceUnavailable, body: unavailable}
-					call := client(t.Context(), readAWS(t).Config(service, backend))
-					var err error
-					for range calls {
-						err = call()
-					}
-					if got, want := len(backend.arrivals), calls+100; got != want {
-						t.Errorf("attempts of %d calls = %d, want %d", calls, got, want)
-					}
-					if err == nil || !strings.Contains(err.Error(), "retry quota exceeded") {
-						t.Errorf("last error = %v, want one that says the retry quota is exceeded", err)
-					}
-				})
-			})
-		}
-	}
-}
-
-func TestACallEndsWithItsContextWhateverIsLeftOfItsAttempts(t *testing.T) {
-	t.Parallel()
-	for service, client := range clients {
-		t.Run(string(service), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				attempts := 0
-				silent := doer(func(r *http.Request) (*http.Response, error) {
-					attempts++
-					<-r.Context().Done()
-					return nil, r.Context().Err()
-				})
-				start := time.Now() //nolint:forbidigo // the clock of the bubble
-				err := client(ctx, readAWS(t).Config(service, silent))()
-				if took := time.Since(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
-					t.Errorf("the call took %v, want 1s", took)
-				}
-				if !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {
-					t.Errorf("got %d attempts and error %v, want 1 and %v", attempts, err, context.DeadlineExceeded)
-				}
-			})
-		})
-	}
-}
-
-type doer func(*http.Request) (*http.Response, error)
-
-func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }
-
-func TestDynamoDBGetsItsRetriesFromItsAdapter(t *testing.T) {
-	t.Parallel()
-	if got := readAWS(t).Config(config.DynamoDB, nil).Retryer; got != nil {
-		t.Errorf("retryer = %T, want none", got())
-	}
-	if got := readAWS(t).Config(config.DynamoDB, nil).RetryMaxAttempts; got != 0 {
-		t.Errorf("RetryMaxAttempts = %d, want 0: it would overrule the adapter's attempts", got)
 	}
 }

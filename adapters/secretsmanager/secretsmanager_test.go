@@ -46,59 +46,38 @@ func answering(t *testing.T, status int, body string) (cfg aws.Config, requests 
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
+		status   int
 		response string
-		want     string
+		want     string // the secret, as it is
+		err      string
 	}{
-		"a secret in plain text is returned as it is": {`{"SecretString":"` + secret + `\n"}`, secret + "\n"},
-		"a secret in JSON is returned as it is": {
-			`{"SecretString":"{\"key\":\"` + secret + `\"}"}`, `{"key":"` + secret + `"}`,
-		},
+		"plain text":                    {200, `{"SecretString":"` + secret + `\n"}`, secret + "\n", ""},
+		"JSON":                          {200, `{"SecretString":"{\"key\":\"` + secret + `\"}"}`, `{"key":"` + secret + `"}`, ""},
+		"an empty secret":               {200, `{"SecretString":""}`, "", "empty SecretString"},
+		"a binary secret":               {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, "", "empty SecretString"},
+		"a role without the permission": {400, `{"__type":"AccessDeniedException"}`, "", "AccessDeniedException"},
+		"a service that fails":          {500, `{"__type":"InternalServiceError"}`, "", "InternalServiceError"},
+		"a truncated response":          {200, `{"SecretString":"` + secret, "", "deserialization failed"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			cfg, requests := answering(t, http.StatusOK, tt.response)
+			cfg, requests := answering(t, tt.status, tt.response)
 			got, err := secretsmanager.Read(t.Context(), cfg, arn)
-			if err != nil || got != tt.want {
-				t.Errorf("Read = %q, %v, want %q", got, err, tt.want)
+			if got != tt.want || (err == nil) != (tt.err == "") {
+				t.Fatalf("Read = %q, %v, want %q", got, err, tt.want)
 			}
 			// Without a stage or a version, Secrets Manager returns the version labeled
 			// AWSCURRENT (API reference, GetSecretValue). A rotation's previous or
 			// pending version must not be read.
 			if diff := cmp.Diff(*requests, []string{`secretsmanager.GetSecretValue {"SecretId":"` + arn + `"}`}); diff != "" {
-				t.Errorf("requests: got -, want +\n%s", diff)
+				t.Errorf("requests (-got +want):\n%s", diff)
 			}
-		})
-	}
-}
-
-func TestAnErrorHasTheARNAndTheCauseAndNotTheSecret(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		status   int
-		response string
-		want     string
-	}{
-		"an empty secret":               {200, `{"SecretString":""}`, "empty SecretString"},
-		"a binary secret":               {200, `{"SecretBinary":"c2tfdGVzdF9jYW5hcnk="}`, "empty SecretString"},
-		"a secret without a value":      {200, `{}`, "empty SecretString"},
-		"a role without the permission": {400, `{"__type":"AccessDeniedException"}`, "AccessDeniedException"},
-		"a secret that does not exist":  {400, `{"__type":"ResourceNotFoundException"}`, "ResourceNotFoundException"},
-		"a service that fails":          {500, `{"__type":"InternalServiceError"}`, "InternalServiceError"},
-		"a truncated response":          {200, `{"SecretString":"` + secret, "deserialization failed"},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			cfg, _ := answering(t, tt.status, tt.response)
-			got, err := secretsmanager.Read(t.Context(), cfg, arn)
-			if got != "" || err == nil {
-				t.Fatalf("Read = %q, %v, want an error", got, err)
+			if err == nil {
+				return
 			}
 			text := err.Error()
-			if !strings.HasPrefix(text, "read secret "+arn+": ") || !strings.Contains(text, tt.want) {
-				t.Errorf("error = %q, want the ARN and %q", text, tt.want)
-			}
-			if strings.Contains(text, secret) {
-				t.Errorf("error = %q shows the secret", text)
+			if !strings.HasPrefix(text, "read secret "+arn+": ") || !strings.Contains(text, tt.err) || strings.Contains(text, secret) {
+				t.Errorf("error = %q, want the ARN and %q, and not the secret", text, tt.err)
 			}
 		})
 	}
