@@ -104,8 +104,8 @@ type Report struct {
 	Attempt int    // that sent the e-mail, see Item
 }
 
-// Follow returns the item after a report. changed is false if the item stays as it is: the
-// report is older than what the item shows, or about another e-mail of the receipt.
+// Follow returns the item after a report. changed is false if the item stays as it is:
+// the report is older than what the item shows, or about another e-mail of the receipt.
 // Reports arrive repeated and in any order. One about the e-mail of an earlier attempt
 // says nothing about the e-mail that is being sent now, or may have been.
 func Follow(i Item, r Report, at time.Time) (after Item, changed bool) {
