@@ -25,33 +25,26 @@ func (s *System) Collect(
 ) (b invariants.Books, err error) {
 	b = invariants.Books{
 		Messages: posted, Orders: map[order.ID]invariants.Order{}, Log: log.Text(), Secrets: []string{PretendKey},
-		Left: s.Waiting(), Parked: map[string]invariants.DeadLetter{},
 	}
-	s.readStripe(&b)
+	return b, s.Fill(ctx, &b)
+}
+
+// Fill is Collect for books that have their messages. It does not read the orders again
+// that the books have.
+func (s *System) Fill(ctx context.Context, b *invariants.Books) error {
+	s.readStripe(b)
 	dead, err := s.Dead()
+	if err != nil {
+		return err
+	}
+	b.Left, b.Parked = s.Waiting(), map[string]invariants.DeadLetter{}
 	for _, m := range dead {
 		first, letter := DeadLetterOf(m)
 		b.Parked[first] = letter
 	}
-	if err == nil {
-		err = s.readOrders(ctx, &b)
-	}
-	if err == nil {
-		err = s.readParts(ctx, &b)
-	}
-	return b, err
-}
-
-// CollectParts is Collect for the parts that may be missing alone, without the receipts
-// of the table.
-func (s *System) CollectParts(ctx context.Context) (b invariants.Books, err error) {
-	err = s.readParts(ctx, &b)
-	return b, err
-}
-
-// readParts reads the books of the bus, the stock, the receipts and the requests.
-func (s *System) readParts(ctx context.Context, b *invariants.Books) error {
-	for _, read := range []func(context.Context, *invariants.Books) error{s.readBus, s.readStock, s.readReceipts} {
+	for _, read := range []func(context.Context, *invariants.Books) error{
+		s.readOrders, s.readBus, s.readStock, s.readReceipts,
+	} {
 		if err := read(ctx, b); err != nil {
 			return fmt.Errorf("collect the books: %w", err)
 		}

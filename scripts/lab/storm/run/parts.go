@@ -17,7 +17,6 @@ import (
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
-	"orderonce/domain/receipt"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
@@ -218,96 +217,14 @@ func drainReceipts(ctx context.Context, s *system.System) error {
 	}
 }
 
-// ofParts is what the parts have written down, by order.
-type ofParts struct {
-	invariants.Books
-
-	events   map[order.ID][]invariants.Event
-	mails    map[order.ID][]invariants.Email
-	requests map[order.ID][]invariants.Request
-	receipts func(order.ID) ([]receipt.Item, error)
-	stocked  invariants.Books // every order, as far as the stock needs it
-}
-
-// readParts reads what the parts have written down.
-func (b *audit) readParts(ctx context.Context, s *system.System) error {
-	if s.Publish == nil {
-		return nil
-	}
-	all, err := s.CollectParts(ctx)
-	if err != nil {
-		return err
-	}
-	p := &ofParts{
-		Books: all, events: map[order.ID][]invariants.Event{}, mails: map[order.ID][]invariants.Email{},
-		requests: map[order.ID][]invariants.Request{},
-		receipts: func(id order.ID) ([]receipt.Item, error) { return s.Receipts.OfOrder(ctx, id) },
-	}
-	for _, e := range all.Bus {
-		p.events[e.OrderID] = append(p.events[e.OrderID], e)
-	}
-	for _, e := range all.Mail {
-		p.mails[e.OrderID] = append(p.mails[e.OrderID], e)
-	}
-	for _, r := range all.Requests {
-		p.requests[r.Order.ID()] = append(p.requests[r.Order.ID()], r)
-	}
-	p.stocked = invariants.Books{
-		Stock: all.Stock, Delivered: all.Delivered, Orders: map[order.ID]invariants.Order{},
-		Charges: map[order.ID][]invariants.Charge{},
-	}
-	b.parts = p
-	return nil
-}
-
-// addParts adds to books what the parts know of an order that the books have.
-func (b *audit) addParts(to *invariants.Books, id order.ID) (err error) {
-	p := b.parts
-	if p == nil {
-		return nil
-	}
-	if to.Bus == nil {
-		to.Bus, to.Requests = []invariants.Event{}, []invariants.Request{}
-		to.Receipts = map[order.ID][]receipt.Item{}
-		to.Doubts, to.DeadEvents = p.Doubts, p.DeadEvents
-	}
-	to.Bus = append(to.Bus, p.events[id]...)
-	to.Mail = append(to.Mail, p.mails[id]...)
-	to.Requests = append(to.Requests, p.requests[id]...)
-	o := to.Orders[id]
-	p.stocked.Orders[id] = invariants.Order{Record: order.Record{
-		OrderID: id, Status: o.Status, Fingerprint: o.Fingerprint, Intent: o.Intent, Stock: o.Stock,
-	}}
-	p.stocked.Charges[id] = to.Charges[id]
-	to.Receipts[id], err = p.receipts(id)
-	return err
-}
-
-// checkStock checks the stock after every order was added.
-func (b *audit) checkStock() {
-	if b.parts == nil {
-		return
-	}
-	for _, r := range b.parts.stocked.Audit() {
-		if r.ID == "I22" {
-			b.report(r.ID, r.Broken...)
-		}
-	}
-}
-
 // partsOutcome counts what the parts did.
-func (st *storm) partsOutcome(b *audit) (out Parts) {
-	if b.parts == nil {
-		return out
+func (st *storm) partsOutcome(b *invariants.Books) Parts {
+	out := Parts{
+		Put: int(st.parts.put.Load()), Requests: int(st.parts.requests.Load()), Published: len(b.Bus),
+		Mails: len(b.Mail), Doubts: len(b.Doubts),
 	}
-	out = Parts{
-		Put: int(st.parts.put.Load()), Requests: int(st.parts.requests.Load()), Published: len(b.parts.Bus),
-		Mails: len(b.parts.Mail), Doubts: len(b.parts.Doubts),
-	}
-	for _, o := range b.parts.stocked.Orders {
-		if o.Status == order.OutOfStock {
-			out.OutOfStock++
-		}
+	for _, o := range b.Orders {
+		countIf(&out.OutOfStock, o.Status == order.OutOfStock)
 	}
 	return out
 }

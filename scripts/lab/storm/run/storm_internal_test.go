@@ -1,4 +1,4 @@
-package run_test
+package run
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/system"
 )
 
@@ -55,8 +54,8 @@ func TestMain(m *testing.M) {
 
 // product is the product with an order function that is built with an overlay, or "" for
 // none.
-func product(overlay string) run.Handler {
-	return run.Handler{
+func product(overlay string) Handler {
+	return Handler{
 		Name: "orderonce",
 		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
 			if overlay == "" {
@@ -72,26 +71,26 @@ func product(overlay string) run.Handler {
 			return binary, binary, p.Build(ctx, binary)
 		},
 		Parts: func(ctx context.Context, _ string) (add func(*system.Options), err error) {
-			return run.BuildParts(func(pkg string) (string, error) { return built.build(ctx, pkg) })
+			return BuildParts(func(pkg string) (string, error) { return built.build(ctx, pkg) })
 		},
 		Tool: func(ctx context.Context, _ string) (string, error) { return built.build(ctx, "./scripts/orders") },
 	}
 }
 
-func small(t *testing.T, orders int) run.Options {
+func small(t *testing.T, orders int) Options {
 	t.Helper()
 	lambdatest.FullOnly(t)
-	return run.Options{
-		Workload: run.Workload{Seed: 1, Orders: orders, Duplicates: 0.3, Refunded: 0.1, Resent: 0.5},
+	return Options{
+		Workload: Workload{Seed: 1, Orders: orders, Duplicates: 0.3, Refunded: 0.1, Resent: 0.5},
 		Kills:    orders / 15, Instances: 4, Dir: t.TempDir(), Engine: dynamodbtest.Locate(t),
 	}
 }
 
 // calm fails the test unless every order was settled and no invariant broken. In a large
 // storm everything has happened that a storm has.
-func calm(t *testing.T, o run.Options) {
+func calm(t *testing.T, o Options) {
 	t.Helper()
-	out, err := run.Storm(t.Context(), o, product(""))
+	out, err := Storm(t.Context(), o, product(""))
 	must(t, err)
 	for _, c := range out.Broken() {
 		t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)
@@ -146,7 +145,7 @@ func TestLargerStorms(t *testing.T) {
 	for guard, invariant := range map[string]string{"conflict-as-done": "I9", "unknown-as-declined": "I15"} {
 		t.Run(fmt.Sprintf("without %s the storm reports %s", guard, invariant), func(t *testing.T) {
 			t.Parallel()
-			out, err := run.Storm(t.Context(), small(t, 300), product(without(t, guard)))
+			out, err := Storm(t.Context(), small(t, 300), product(without(t, guard)))
 			must(t, err)
 			broken := out.Broken()
 			if !slices.ContainsFunc(broken, func(c invariants.Result) bool { return c.ID == invariant }) ||
@@ -162,13 +161,13 @@ func TestLargerStorms(t *testing.T) {
 func TestRefundsUnderFaults(t *testing.T) {
 	t.Parallel()
 	o := small(t, 340)
-	o.Workload, o.Kills, o.Instances = run.Workload{Seed: 1, Orders: 340, Refunded: 1, Resent: 1}, 60, 8
+	o.Workload, o.Kills, o.Instances = Workload{Seed: 1, Orders: 340, Refunded: 1, Resent: 1}, 60, 8
 	refunded := 0
 	o.Workload.Later = true
 	for n := range o.Workload.Orders {
-		refunded += min(len(o.Workload.RefundMessages(n)), 1)
+		refunded += min(len(o.Workload.refunds(n)), 1)
 	}
-	out, err := run.Storm(t.Context(), o, product(""))
+	out, err := Storm(t.Context(), o, product(""))
 	must(t, err)
 	for _, c := range out.Broken() {
 		t.Errorf("%s (%s): %q", c.ID, c.Claim, c.Broken)

@@ -1,0 +1,139 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/sqs/orders"
+	"orderonce/scripts/local/system"
+)
+
+func TestWorkloadIsReproducible(t *testing.T) {
+	t.Parallel()
+	workload := Workload{Seed: 7, Orders: 3000, Duplicates: 0.3}
+	decoder := orders.NewDecoder()
+	var count [3]int // messages by content, without the first of each order
+	for n := range workload.Orders {
+		messages := workload.messages(n)
+		if diff := cmp.Diff(fmt.Sprint(workload.messages(n)), fmt.Sprint(messages)); diff != "" {
+			t.Fatalf("two calls differ:\n%s", diff)
+		}
+		first, _ := decoder.Decode(messages[0].body)
+		for i, m := range messages {
+			o, err := decoder.Decode(m.body)
+			if (err != nil) != (m.content == invalid) || o.Total() != m.total {
+				t.Fatalf("message %s: got %v, %v, want %v\n%s", m.name(), o.Total(), err, m.total, m.body)
+			}
+			if m.content == conflicting &&
+				(o.Fingerprint() == first.Fingerprint() || o.Total() == first.Total() || o.ID() != first.ID()) {
+				t.Errorf("message %s does not conflict with the first", m.name())
+			}
+			if i > 0 || m.content == invalid {
+				count[m.content]++
+			}
+		}
+	}
+	for what, tt := range map[string]struct{ got, low, high int }{
+		"invalid orders":     {count[invalid], 30, 90},
+		"conflicting orders": {count[conflicting], 50, 130},
+		"duplicate messages": {count[original], 250, 350},
+	} {
+		if tt.got < tt.low || tt.got > tt.high {
+			t.Errorf("got %d %s of %d, want %d to %d", tt.got, what, workload.Orders, tt.low, tt.high)
+		}
+	}
+}
+
+func TestNoRefundDependsOnTheMoment(t *testing.T) {
+	t.Parallel()
+	w := Workload{Seed: 7, Orders: 3000, Later: true, Refunded: 1}
+	for n := range w.Orders {
+		if len(w.refunds(n)) == 0 {
+			continue
+		}
+		for _, m := range w.messages(n) {
+			waits := strings.Contains(m.body, "usBankAccount") || strings.Contains(m.body, "authenticationRequired")
+			if m.content != original || waits || n >= 2700 && w.loses(n) {
+				t.Errorf("order %d has refunds, want none of %+v", n, m)
+			}
+		}
+	}
+}
+
+func TestIdleAndStalled(t *testing.T) {
+	t.Parallel()
+	const timeout = int(stallTimeout / pollInterval)
+	never, always := func(int) bool { return false }, func(int) bool { return true }
+	nothing := func(int) int64 { return 0 }
+	for claim, tt := range map[string]struct {
+		busy      func(int) bool
+		delivered func(int) int64
+		advances  bool // the clocks
+		stalledAt int
+	}{
+		"stalled without a delivery, although busy":    {always, nothing, false, timeout + 1},
+		"advances the clocks while idle, then stalled": {never, nothing, true, timeout + 1},
+		"never stalled while messages are delivered":   {always, func(n int) int64 { return int64(n) }, false, 0},
+		"every delivery resets the timeout":            {always, func(n int) int64 { return int64(n / timeout) }, false, 0},
+	} {
+		v, advanced, stalledAt := idleWatch{delivered: -1}, false, 0
+		for n := 1; n <= 5*timeout && stalledAt == 0; n++ {
+			idle, stalled := v.poll(tt.busy(n), tt.delivered(n))
+			if advanced = advanced || idle; stalled {
+				stalledAt = n
+			}
+		}
+		if stalledAt != tt.stalledAt || advanced != tt.advances {
+			t.Errorf("%s: got stalled at poll %d, clocks advanced: %t; want poll %d, advanced: %t",
+				claim, stalledAt, advanced, tt.stalledAt, tt.advances)
+		}
+	}
+}
+
+// logged returns a log with these lines.
+func logged(t *testing.T, lines ...string) *functionLog {
+	t.Helper()
+	log, err := newFunctionLog(filepath.Join(t.TempDir(), "function.log"))
+	must(t, err)
+	t.Cleanup(func() { must(t, log.Close()) })
+	for _, line := range lines {
+		_, err := log.Write([]byte(line + "\n"))
+		must(t, err)
+	}
+	return log
+}
+
+func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
+	t.Parallel()
+	lines := []string{`{"order_id":"storm-000001"}`, "cus_canary1", "the key " + system.PretendKey}
+	log := logged(t, lines...)
+	if diff := cmp.Diff(log.leaked(), lines[1:]); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
+	}
+	if text, err := os.ReadFile(log.file.Name()); err != nil || string(text) != strings.Join(lines, "\n")+"\n" {
+		t.Errorf("got a file with %q, %v, want every line", text, err)
+	}
+	if leaks := logged(t, strings.Split(strings.Repeat("canary\n", 1000), "\n")...).leaked(); len(leaks) != 10 {
+		t.Errorf("got %d of 1,000 leaks, want the first 10", len(leaks))
+	}
+}
+
+func TestOrdersThatAreSettledWithoutAMessageAreCounted(t *testing.T) {
+	t.Parallel()
+	got := logged(t,
+		`{"message":"webhook","order_id":"storm-000001","result":"settled","status":200}`,
+		`{"message":"webhook","order_id":"storm-000002","result":"unavailable","error":"settle order: no response"}`,
+		`{"message":"reconciled","results":{"settled":3,"unchanged":4},"more":false}`,
+		`{"message":"reconciled","results":{"unchanged":4},"more":false}`,
+		`{"message":"order","order_id":"storm-000003","verdict":"done","reason":"settled"}`,
+		`panic: settled`,
+	).settled()
+	if got != 4 {
+		t.Errorf("got %d, want 4: one by a webhook, three by reconcile", got)
+	}
+}
