@@ -29,19 +29,16 @@ func complete(url string, changes ...string) []string {
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	for claim, tt := range map[string]struct{ change, want string }{
-		"no table":               {"ORDERS_TABLE=", "ORDERS_TABLE: want the name of the orders table"},
-		"a queue's name":         {"QUEUE_URL=orders", "QUEUE_URL: want the URL of the order queue"},
-		"no scope":               {"SCOPE=", "SCOPE: want 1 to 32"},
-		"a complete environment": {"OWNER_CLAIM=sub", ""},
+	for change, want := range map[string]string{
+		"ORDERS_TABLE=":    "ORDERS_TABLE: want the name of the orders table",
+		"QUEUE_URL=orders": "QUEUE_URL: want the URL of the order queue",
+		"SCOPE=":           "SCOPE: want 1 to 32",
+		"OWNER_CLAIM=sub":  "",
 	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			_, err := config.Read[environment](complete("http://127.0.0.1:1", tt.change))
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
-		})
+		_, err := config.Read[environment](complete("http://127.0.0.1:1", change))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", change, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,34 +58,21 @@ func TestInvalidEnvironments(t *testing.T) {
 		"RECEIPTS=exactly_once": "RECEIPTS: want at_most_once or at_least_once",
 		"SES_TIMEOUT=12s":       "ORDER_BUDGET: want more than the time-outs of its calls, 20s together, or nothing would be sent",
 		"SES_TIMEOUT=0s":        "SES_TIMEOUT: want more than 0",
+		"SES_TIMEOUT=1ns":       "",
 		"PARALLEL_ORDERS=0":     "PARALLEL_ORDERS: want at least 1", // as every function of a queue
 		"STRIPE_SECRET_KEY=":    "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",
 		"RECEIPT_FROM=":         `RECEIPT_FROM: want the sender, such as "Shop <receipts@shop.example>", got empty`,
 	} {
 		_, err := config.Read[environment](complete(change))
-		got, ok := errors.AsType[*config.Error](err)
-		if !ok {
-			t.Errorf("%s: got %v, want a *config.Error", change, err)
+		if want == "" && err == nil {
 			continue
 		}
-		if diff := cmp.Diff(got.Problems, []string{want}); diff != "" {
-			t.Errorf("%s: problems: got -, want +\n%s", change, diff)
+		got, ok := errors.AsType[*config.Error](err)
+		if !ok || !slices.Equal(got.Problems, []string{want}) {
+			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
-		if strings.Contains(err.Error(), "canary") {
+		if strings.Contains(fmt.Sprint(err), "canary") {
 			t.Errorf("%s: the error shows a secret: %v", change, err)
-		}
-	}
-}
-
-func TestTheSmallestAndLargestValues(t *testing.T) {
-	t.Parallel()
-	for change, sendTime := range map[string]time.Duration{
-		"PARALLEL_ORDERS=1": 10 * time.Second, "FIRST_DELAY=15m": 10 * time.Second,
-		"ORDER_BUDGET=15s": 9 * time.Second, // the write has half of what the two calls leave
-	} {
-		c, err := config.Read[environment](complete(change))
-		if err != nil || c.sendTime() != sendTime {
-			t.Errorf("%s: got %v and %v to send, want no error and %v", change, err, c.sendTime(), sendTime)
 		}
 	}
 }

@@ -80,6 +80,11 @@ func TestTasks(t *testing.T) {
 	if n := len(mailbox.Sent()); n != 1 {
 		t.Errorf("%d e-mails, want 1", n)
 	}
+	refunded := strings.NewReplacer("order.paid", "refund.succeeded", `"from":"open"`, `"from":"paid"`, `"status":"paid"`,
+		`"status":"refunded","refundId":"R-1","refundAmount":3998`).Replace(paidEvent)
+	if task, err := tt.task(refunded); err != nil || task.ID != "ORD-1" || fmt.Sprint(task.Attrs) != "[receipt=refund#R-1]" {
+		t.Errorf("got %+v, %v, want ORD-1 and the receipt of its refund", task, err)
+	}
 	for claim, body := range map[string]string{
 		"no event":                "canary",
 		"another scope":           strings.Replace(paidEvent, "orderonce.test", "orderonce.other", 1),
@@ -135,12 +140,22 @@ func TestWire(t *testing.T) {
 	h, err := wire(t.Context(), complete("AWS_ENDPOINT_URL="+server.URL, "STRIPE_API_BASE="+server.URL), &out)
 	must(t, err)
 	h.Settings = nil
-	got, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: paidEvent}}})
+	got, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
+		{MessageId: "m-1", Body: paidEvent}, {MessageId: "m-2", Body: "no event"},
+	}})
 	if err != nil || len(got.BatchItemFailures) != 0 {
 		t.Errorf("got %+v, %v\n%s", got, err, out.String())
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // too short
+	defer cancel()
+	got, err = h.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-3", Body: paidEvent}}})
+	if err != nil || len(got.BatchItemFailures) != 1 {
+		t.Errorf("got %+v, %v, want it redelivered", got, err)
+	}
 	want := []string{
 		"GET /v1/payment_intents/pi_1",
+		"POST / AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/receipts",
+		"POST / AmazonSQS.SendMessage https://sqs.example/1/dead",
 		"POST / DynamoDB_20120810.GetItem receipts consistent",
 		"POST / DynamoDB_20120810.PutItem receipts", "POST / DynamoDB_20120810.PutItem receipts",
 		"POST /v2/email/outbound-emails  Shop <receipts@shop.invalid>receipts test T1JELTE cGFpZA 1",
@@ -161,29 +176,6 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// A message that is no event is parked; one that has no time becomes visible again.
-func TestWireKnowsBothQueues(t *testing.T) {
-	t.Parallel()
-	c := new(cloud)
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	h, err := wire(t.Context(), complete("AWS_ENDPOINT_URL="+server.URL), io.Discard)
-	must(t, err)
-	h.Settings = nil
-	_, err = h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-1", Body: "no event"}}})
-	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	_, err = h.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-2", Body: paidEvent}}})
-	must(t, err)
-	if diff := cmp.Diff(c.asked, []string{
-		"POST / AmazonSQS.SendMessage https://sqs.example/1/dead",
-		"POST / AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/receipts",
-	}); diff != "" {
-		t.Errorf("calls (-got +want):\n%s", diff)
-	}
-}
-
 func TestThePromiseAndTheTimeFollowTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for promise, again := range map[string]bool{"": false, "RECEIPTS=at_most_once": false, "RECEIPTS=at_least_once": true} {
@@ -194,17 +186,6 @@ func TestThePromiseAndTheTimeFollowTheEnvironment(t *testing.T) {
 		if p.AtLeastOnce != again || p.SendTime != c.sendTime() || p.SendTime < 8*time.Second {
 			t.Errorf("%s: at least once = %t, time to send = %v, want %t, %v", promise, p.AtLeastOnce, p.SendTime, again, c.sendTime())
 		}
-	}
-}
-
-func TestATaskNamesTheReceiptOfItsRefund(t *testing.T) {
-	t.Parallel()
-	body := strings.NewReplacer("order.paid", "refund.succeeded", `"from":"open"`, `"from":"paid"`, `"status":"paid"`,
-		`"status":"refunded","refundId":"R-1","refundAmount":3998`).Replace(paidEvent)
-	task, err := tasks{nil, "test"}.task(body)
-	must(t, err)
-	if got := fmt.Sprint(task.Attrs); task.ID != "ORD-1" || got != "[receipt=refund#R-1]" {
-		t.Errorf("got order %q and attributes %s, want ORD-1 and its refund", task.ID, got)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
-	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
@@ -48,44 +47,15 @@ func TestRefundsAreMadeInTheFunctionsScopeAndTime(t *testing.T) {
 	t.Parallel()
 	c, err := config.Read[environment](complete("http://127.0.0.1:1"))
 	must(t, err)
-	others := c
-	others.Scope = "other"
-	const createTime = 12 * time.Second // Stripe, half of what is left for a write, the response
-	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1999, Reason: "duplicate"})
-	must(t, err)
-	lease := func(d time.Duration) order.Lease {
-		return order.Lease{Owner: "owner", From: time.Now(), Until: time.Now().Add(d)}
+	p := newProcessor(c, refundtest.NewMemory(new(ordertest.Memory)), &refundtest.Bank{})
+	if p.Scope != "test" || p.CreateTime != 12*time.Second { // Stripe, half of what is left for a write, the response
+		t.Errorf("got scope %q and %v to create, want test and 12s", p.Scope, p.CreateTime)
 	}
-	for claim, tt := range map[string]struct {
-		environment environment
-		left        time.Duration // of the invocation
-		reason      order.Reason
-		made        int
-	}{
-		"a refund with time to finish is made":            {c, time.Minute, order.ReasonSettled, 1},
-		"a refund with no time to finish is not sent":     {c, createTime - time.Millisecond, order.ReasonOutOfTime, 0},
-		"a refund of another scope's order is a mismatch": {others, time.Minute, order.ReasonMismatch, 0},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			orders, intents := new(ordertest.Memory), &ordertest.Bank{Scope: "test"}
-			p := order.Processor{Store: orders, Payments: intents, Scope: "test", Now: time.Now, ConfirmTime: time.Second}
-			if r := p.Process(t.Context(), ordertest.Order("ORD-1"), time.Now(), lease(time.Minute)); r.Status != order.Paid {
-				t.Fatalf("charge: got %+v, want it paid", r)
-			}
-			bank := &refundtest.Bank{Intents: intents, Now: time.Now, KeyLife: time.Hour}
-			processor := newProcessor(tt.environment, refundtest.NewMemory(orders), bank)
-			got := processor.Process(t.Context(), r, lease(tt.left))
-			if got.Reason != tt.reason || len(bank.Refunds()) != tt.made {
-				t.Errorf("got %+v and %d refunds, want %s and %d", got, len(bank.Refunds()), tt.reason, tt.made)
-			}
-			v := reflect.ValueOf(*processor)
-			for field := range v.Type().Fields() {
-				if v.FieldByIndex(field.Index).IsZero() {
-					t.Errorf("%s is not set", field.Name)
-				}
-			}
-		})
+	v := reflect.ValueOf(*p)
+	for field := range v.Type().Fields() {
+		if v.FieldByIndex(field.Index).IsZero() {
+			t.Errorf("%s is not set", field.Name)
+		}
 	}
 }
 
