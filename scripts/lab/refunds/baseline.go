@@ -19,19 +19,18 @@ type Baseline struct {
 	Consume    Consumer
 }
 
-// Baselines returns the two usual ones: they have no table, and trust Stripe's key.
+// Baselines returns two common ones: they have no table, and trust Stripe's key.
 func Baselines() []Baseline {
-	return []Baseline{
-		{"key from the refund id", "one POST with an idempotency key from the refund id", func(
-			ctx context.Context, a *actor, _ int, r refund.Request,
-		) order.Result {
-			return a.post(ctx, r, string(r.OrderID())+"/"+string(r.ID()))
-		}},
-		{"key from the message id", "one POST with an idempotency key from the message id", func(
+	from := func(what string, key func(message int, r refund.Request) string) Baseline {
+		return Baseline{"key from the " + what, "one POST with an idempotency key from the " + what, func(
 			ctx context.Context, a *actor, message int, r refund.Request,
 		) order.Result {
-			return a.post(ctx, r, strconv.Itoa(message))
-		}},
+			return a.post(ctx, r, key(message, r))
+		}}
+	}
+	return []Baseline{
+		from("refund id", func(_ int, r refund.Request) string { return string(r.OrderID()) + "/" + string(r.ID()) }),
+		from("message id", func(message int, _ refund.Request) string { return strconv.Itoa(message) }),
 	}
 }
 

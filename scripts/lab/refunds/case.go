@@ -1,8 +1,7 @@
 package refunds
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 	"time"
 
 	"orderonce/domain/order"
@@ -37,6 +36,7 @@ func Classes() []Class { return []Class{Kind, Worst, Keyless, Aged} }
 
 // Case is a world before anything has happened in it.
 type Case struct {
+	Name     string // of one of Every
 	Class    Class
 	Orders   []Order
 	Messages []refund.Request
@@ -46,6 +46,41 @@ type Case struct {
 	Trouble  [deviationKinds]bool
 	Faults   []stage.Fault // of calls
 	Complete bool          // every schedule of few faults is searched, so that no option appears twice
+}
+
+// Every returns the cases of which every schedule with few faults is searched. All that
+// may happen in the worst worlds may happen in them. Their order is charged 39.98 USD.
+func Every() (all []Case) {
+	const whole, big, small = int64(3998), int64(2000), int64(1999)
+	paid := Order{ID: "ORD-1", Amount: whole, Currency: "usd"}
+	late, declined := paid, paid
+	late.Late, declined.Late, declined.Declined = true, true, true
+	add := func(name string, o Order, amounts ...int64) *Case { // each under an id of its own
+		c := Case{Name: name, Class: Worst, Complete: true, Orders: []Order{o}, Faults: create.faults()}
+		for kind := range c.Trouble {
+			c.Trouble[kind] = true
+		}
+		for n, amount := range amounts {
+			c.Messages = append(c.Messages, newRequest(o, "R"+strconv.Itoa(n+1), amount))
+		}
+		all = append(all, c)
+		return &all[len(all)-1]
+	}
+	again := func(c *Case, amount int64) { c.Messages = append(c.Messages, newRequest(paid, "R1", amount)) }
+	add("a big refund", paid, big)
+	add("a small refund", paid, small)
+	add("a big refund without keys", paid, big).Class = Keyless
+	add("a refund that is pending first", paid, small).Takes = true
+	add("a small refund and a list that lags", paid, small).Lag = 14 * time.Hour
+	add("a small refund and keys that keep refusals", paid, small).Keeps = true
+	add("a refund of an order that is not charged yet", late, small)
+	add("a refund of an order whose card is declined", declined, small)
+	again(add("a big refund, sent twice", paid, big), big)
+	again(add("a small refund, sent twice", paid, small), small)
+	again(add("two contents under one id", paid, small), big)
+	add("two small refunds", paid, small, small)
+	add("two refunds of more than the charge", paid, big, big)
+	return all
 }
 
 // Order is an order of a case.
@@ -79,30 +114,4 @@ func must[T any](v T, err error) T {
 		panic(err) // a bug in this package
 	}
 	return v
-}
-
-// String describes the case in a line.
-func (c Case) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "a %s world:", c.Class)
-	for _, o := range c.Orders {
-		fmt.Fprintf(&b, " %s of %d %s", o.ID, o.Amount, o.Currency)
-		if o.Late {
-			b.WriteString(" (not charged yet)")
-		}
-		b.WriteString(";")
-	}
-	for n, m := range c.Messages {
-		fmt.Fprintf(&b, " message %d: refund %s of %s, %d;", n+1, m.ID(), m.OrderID(), m.Amount())
-	}
-	if c.Lag > 0 {
-		fmt.Fprintf(&b, " lists lag %v;", c.Lag)
-	}
-	if c.Takes {
-		b.WriteString(" refunds are pending first;")
-	}
-	if c.Keeps {
-		b.WriteString(" keys keep refusals;")
-	}
-	return strings.TrimSuffix(b.String(), ";")
 }

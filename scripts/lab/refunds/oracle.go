@@ -63,18 +63,28 @@ func (w *World) check() {
 	}
 }
 
+// back returns how much of an intent went back.
+func (w *World) back(id order.IntentID) (total int64) {
+	for _, r := range w.bank.Refunds() {
+		if id != "" && r.Intent == id && counts(r) {
+			total += r.Total.Amount
+		}
+	}
+	return total
+}
+
 // checkMoney checks what Stripe has made, whatever the store contains.
 //
 // A refund is excused if it is at most half of the charge, and Stripe executed its
 // request more than four hours after its last answer on the same connection. Of all
 // others, one counts.
 func (w *World) checkMoney(o Order, all []refund.Refund) {
-	made, counted, back := map[refund.ID]int{}, map[refund.ID]int{}, int64(0)
+	made, counted := map[refund.ID]int{}, map[refund.ID]int{}
+	charged, _ := w.orders.Peek(o.ID)
 	for _, r := range all {
-		if r.Intent == "" || !counts(r) || w.orderOfIntent(r.Intent) != o.ID {
+		if r.Intent == "" || !counts(r) || r.Intent != charged.Intent {
 			continue
 		}
-		back += r.Total.Amount
 		made[r.For]++
 		if r.For != "" && (2*r.Total.Amount > o.Amount || !w.oracle.excused[r.ID]) {
 			counted[r.For]++
@@ -88,28 +98,9 @@ func (w *World) checkMoney(o Order, all []refund.Refund) {
 	for id, n := range made {
 		w.oracle.twice = w.oracle.twice || id != "" && n > 1
 	}
-	if back > o.Amount {
+	if back := w.back(charged.Intent); back > o.Amount {
 		w.violated(AsAtStripe, o.ID, "%d went back of %d", back, o.Amount)
 	}
-}
-
-func (w *World) orderOfIntent(id order.IntentID) order.ID {
-	for _, o := range w.Orders {
-		if r, _ := w.orders.Peek(o.ID); r.Intent == id {
-			return o.ID
-		}
-	}
-	return ""
-}
-
-// back returns how much of an intent went back.
-func (w *World) back(id order.IntentID) (total int64) {
-	for _, r := range w.bank.Refunds() {
-		if r.Intent == id && counts(r) {
-			total += r.Total.Amount
-		}
-	}
-	return total
 }
 
 // checkChanges checks what changed in an account since the last check.
@@ -220,35 +211,18 @@ func brief(all []refund.Refund) []string {
 	return texts
 }
 
-// isUnknown reports whether a refund is called unknown.
-func (w *World) isUnknown(r *refund.Request) bool {
+// statusOf returns what a refund is called, or "" if nothing is known of it.
+func (w *World) statusOf(r *refund.Request) refund.Status {
 	if r == nil {
-		return false
+		return ""
 	}
 	i, _ := w.item(*r)
-	return i.Status == refund.Unknown
-}
-
-// isSettled reports whether a refund has an outcome.
-func (w *World) isSettled(r *refund.Request) bool {
-	i, known := w.item(*r)
-	return known && i.Status != refund.Open && i.Status != refund.Unknown
-}
-
-// isOpen reports whether a refund is open.
-func (w *World) isOpen(r *refund.Request) bool {
-	i, known := w.item(*r)
-	return known && i.Status == refund.Open
+	return i.Status
 }
 
 func (w *World) item(r refund.Request) (refund.Item, bool) {
 	a, _ := w.store.Load(w.Context, r.OrderID())
 	return a.Item(r.ID())
-}
-
-func (w *World) isCharged(id order.ID) bool {
-	r, _ := w.orders.Peek(id)
-	return r.Status.Charged()
 }
 
 // atRest checks what must hold after the last Refresh of every order: account and Stripe
@@ -269,7 +243,7 @@ func (w *World) atRest() {
 			w.violated(AsAtStripe, o.ID, "%d went back, %d of it ours; the account has %d and %d outside",
 				back, claimed, a.Refunded(), a.Outside)
 		}
-		if want := statusOf(a); a.Status != want {
+		if want := orderStatus(a); a.Status != want {
 			w.violated(AsAtStripe, o.ID, "%s with %d back of %d, want %s", a.Status, a.Refunded(), o.Amount, want)
 		}
 		w.checkEvents(a)
@@ -299,8 +273,8 @@ func (w *World) itemAtRest(a refund.Account, i refund.Item, made []refund.Refund
 	return min(back, i.Amount)
 }
 
-// statusOf returns the status that an order must have.
-func statusOf(a refund.Account) order.Status {
+// orderStatus returns the status that an order must have.
+func orderStatus(a refund.Account) order.Status {
 	switch back := a.Refunded(); {
 	case back == 0:
 		return order.Paid

@@ -5,6 +5,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
 	"orderonce/scripts/lab/stage"
 )
@@ -109,7 +110,7 @@ func (a *actor) refunds() refundtest.Intercepted {
 		case refundtest.Load:
 			return a.do("load account", load, do)
 		case refundtest.Read:
-			return a.do(string(c), read, func() error { a.unknown = a.isUnknown(a.request); return do() })
+			return a.do(string(c), read, func() error { a.unknown = a.statusOf(a.request) == refund.Unknown; return do() })
 		case refundtest.ReadRefund:
 			return a.do(string(c), read, do)
 		case refundtest.Create:

@@ -29,14 +29,21 @@ type Report struct {
 	Best          *Finding                // the one with the fewest messages
 }
 
+// Finding is a world that broke an invariant, with its shortest history.
+type Finding struct {
+	stage.Finding
+
+	Seed uint64
+	Case Case
+}
+
 // Run runs the worlds on all processors.
 func (s Search) Run(ctx context.Context) Report {
 	var mu sync.Mutex
 	total := Report{Broken: map[stage.Invariant]int{}}
 	stage.Parallel(s.Worlds, stage.NewPool, func(p *stage.Pool, n int) {
 		seed := s.Seed + uint64(n) //nolint:gosec // G115: not negative
-		c, choose := fromSeed(seed, s.Class)
-		w := s.run(ctx, p, c, choose, nil)
+		w := s.run(ctx, p, seed, nil)
 		mu.Lock()
 		total.add(s, seed, w)
 		mu.Unlock()
@@ -47,21 +54,46 @@ func (s Search) Run(ctx context.Context) Report {
 	return total
 }
 
+// Replay runs the random world of a seed again.
+func (s Search) Replay(ctx context.Context, seed uint64) (history stage.History, f *Finding) {
+	r := Report{Broken: map[stage.Invariant]int{}}
+	r.add(s, seed, s.run(ctx, stage.NewPool(), seed, &history))
+	if r.Best != nil {
+		r.Best.shrink(ctx, s)
+	}
+	return history, r.Best
+}
+
+// run runs the world of a seed, and keeps its history in h if it is not nil.
+func (s Search) run(ctx context.Context, p *stage.Pool, seed uint64, h *stage.History) (w *World) {
+	c, choose := fromSeed(seed, s.Class)
+	c.scenario(s.Consume, func(set *World) { w = set }).Run(ctx, p, choose, h)
+	return w
+}
+
 // scenario returns a case as a scenario. It calls set up with its world.
 func (c Case) scenario(consume Consumer, setUp func(w *World)) stage.Scenario {
-	return stage.Scenario{Name: c.String(), Play: func(s *stage.Stage) {
+	return stage.Scenario{Name: c.Name, Play: func(s *stage.Stage) {
 		w := newWorld(s, c, consume)
 		setUp(w)
 		w.play()
 	}}
 }
 
-// run runs one world, and keeps its history in h if it is not nil.
-func (s Search) run(
-	ctx context.Context, p *stage.Pool, c Case, choose stage.Choose, h *stage.History,
-) (w *World) {
-	c.scenario(s.Consume, func(set *World) { w = set }).Run(ctx, p, choose, h)
-	return w
+// Search runs every schedule of a case of Every with at most this many faults, up to the
+// first that breaks an invariant.
+func (c Case) Search(ctx context.Context, most int) stage.Report {
+	return c.scenario(nil, func(*World) {}).Search(ctx, most)
+}
+
+// SearchEvery searches every case at the same time.
+func SearchEvery(ctx context.Context, most int) []stage.Report {
+	cases := Every()
+	reports := make([]stage.Report, len(cases))
+	stage.Parallel(len(cases), stage.NewPool, func(_ *stage.Pool, i int) {
+		reports[i] = cases[i].Search(ctx, most)
+	})
+	return reports
 }
 
 // add adds a world.
@@ -81,7 +113,7 @@ func (r *Report) add(s Search, seed uint64, w *World) {
 	}
 	if v != nil && (s.Only == "" || v.Invariant == s.Only) {
 		r.Broken[v.Invariant]++
-		f := &Finding{Seed: seed, Case: w.Case, Violation: *v, tape: w.Tape()}
+		f := &Finding{stage.Finding{Tape: w.Tape(), Violation: *v}, seed, w.Case}
 		if r.Best == nil || f.compare(r.Best) < 0 {
 			r.Best = f
 		}
@@ -91,47 +123,26 @@ func (r *Report) add(s Search, seed uint64, w *World) {
 // compare orders findings: the one with fewer messages and choices first.
 func (f *Finding) compare(o *Finding) int {
 	return cmp.Or(
-		cmp.Compare(len(f.Case.Messages), len(o.Case.Messages)), cmp.Compare(len(f.tape), len(o.tape)),
+		cmp.Compare(len(f.Case.Messages), len(o.Case.Messages)), cmp.Compare(len(f.Tape), len(o.Tape)),
 		cmp.Compare(f.Seed, o.Seed),
 	)
 }
 
-// Finding is a world that broke an invariant, with its shortest history.
-type Finding struct {
-	Seed      uint64
-	Case      Case
-	Violation stage.Violation
-	History   stage.History
-
-	tape stage.Tape
-}
-
-// Replay runs the random world of a seed again.
-func (s Search) Replay(ctx context.Context, seed uint64) (history stage.History, f *Finding) {
-	c, choose := fromSeed(seed, s.Class)
-	w := s.run(ctx, stage.NewPool(), c, choose, &history)
-	if v := w.Broken; v != nil {
-		f = &Finding{Seed: seed, Case: c, Violation: *v, tape: w.Tape()}
-		f.shrink(ctx, s)
-	}
-	return history, f
-}
-
 // shrink leaves out the messages, orders and choices that the violation does not need.
 func (f *Finding) shrink(ctx context.Context, s Search) {
-	pool := stage.NewPool()
-	breaks := func(c Case, t stage.Tape) bool {
-		v := s.run(ctx, pool, c, t.Chooser(), nil).Broken
-		return v != nil && v.Invariant == f.Violation.Invariant
-	}
-	f.Case, f.tape = stage.Shortest(f.Case, f.tape, breaks, simpler)
-	if v := s.run(ctx, pool, f.Case, f.tape.Chooser(), &f.History).Broken; v != nil {
-		f.Violation = *v
-	}
+	pool, scenario := stage.NewPool(), func(c Case) stage.Scenario { return c.scenario(s.Consume, func(*World) {}) }
+	broken := f.Violation.Invariant
+	c, t := stage.Shortest(f.Case, f.Tape, func(c Case, t stage.Tape) bool {
+		v := scenario(c).Run(ctx, pool, t.Chooser(), nil).Broken
+		return v != nil && v.Invariant == broken
+	}, simpler)
+	f.Case, f.Finding = c, scenario(c).Shortest(ctx, t, broken)
+	f.Name = fmt.Sprintf("%s/%d", c.Class, f.Seed)
 }
 
-// simpler yields the cases that lack a message, an order without messages, or an oddity,
-// with their schedules. The first choices of a tape are those of the messages' times.
+// simpler yields the cases that lack a message, an order without messages, or an unusual
+// trait, with their schedules. The first choices of a tape are those of the messages'
+// times.
 func simpler(c Case, t stage.Tape) func(yield func(Case, stage.Tape) bool) {
 	return func(yield func(Case, stage.Tape) bool) {
 		try := func(change func(*Case)) bool {
@@ -167,9 +178,4 @@ func simpler(c Case, t stage.Tape) func(yield func(Case, stage.Tape) bool) {
 			(!c.Takes || try(func(s *Case) { s.Takes = false })) &&
 			(c.Lag == 0 || try(func(s *Case) { s.Lag = 0 }))
 	}
-}
-
-// String returns the case, the history and the violation.
-func (f *Finding) String() string {
-	return fmt.Sprintf("%s\n\n%s\n%s (seed %d)\n", f.Case, f.History, f.Violation, f.Seed)
 }

@@ -89,6 +89,7 @@ func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
 	for _, o := range c.Orders {
 		w.sell(o)
 	}
+	w.describe()
 	for n, m := range c.Messages {
 		w.send(&task{name: fmt.Sprintf("message %d", n+1), request: &m, deliver: func(a *actor) order.Result {
 			if w.consume != nil {
@@ -100,6 +101,21 @@ func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
 		}})
 	}
 	return w
+}
+
+// describe adds the case to the history.
+func (w *World) describe() {
+	if !w.Recording() {
+		return
+	}
+	w.Add("Stripe", fmt.Sprintf("lists lag %v; refunds are pending first: %t; keys keep refusals: %t",
+		w.Lag, w.Takes, w.Keeps), "")
+	for _, o := range w.Orders {
+		w.Add("shop", fmt.Sprintf("sells %s for %d %s; charged already: %t", o.ID, o.Amount, o.Currency, !o.Late), "")
+	}
+	for n, m := range w.Messages {
+		w.Add("shop", fmt.Sprintf("sends message %d: refund %s of %s, %d", n+1, m.ID(), m.OrderID(), m.Amount()), "")
+	}
 }
 
 // sell charges an order, or sends its message.
@@ -153,7 +169,7 @@ func (w *World) play() {
 // its refund open, as a person does.
 func (w *World) redrive() {
 	for _, t := range w.tasks {
-		if t.request != nil && w.isOpen(t.request) {
+		if w.statusOf(t.request) == refund.Open {
 			t.done = false
 			w.deliver(t)
 			w.finish()
@@ -215,7 +231,9 @@ func (w *World) ended(t *task, r order.Result) {
 	if r.Verdict == order.Redeliver {
 		return
 	}
-	if r.Verdict == order.Done && t.request != nil && w.consume == nil && !w.isSettled(t.request) {
+	unsettled := []refund.Status{"", refund.Open, refund.Unknown}
+	if r.Verdict == order.Done && t.request != nil && w.consume == nil &&
+		slices.Contains(unsettled, w.statusOf(t.request)) {
 		w.violated(Settles, t.request.OrderID(), "%s is done, and refund %s is not", t.name, t.request.ID())
 	}
 	if r.Reason == refund.ReasonExceeds && w.consume == nil {
@@ -232,7 +250,7 @@ func (w *World) refresh(id order.ID) {
 		f := refund.Refresher{Store: ports, Provider: ports, Scope: scope, Now: a.as.Clock}
 		_, err := f.Refresh(w.Context, id)
 		w.Add(a.as.Name, fmt.Sprintf("ends: %v", err), "")
-		if err != nil && w.Calm && w.isCharged(id) {
+		if r, _ := w.orders.Peek(id); err != nil && w.Calm && r.Status.Charged() {
 			w.violated(AsAtStripe, id, "no fault, and Refresh returns %v", err)
 		}
 	})

@@ -19,7 +19,7 @@ func TestWorlds(t *testing.T) {
 			t.Logf("%d worlds, %d calls, %d refunds unknown", r.Worlds, r.Steps, r.Unknown)
 			if r.Best != nil {
 				_, _ = fmt.Fprintf(t.Output(), "%s", r.Best)
-				t.Errorf("broken worlds: %v; go -C scripts/lab run ./refunds/run --replay %s/%d", r.Broken, class, r.Best.Seed)
+				t.Errorf("broken worlds: %v; go -C scripts/lab run ./prove refunds --replay %s/%d", r.Broken, class, r.Best.Seed)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func TestTheBaselinesMakeRefundsTwice(t *testing.T) {
 				t.Fatal("got no refund that was made twice")
 			}
 			t.Logf("%d of %d worlds\n%s", r.Broken[refunds.MadeOnce], r.Worlds, r.Best)
-			if len(r.Best.Case.Messages) > 2 || len(r.Best.History) > 16 || r.Best.Violation.Invariant != refunds.MadeOnce {
+			if len(r.Best.Case.Messages) > 2 || len(r.Best.History) > 20 || r.Best.Violation.Invariant != refunds.MadeOnce {
 				t.Error("got a history that is not short, or of another invariant")
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/stage"
@@ -225,43 +226,43 @@ func TestACorrectChangeBreaksNoRule(t *testing.T) {
 	}
 }
 
-// nextCall is a call that a worker must not make, given what it knows, and what makes it
-// right.
+// nextCall is a call that a worker must not make, given what it knows.
 type nextCall struct {
 	name   string
 	call   Call
 	wrong  func(k *knowledge)
 	breaks stage.Invariant
 	says   string
-	right  func(k *knowledge, c *Call)
+	// right makes it right; without it the worker knows what it should.
+	right func(k *knowledge, c *Call)
 }
 
-func nextCalls(base knowledge) []nextCall {
+func nextCalls() []nextCall {
 	now := start()
-	confirm := Call{Name: ordertest.Confirm, Subject: base.intent}
-	bind := Call{Name: ordertest.Bind, Subject: base.intent}
-	finish := Call{Name: ordertest.Finish, Detail: "paid"}
-	refused := Call{Name: ordertest.Finish, Detail: "refused"}
-	release := Call{Name: ordertest.Release, Detail: "misconfigured"}
+	confirm, bind := Call{Name: ordertest.Confirm, Subject: "pi_000001"}, Call{Name: ordertest.Bind, Subject: "pi_000001"}
+	finish, refused := Call{Name: ordertest.Finish, Detail: "paid"}, Call{Name: ordertest.Finish, Detail: "refused"}
+	released := func(why string) Call { return Call{Name: ordertest.Release, Detail: why} }
+	foreign := func(c ordertest.Call) Call { return Call{Name: c, Subject: "pi_000002"} }
 	wrong := func(k *knowledge) { k.wrong = true }
-	reset := func(k *knowledge, _ *Call) { *k = base }
+	ours := func(_ *knowledge, c *Call) { c.Subject = "pi_000001" }
 	prepared := func(k *knowledge, _ *Call) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare }
+	nothing := func(*knowledge) {}
 	const other, paid, state = "made for something else", "say paid, and Stripe did not", "state of its intent"
 	return []nextCall{
 		{
 			"a confirmation with too little time", confirm, func(k *knowledge) { k.until = now.Add(ConfirmTime - 1) },
 			SettlesSoon, "too little of the lease", func(k *knowledge, _ *Call) { k.until = now.Add(ConfirmTime) },
 		},
-		{"a confirmation after a wrong response", confirm, wrong, ChargedAmount, other, reset},
-		{"a bind after a wrong response", bind, wrong, ChargedAmount, other, reset},
-		{"a bind of another order's intent", bind, func(k *knowledge) { k.order = "ORD-2" }, ChargedAmount, other, reset},
-		{"a finish after a wrong response", finish, wrong, ChargedAmount, other, reset},
-		{"a finish with another status", finish, func(k *knowledge) { k.status = order.Pending }, BooksAgree, paid, reset},
-		{"a finish without asking", finish, func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }, BooksAgree, paid, reset},
-		{"a finish without a response", finish, func(k *knowledge) { k.failed = order.KindUnknown }, BooksAgree, paid, reset},
+		{"a confirmation after a wrong response", confirm, wrong, ChargedAmount, other, nil},
+		{"a bind after a wrong response", bind, wrong, ChargedAmount, other, nil},
+		{"a bind of another order's intent", bind, func(k *knowledge) { k.order = "ORD-2" }, ChargedAmount, other, nil},
+		{"a finish after a wrong response", finish, wrong, ChargedAmount, other, nil},
+		{"a finish with another status", finish, func(k *knowledge) { k.status = order.Pending }, BooksAgree, paid, nil},
+		{"a finish without asking", finish, func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }, BooksAgree, paid, nil},
+		{"a finish without a response", finish, func(k *knowledge) { k.failed = order.KindUnknown }, BooksAgree, paid, nil},
 		{
-			"another reason than Stripe's", release, func(k *knowledge) { k.failed = order.KindUnavailable },
-			EverythingEnds, "Stripe's response was: unavailable",
+			"another reason than Stripe's", released("misconfigured"),
+			func(k *knowledge) { k.failed = order.KindUnavailable }, EverythingEnds, "Stripe's response was: unavailable",
 			func(k *knowledge, _ *Call) { k.failed = order.KindMisconfigured },
 		},
 		{
@@ -269,10 +270,8 @@ func nextCalls(base knowledge) []nextCall {
 			BooksAgree, state, prepared,
 		},
 		{
-			"a refused order is released",
-			Call{Name: ordertest.Release, Detail: "refused"},
-			func(*knowledge) {},
-			EverythingEnds, "its row stays open", func(_ *knowledge, c *Call) { c.Detail = "key_reused" },
+			"a refused order is released", released("refused"), nothing, EverythingEnds, "its row stays open",
+			func(_ *knowledge, c *Call) { c.Detail = "key_reused" },
 		},
 		{
 			"a refused confirmation refuses the order", refused, func(k *knowledge) {
@@ -284,50 +283,37 @@ func nextCalls(base knowledge) []nextCall {
 			"an intent with an outcome is refused", refused, func(k *knowledge) { k.status = order.Canceled },
 			BooksAgree, state, func(k *knowledge, _ *Call) { k.status = order.Open },
 		},
-		{
-			"a foreign intent is canceled",
-			Call{Name: ordertest.Cancel, Subject: "pi_000002"},
-			func(*knowledge) {},
-			ChargedAmount, other, func(_ *knowledge, c *Call) { c.Subject = base.intent },
-		},
-		{
-			"a foreign intent is confirmed",
-			Call{Name: ordertest.Confirm, Subject: "pi_000002"},
-			func(*knowledge) {},
-			ChargedAmount, other, func(_ *knowledge, c *Call) { c.Subject = base.intent },
-		},
+		{"a foreign intent is canceled", foreign(ordertest.Cancel), nothing, ChargedAmount, other, ours},
+		{"a foreign intent is confirmed", foreign(ordertest.Confirm), nothing, ChargedAmount, other, ours},
 	}
 }
 
 func TestEachCallThatAWorkerMustNotMakeIsDetected(t *testing.T) {
 	t.Parallel()
-	base := knowledge{ // pi_000001 is the intent of ORD-1, and pi_000002 is foreign
+	base := knowledge{
 		order: "ORD-1", until: start().Add(time.Minute), intent: "pi_000001", status: order.Paid,
 		asked: ordertest.Read, last: ordertest.Read,
 	}
-	for _, n := range nextCalls(base) {
-		t.Run(n.name, func(t *testing.T) {
-			t.Parallel()
-			try := func(right bool) *stage.Violation {
-				c, call := newScene(t, one(visa)), n.call
-				c.prepare(c.order(0))
-				c.oracle.Foreign(string(c.prepare(c.order(0))))
-				c.worker.known = base
-				n.wrong(&c.worker.known)
-				if right {
-					n.right(&c.worker.known, &call)
-				}
-				c.oracle.Calls(c.worker, call, c.now)
-				got, _ := c.oracle.Conclude()
-				return got
+	for _, n := range nextCalls() {
+		try := func(right bool) *stage.Violation {
+			s, call := newScene(), n.call
+			s.intent(stripetest.StatusRequiresConfirmation)
+			s.Foreign(s.intent(stripetest.StatusRequiresConfirmation).ID)
+			s.worker.known = base
+			n.wrong(&s.worker.known)
+			switch {
+			case right && n.right == nil:
+				s.worker.known = base
+			case right:
+				n.right(&s.worker.known, &call)
 			}
-			if got := try(false); !wants(got, n.breaks, n.says) {
-				t.Errorf("got %v, want %s: ... %s ...", got, n.breaks, n.says)
-			}
-			if got := try(true); got != nil {
-				t.Errorf("the right twin: got %v", got)
-			}
-		})
+			s.Calls(s.worker, call, s.now)
+			got, _ := s.Conclude()
+			return got
+		}
+		if got, right := try(false), try(true); !wants(got, n.breaks, n.says) || right != nil {
+			t.Errorf("%s: got %v, want %s: ... %s ...; the right twin: got %v", n.name, got, n.breaks, n.says, right)
+		}
 	}
 }
 
@@ -338,12 +324,12 @@ func TestOnlyAnOperatorClosesAnOrderAndOnlyWithoutAnIntent(t *testing.T) {
 		intent  string
 		allowed bool
 	}{{true, "", true}, {false, "", false}, {true, "pi_000001", false}} {
-		c := newScene(t, one(visa))
-		c.prepare(c.order(0))
-		c.worker.Cancels = tt.cancels
-		c.oracle.Returned(c.worker, Call{Name: ordertest.Load, Subject: "ORD-1"}, tt.intent, nil)
-		c.oracle.Calls(c.worker, Call{Name: Settle, Subject: "ORD-1", Detail: "canceled"}, c.now)
-		got, _ := c.oracle.Conclude()
+		s := newScene()
+		s.intent(stripetest.StatusRequiresConfirmation)
+		s.worker.Cancels = tt.cancels
+		s.Returned(s.worker, Call{Name: ordertest.Load, Subject: "ORD-1"}, tt.intent, nil)
+		s.Calls(s.worker, Call{Name: Settle, Subject: "ORD-1", Detail: "canceled"}, s.now)
+		got, _ := s.Conclude()
 		if (got == nil) != tt.allowed || !tt.allowed && !wants(got, BooksAgree, "is to say canceled") {
 			t.Errorf("operator: %t, intent %q: got %v, want allowed: %t", tt.cancels, tt.intent, got, tt.allowed)
 		}
