@@ -24,12 +24,8 @@ func (o *Oracle) WorkerBegins(k *Worker, message int, alone bool) {
 	k.settled = alone && final(x.status) && *x.claimed == *m
 }
 
-// WorkerEnds reports the end of a worker. If it was odd, what it did may be felt later,
-// such as a long delay.
-func (o *Oracle) WorkerEnds(k *Worker, message int, odd bool) {
-	if odd {
-		o.Disturbed()
-	}
+// WorkerEnds reports the end of a worker.
+func (o *Oracle) WorkerEnds(k *Worker, message int) {
 	if k.settled && k.calls > 1 {
 		o.fail(CheapDuplicate, o.sent[message].ID, "a duplicate of a settled order made %d calls", k.calls)
 	}

@@ -71,7 +71,6 @@ const (
 type Call struct {
 	Name            ordertest.Call
 	Subject, Detail string
-	Message         int // the number of the message that a Reply is about, from 1
 }
 
 // ToStripe reports whether the call is a request to Stripe.

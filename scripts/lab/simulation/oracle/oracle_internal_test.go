@@ -283,10 +283,10 @@ func parkExamples() []example {
 
 func endExamples() []example {
 	return []example{
-		{"only the end of a worker with a wrong clock explains a delivery", SettlesSoon, "was needed", func(s *scene, right bool) {
+		{"a third delivery without a disturbance", SettlesSoon, "was needed", func(s *scene, right bool) {
 			for n := range 3 {
-				if n == 2 {
-					s.WorkerEnds(s.worker, 0, right)
+				if n == 2 && right {
+					s.Disturbed()
 				}
 				s.Delivered(s.first)
 			}
@@ -295,7 +295,7 @@ func endExamples() []example {
 			s.pay()
 			s.WorkerBegins(s.worker, 0, true)
 			s.worker.calls = either(right, 1, 2)
-			s.WorkerEnds(s.worker, 0, false)
+			s.WorkerEnds(s.worker, 0)
 		}},
 		{"the queue loses a message", EverythingEnds, "the queue lost a message", func(s *scene, right bool) {
 			s.pay()

@@ -65,13 +65,14 @@ func (w *World) Options(n int) []string {
 	for i := 1; i < n; i++ {
 		all[i] = outOfOrder
 		if !w.choices.receiving {
-			all[i] = w.describe(w.lab.options[i])
+			all[i] = w.cue(w.lab.options[i])
 		}
 	}
 	return all
 }
 
-func (w *World) describe(o option) string {
+// cue describes an option by what it is and where the world is.
+func (w *World) cue(o option) string {
 	at := ""
 	if w.Current != nil {
 		at = string(w.current().next.Name)
@@ -133,9 +134,9 @@ func (w *World) appendWorkers(b []byte) []byte {
 	b = appendNumbers(b, int64(len(w.Actors)), int64(len(w.late)), int64(w.born), int64(w.message))
 	for _, a := range w.Actors {
 		k := workerOf(a)
-		b = append(append(append(b, k.seen.Name...), k.task.kind...), k.task.of...)
+		b = append(append(append(b, k.Name...), k.task.kind...), k.task.of...)
 		b = appendNumbers(b, k.received.bits(), bit(a == w.Current), bit(k.seen.Old))
-		b = k.appendClock(k.seen.AppendState(b))
+		b = appendNumbers(k.seen.AppendState(b), int64(k.Skew), k.called.UnixNano(), bit(k.Frozen), k.frozenAt.UnixNano(), bit(k.stops))
 		for _, m := range k.messages {
 			b = append(b, m.Receipt...)
 		}

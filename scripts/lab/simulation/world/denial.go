@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orderonce/domain/order"
-	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
@@ -51,31 +50,21 @@ const (
 // errDenied is the error of AWS.
 var errDenied = errors.New("AccessDeniedException: not authorized to perform this action")
 
-// needs returns the permissions without which a call is denied. In a batch Lambda deletes
-// what is done.
-func needs(c oracle.Call) []permission {
+// denied reports whether a call lacks a permission. In a batch Lambda deletes what is
+// done.
+func (w *World) denied(c oracle.Call) bool {
+	needs := w.lab.specs[c.Name].needs
 	if c.Name == oracle.Reply {
+		needs = []permission{deleteMessage}
 		switch order.Verdict(c.Subject) {
 		case order.Park:
-			return []permission{sendMessage}
+			needs[0] = sendMessage
 		case order.Redeliver:
-			return []permission{changeVisibility}
+			needs[0] = changeVisibility
 		case order.Done:
 		}
-		return []permission{deleteMessage}
 	}
-	return map[ordertest.Call][]permission{
-		ordertest.Begin: {updateItem}, ordertest.Bind: {updateItem}, ordertest.Release: {updateItem},
-		ordertest.Finish: {updateItem, putItem}, oracle.Settle: {updateItem, putItem}, ordertest.Load: {query},
-		oracle.Due: {query}, ordertest.Postpone: {updateItem}, oracle.Put: {putEvents},
-		ordertest.Prepare: {writeIntents}, ordertest.Confirm: {writeIntents}, ordertest.Cancel: {writeIntents},
-		ordertest.Read: {readIntents}, ordertest.Find: {readIntents},
-		oracle.Park: {sendMessage}, oracle.Return: {changeVisibility},
-	}[c.Name]
-}
-
-func (w *World) denied(c oracle.Call) bool {
-	return w.denying() && slices.Contains(needs(c), w.incidents.denial.of)
+	return w.denying() && slices.Contains(needs, w.incidents.denial.of)
 }
 
 func (w *World) denying() bool {

@@ -1,6 +1,10 @@
 package world
 
 import (
+	"slices"
+	"strings"
+	"time"
+
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/lab/simulation/oracle"
@@ -45,57 +49,23 @@ const (
 )
 
 // RefusesEntry is a fault of the event bus alone: it refuses one of several events.
-const (
-	RefusesEntry Fault = "done, but one event is refused"
-)
+const RefusesEntry Fault = "done, but one event is refused"
 
 func (f Fault) freezes() bool { return f == Freezes || f == Suspends }
 
 func (f Fault) kills() bool { return f == Dies || f == Overruns }
 
-func faultsOf(c ordertest.Call) []Fault {
-	switch c {
-	case ordertest.Prepare, ordertest.Confirm, ordertest.Cancel, oracle.Charge:
-		return []Fault{
-			Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, RateLimited, Freezes, Suspends,
-			ArrivesLate, TimesOut, Unauthorized, Refuses,
-		}
-	case ordertest.Read, ordertest.Find:
-		return []Fault{Dies, NeverArrives, RateLimited, Freezes, Suspends, Unauthorized}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, ordertest.Postpone,
-		oracle.Table:
-		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
-	case oracle.Put:
-		return []Fault{Dies, LosesAnswer, NeverArrives, Freezes, ArrivesLate, RefusesEntry}
-	case ordertest.Load, oracle.Due:
-		return []Fault{Dies, NeverArrives, Freezes}
-	case oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint:
-		return []Fault{NeverArrives, Freezes}
-	// no worker makes one of these
-	case ordertest.ListDisputes, ordertest.RecordDispute, ordertest.Recreate, ordertest.NoteParked:
+// duration returns how much longer a call takes with the fault.
+func (f Fault) duration() time.Duration {
+	switch f { //nolint:exhaustive // the others take no time
+	case TimesOut, ArrivesLate:
+		return oracle.ConfirmTime
+	case Slow:
+		return oracle.FunctionTime - oracle.ConfirmTime
+	case Overruns:
+		return oracle.FunctionTime
 	}
-	return nil
-}
-
-func rareFaultsOf(c ordertest.Call) []Fault {
-	switch c {
-	case ordertest.Confirm, oracle.Charge:
-		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes, Declines}
-	case ordertest.Prepare, ordertest.Cancel:
-		return []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes}
-	case ordertest.Read:
-		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
-	case ordertest.Find:
-		return []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled}
-	case ordertest.Begin, ordertest.Bind, ordertest.Finish, ordertest.Release, oracle.Settle, ordertest.Postpone,
-		oracle.Table:
-		return []Fault{Slow, Overruns, Throttled, Conflicts}
-	case oracle.Put:
-		return []Fault{Slow, Overruns, Throttled}
-	case ordertest.Load, oracle.Due, oracle.Reply, oracle.Park, oracle.Return, oracle.Answer, oracle.Checkpoint,
-		ordertest.ListDisputes, ordertest.RecordDispute, ordertest.Recreate, ordertest.NoteParked:
-	}
-	return nil
+	return 0
 }
 
 // atStripe returns the fault in terms of the Stripe double, so that an adapter has to
@@ -112,4 +82,62 @@ func (f Fault) atStripe() (kind stripetest.FaultKind, known bool) {
 		Garbled: stripetest.Garbage, Declines: stripetest.Decline,
 	}[f]
 	return kind, known
+}
+
+// spec is what can happen to a call.
+type spec struct {
+	faults, rare []Fault
+	needs        []permission // without one of these it is denied
+	says         string       // in a history, of SUBJECT and DETAIL
+}
+
+// newSpecs returns what can happen to each call that workers make.
+func newSpecs() map[ordertest.Call]spec {
+	effects := []Fault{
+		Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, RateLimited, Freezes, Suspends, ArrivesLate,
+		TimesOut, Unauthorized, Refuses,
+	}
+	rareEffects := []Fault{Slow, Overruns, InUse, Locked, Unavailable, Forbidden, Garbled, Mistakes}
+	declines := append(slices.Clone(rareEffects), Declines)
+	reads := []Fault{Dies, NeverArrives, RateLimited, Freezes, Suspends, Unauthorized}
+	rareReads := []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
+	fromStore, toQueue := []Fault{Dies, NeverArrives, Freezes}, []Fault{NeverArrives, Freezes}
+	write := func(says string, needs ...permission) spec {
+		return spec{
+			[]Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate},
+			[]Fault{Slow, Overruns, Throttled, Conflicts}, needs, says,
+		}
+	}
+	to := func(p permission) []permission { return []permission{p} }
+	return map[ordertest.Call]spec{
+		ordertest.Prepare:  {effects, rareEffects, to(writeIntents), "prepare under DETAIL"},
+		ordertest.Cancel:   {effects, rareEffects, to(writeIntents), "cancel SUBJECT"},
+		ordertest.Confirm:  {effects, declines, to(writeIntents), "confirm SUBJECT"},
+		ordertest.Read:     {reads, rareReads, to(readIntents), "read SUBJECT"},
+		ordertest.Find:     {reads, rareReads[:5], to(readIntents), "find SUBJECT"},
+		ordertest.Begin:    write("begin SUBJECT", updateItem),
+		ordertest.Bind:     write("bind SUBJECT", updateItem),
+		ordertest.Release:  write("release SUBJECT: DETAIL", updateItem),
+		ordertest.Postpone: write("postpone SUBJECT DETAIL", updateItem),
+		ordertest.Finish:   write("finish SUBJECT as DETAIL", updateItem, putItem),
+		oracle.Settle:      write("settle SUBJECT as DETAIL", updateItem, putItem),
+		ordertest.Load:     {fromStore, nil, to(query), "load SUBJECT"},
+		oracle.Due:         {fromStore, nil, to(query), "which orders are due?"},
+		oracle.Reply:       {toQueue, nil, nil, "SUBJECT DETAIL"}, // denied by its verdict
+		oracle.Park:        {toQueue, nil, to(sendMessage), "park SUBJECT"},
+		oracle.Return:      {toQueue, nil, to(changeVisibility), "return"},
+		oracle.Answer:      {toQueue, nil, nil, "answers SUBJECT (DETAIL)"},
+		oracle.Checkpoint:  {toQueue, nil, nil, "answers DETAIL"},
+		oracle.Put: {
+			[]Fault{Dies, LosesAnswer, NeverArrives, Freezes, ArrivesLate, RefusesEntry},
+			[]Fault{Slow, Overruns, Throttled}, to(putEvents), "put DETAIL",
+		},
+		oracle.Table:  write("DETAIL"),
+		oracle.Charge: {effects, declines, nil, "DETAIL"},
+	}
+}
+
+// describe returns a call as a history shows it.
+func (w *World) describe(c oracle.Call) string {
+	return strings.NewReplacer("SUBJECT", c.Subject, "DETAIL", c.Detail).Replace(w.lab.specs[c.Name].says)
 }

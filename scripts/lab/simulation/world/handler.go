@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -65,7 +66,7 @@ func (v *invocation) run() {
 		return // the response of a dead function is lost
 	}
 	text := must1(json.Marshal(out))
-	failures := strconv.Itoa(len(out.BatchItemFailures)) + " failures"
+	failures := fmt.Sprintf("with %d failures", len(out.BatchItemFailures))
 	_ = k.call(oracle.Call{Name: oracle.Reply, Subject: "answers", Detail: failures}, func() (response, error) {
 		ids := make([]string, len(k.messages))
 		for i, m := range k.messages {
@@ -108,8 +109,8 @@ func (v *invocation) handler() *sqs.Handler {
 		Decode: tasks.Task,
 		Queue:  sqs.NewQueue(cfg, url+w.queue.orders, url+w.queue.dead), Policy: w.services.policy,
 		Log: slog.New(slog.DiscardHandler), Meter: v, Now: k.Now, Jitter: func() float64 { return 0.5 },
-		NewOwner:  func() string { owners++; return "owner-" + k.seen.Name + "-" + strconv.Itoa(owners) },
-		RequestID: func(context.Context) string { return k.seen.Name },
+		NewOwner:  func() string { owners++; return "owner-" + k.Name + "-" + strconv.Itoa(owners) },
+		RequestID: func(context.Context) string { return k.Name },
 		Parallel:  1, OrderBudget: orderBudget, AnswerTime: answerTime,
 	}
 }

@@ -190,11 +190,12 @@ func (w *World) deadLetters() bool {
 }
 
 func (w *World) faults(options []option, k *Worker) []option {
-	for _, f := range faultsOf(k.next.Name) {
+	spec := w.lab.specs[k.next.Name]
+	for _, f := range spec.faults {
 		options = append(options, option{kind: call, worker: k, fault: f})
 	}
 	if w.setup.Rare {
-		for _, f := range rareFaultsOf(k.next.Name) {
+		for _, f := range spec.rare {
 			options = append(options, option{kind: call, worker: k, fault: f})
 		}
 	}

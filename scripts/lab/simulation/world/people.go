@@ -93,14 +93,10 @@ func (w *World) restore(x *incident) {
 func (w *World) refresh(x *incident) {
 	w.oracle.Disturbed()
 	x.changed = false
-	k := w.newWorker(task{
+	w.start(task{
 		kind: refresh, of: string(x.id), failed: func() { x.changed = true },
 		run: func(k *Worker) { x.changed = k.refresh(x.id) || x.changed },
-	})
-	if w.Recording() {
-		w.Add("operator", "asks Stripe about "+string(x.id)+" with refresh "+k.seen.Name, "")
-	}
-	w.begin(k)
+	}, "operator", "asks Stripe about "+string(x.id)+" with refresh", "")
 }
 
 // refresh asks Stripe about an order, as the operator's tool does. It reports whether the
@@ -109,6 +105,49 @@ func (k *Worker) refresh(id order.ID) (again bool) {
 	_, err := settle.Refresh(context.Background(), store{k}, payments{k}, scope, id, k.Now())
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	return err != nil && !mismatch && !errors.Is(err, order.ErrNoIntent)
+}
+
+// cancellations returns the orders that an operator can cancel: those with a row, in any
+// state. In a restless world several operators do it at the same time.
+func (w *World) cancellations(options []option) []option {
+	if w.doing(cancel) && !w.setup.Restless {
+		return options
+	}
+	for i, x := range w.incidents.orders {
+		if _, known := w.services.store.Peek(x.id); known {
+			options = append(options, option{kind: cancel, n: i})
+		}
+	}
+	return options
+}
+
+// cancel lets an operator cancel an order. After a fault, and after an error that
+// another try can mend, somebody must ask Stripe what became of the intent: the webhook
+// endpoint and the reconciler if they run, or else the operator.
+func (w *World) cancel(x *incident) {
+	w.disturb()
+	differs := func() { w.mayDiffer(x) }
+	w.start(task{
+		kind: cancel, of: string(x.id), failed: differs, arrived: differs,
+		run: func(k *Worker) {
+			if k.cancel(x.id) {
+				x.changed = true
+			}
+		},
+	}, "operator", "cancels "+string(x.id)+" with", "")
+}
+
+// cancel cancels an order, as the operator's tool does. It reports whether the
+// operator must try again.
+func (k *Worker) cancel(id order.ID) (again bool) {
+	c := order.Cancellation{Store: store{k}, Payments: payments{k}, Canceler: payments{k}, Scope: scope}
+	r, err := c.Cancel(context.Background(), id, k.Now())
+	if err != nil {
+		_, mismatch := errors.AsType[*order.MismatchError](err)
+		return !mismatch
+	}
+	k.world.oracle.CancelReturned(id, r.Status)
+	return false
 }
 
 // changeIntent does what a customer, a bank or a person in the Dashboard does to an

@@ -17,39 +17,6 @@ var (
 	_ order.Canceler = payments{}
 )
 
-// describe returns a call as a history shows it.
-func describe(c oracle.Call) string {
-	switch c.Name {
-	case ordertest.Finish, oracle.Settle:
-		return string(c.Name) + " " + c.Subject + " as " + c.Detail
-	case ordertest.Release:
-		return "release " + c.Subject + ": " + c.Detail
-	case ordertest.Prepare:
-		return "prepare under " + c.Detail
-	case oracle.Reply:
-		if c.Message == 0 {
-			return c.Subject + " with " + c.Detail
-		}
-		return c.Subject + " message " + strconv.Itoa(c.Message) + " (" + c.Detail + ")"
-	case ordertest.Postpone:
-		return "postpone " + c.Subject + " " + c.Detail
-	case oracle.Due:
-		return "which orders are due?"
-	case oracle.Answer:
-		return "answers " + c.Subject + " (" + c.Detail + ")"
-	case oracle.Checkpoint:
-		return "answers " + c.Detail
-	case oracle.Put:
-		return "put " + c.Detail
-	case oracle.Table, oracle.Charge:
-		return c.Detail
-	case ordertest.Begin, ordertest.Bind, ordertest.Confirm, ordertest.Read, ordertest.Find, ordertest.Load,
-		oracle.Park, oracle.Return, ordertest.Cancel, ordertest.ListDisputes, ordertest.RecordDispute,
-		ordertest.Recreate, ordertest.NoteParked:
-	}
-	return strings.TrimSpace(string(c.Name) + " " + c.Subject)
-}
-
 // response is what a call returns to its worker, besides the error.
 type response struct {
 	attempt       int

@@ -61,15 +61,10 @@ const mostStreamed = 100
 func (w *World) publish() {
 	from := w.stream.done
 	batch := w.stream.all[from:min(from+mostStreamed, len(w.stream.all))]
-	k := w.newWorker(task{
+	w.start(task{
 		kind: publish, of: strconv.Itoa(from) + "-" + strconv.Itoa(from+len(batch)),
 		run: func(k *Worker) { k.publish(from, batch) },
-	})
-	if w.Recording() {
-		what := fmt.Sprintf("delivers %d events from number %d on to publisher %s", len(batch), from+1, k.seen.Name)
-		w.Add("stream", what, "")
-	}
-	w.begin(k)
+	}, "stream", fmt.Sprintf("delivers %d events from number %d on to publisher", len(batch), from+1), "")
 }
 
 // publish sends a batch to the bus, and reports how much of it is certainly there.

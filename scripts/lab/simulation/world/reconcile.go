@@ -69,13 +69,9 @@ func (w *World) reconcile(at time.Time) {
 		w.Now = at
 	}
 	w.incidents.looked = true
-	k := w.newWorker(task{
+	w.start(task{
 		kind: reconcile, threads: true, failed: func() { w.incidents.looked = false }, run: (*Worker).look,
-	})
-	if w.Recording() {
-		w.Add("schedule", "starts reconcile run "+k.seen.Name, "")
-	}
-	w.begin(k)
+	}, "schedule", "starts reconcile run", "")
 }
 
 // look looks at every due order, as the function of the schedule does.

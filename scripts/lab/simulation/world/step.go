@@ -78,28 +78,15 @@ func (w *World) step(k *Worker, f Fault) {
 	}
 	w.Now = w.Now.Add(callTime + f.duration())
 	seen := w.ledgerLength()
-	w.cause = k.seen.Cause(k.next, k.clock.called)
+	w.cause = k.seen.Cause(k.next, k.called)
 	w.Resume(k.Actor)
 	w.addCharges(seen)
 }
 
-// duration returns how much longer a call takes with the fault.
-func (f Fault) duration() time.Duration {
-	switch f { //nolint:exhaustive // the others take no time
-	case TimesOut, ArrivesLate:
-		return oracle.ConfirmTime
-	case Slow:
-		return oracle.FunctionTime - oracle.ConfirmTime
-	case Overruns:
-		return oracle.FunctionTime
-	}
-	return 0
-}
-
 func (w *World) freeze(k *Worker, f Fault) {
-	k.Frozen, k.clock.frozenAt, k.clock.stops = true, w.Now, f == Suspends
+	k.Frozen, k.frozenAt, k.stops = true, w.Now, f == Suspends
 	if w.Recording() {
-		w.Add(k.seen.Name, describe(k.next), string(f))
+		w.Add(k.Name, w.describe(k.next), string(f))
 	}
 	w.Current = w.Awake()
 }
@@ -111,17 +98,17 @@ func (w *World) turn(k *Worker) {
 		return
 	}
 	w.disturb() // it may still park something
-	if over := k.clock.frozenAt.Add(oracle.FunctionTime); w.Now.Before(over) {
+	if over := k.frozenAt.Add(oracle.FunctionTime); w.Now.Before(over) {
 		w.Now = over // a shorter one would be the same as waiting for its turn
 	}
 	answer := "its clock is right"
-	if k.clock.stops {
-		k.Skew -= w.Now.Sub(k.clock.frozenAt)
+	if k.stops {
+		k.Skew -= w.Now.Sub(k.frozenAt)
 		answer = "its clock stood still"
 	}
 	k.Frozen = false
 	if w.Recording() {
-		w.Add(k.seen.Name, "thaws", answer)
+		w.Add(k.Name, "thaws", answer)
 	}
 }
 
@@ -135,7 +122,10 @@ func (w *World) deliver(o option) {
 		w.sendAgain()
 		return
 	}
-	k := w.newDelivery(received)
+	k := w.newWorker(task{kind: deliver, run: (*Worker).consume})
+	if k.messages = received; w.setup.Batch > 0 {
+		k.useHandler()
+	}
 	k.seen.Old = o.old
 	if o.n > 0 {
 		off := w.setup.Clocks[o.n-1]
@@ -162,8 +152,15 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 		}
 	}
 	if w.Recording() {
-		what := fmt.Sprintf("delivers message %d to %s", numberOf(m)+1, k.seen.Name)
-		w.Add("queue", what, k.oddity())
+		what := fmt.Sprintf("delivers message %d to %s", numberOf(m)+1, k.Name)
+		switch {
+		case k.seen.Old:
+			w.Add("queue", what, "of the older release")
+		case k.Skew != 0:
+			w.Add("queue", what, "whose clock is "+(-k.Skew).String()+" behind")
+		default:
+			w.Add("queue", what, "")
+		}
 	}
 }
 

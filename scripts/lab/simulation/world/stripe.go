@@ -42,14 +42,14 @@ func (k *Worker) callStripe(r stripetest.Request) stripetest.Response {
 	}
 	switch fault { //nolint:exhaustive // the others happen elsewhere
 	case ArrivesLate:
-		k.sendLate("what "+k.seen.Name+" sent to Stripe arrives: ", k.next, func() { machine.Do(w.Now, r) })
+		k.sendLate("what "+k.Name+" sent to Stripe arrives: ", k.next, func() { machine.Do(w.Now, r) })
 		return stripetest.Response{Lost: true}
 	case TimesOut:
 		ticket, refused := machine.Begin(w.Now, r)
 		if refused != nil {
 			return *refused
 		}
-		what := "Stripe finishes what " + k.seen.Name + " asked for: "
+		what := "Stripe finishes what " + k.Name + " asked for: "
 		k.sendLate(what, k.next, func() { machine.End(w.Now, ticket) })
 		return stripetest.Response{Lost: true}
 	case Refuses:

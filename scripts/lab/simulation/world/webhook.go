@@ -117,21 +117,17 @@ func (w *World) sendEvent(o option) {
 	h.repeated = h.repeated || o.kind == eventAgain
 	w.Now = o.at
 	var got answer
-	k := w.newWorker(task{
-		kind: event, of: h.event.ID(),
-		run:   func(k *Worker) { got = k.receiveEvent(h) },
-		ended: func() { w.answered(h, got) },
-	})
-	if w.Recording() {
-		again := ""
-		if h.sent > 0 {
-			again = "again"
-		}
-		w.Add("Stripe", fmt.Sprintf("sends %s to webhook %s", h, k.seen.Name), again)
+	again := ""
+	if h.sent > 0 {
+		again = "again"
 	}
 	h.sent++
 	h.sending++
-	w.begin(k)
+	w.start(task{
+		kind: event, of: h.event.ID(),
+		run:   func(k *Worker) { got = k.receiveEvent(h) },
+		ended: func() { w.answered(h, got) },
+	}, "Stripe", fmt.Sprintf("sends %s to webhook", h), again)
 }
 
 // mismatch is the endpoint's result for an event that disagrees with the row.

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -29,66 +30,53 @@ type Worker struct {
 	next     oracle.Call // the call before which it waits
 	fault    Fault       // of the current call
 	armed    bool        // the fault has not happened yet
-	clock    workerClock
+	called   time.Time   // when it came to its next call, by its own clock
+	frozenAt time.Time
+	stops    bool  // its clock stops while it is frozen
 	received trace // all responses
 	dead     bool  // or the world has ended
 }
 
-// task is what a worker does.
+// task is what a worker does. A nil function does nothing.
 type task struct {
-	kind kind
-	of   string // tells it from others of its kind, such as the order of an operator
-	run  func(k *Worker)
-	// failed is called when a call of the worker has a fault; nil if nothing follows.
-	failed func()
-	// arrived is called after a late request of the worker; nil if nothing follows.
-	arrived func()
-	// ended is called after run, and after the death of the worker; nil if nothing
-	// follows.
-	ended func()
-	// threads means that run starts goroutines.
-	threads bool
+	kind    kind
+	of      string // tells it from others of its kind, such as the order of an operator
+	run     func(k *Worker)
+	failed  func() // when a call of the worker has a fault
+	arrived func() // after a late request of the worker
+	ended   func() // after run, and after the death of the worker
+	threads bool   // run starts goroutines
 }
 
-// workerClock is a worker's own clock.
-type workerClock struct {
-	called   time.Time // when the worker came to its next call, by this clock
-	frozenAt time.Time
-	stops    bool // the clock stops while the worker is frozen
-}
-
-func (k *Worker) appendClock(b []byte) []byte {
-	c := &k.clock
-	b = appendNumbers(b, int64(k.Skew), c.called.UnixNano())
-	return appendNumbers(b, bit(k.Frozen), c.frozenAt.UnixNano(), bit(c.stops))
-}
-
-// newWorker returns a worker that has not begun.
+// newWorker returns a worker that has not begun. It is named A to Z, then A1.
 func (w *World) newWorker(t task) *Worker {
-	k := &Worker{world: w, task: t, Actor: w.NewActor(workerName(w.born))}
-	k.Of, k.Ended = k, k.ended
-	k.seen = &oracle.Worker{Name: k.Name, Begun: k.Now()}
+	name := string(rune('A' + w.born%26))
+	if w.born >= 26 {
+		name += strconv.Itoa(w.born / 26)
+	}
 	w.born++
+	k := &Worker{world: w, task: t, Actor: w.NewActor(name)}
+	k.Of, k.Ended = k, k.ended
+	k.seen = &oracle.Worker{Name: k.Name, Begun: k.Now(), Cancels: t.kind == cancel}
 	return k
 }
 
-// newDelivery returns a worker for messages.
-func (w *World) newDelivery(m []sqstest.Message) *Worker {
-	k := w.newWorker(task{kind: deliver, run: (*Worker).consume})
-	k.messages = m
-	if w.setup.Batch > 0 {
-		k.useHandler()
+// begin lets a worker run to its first call.
+func (w *World) begin(k *Worker) {
+	run, start := func() { k.task.run(k) }, w.lab.pool.Start
+	if k.task.threads {
+		start = stage.StartGoroutine
 	}
-	return k
+	w.Enter(k.Actor, start(run))
 }
 
-// workerName returns A to Z, then A1.
-func workerName(n int) string {
-	name := string(rune('A' + n%26))
-	if n >= 26 {
-		name += strconv.Itoa(n / 26)
+// start begins a task of a new worker. The history says who does what with it.
+func (w *World) start(t task, who, what, answer string) {
+	k := w.newWorker(t)
+	if w.Recording() {
+		w.Add(who, what+" "+k.Name, answer)
 	}
-	return name
+	w.begin(k)
 }
 
 // consume does what the deployed handler does with one message: decode, process, decide.
@@ -100,8 +88,8 @@ func (k *Worker) consume() {
 	action := sqs.Decide(result, d, k.Now(), 0.5, policy)
 	for {
 		c := oracle.Call{
-			Name: oracle.Reply, Message: numberOf(m) + 1,
-			Subject: string(action.Verdict), Detail: string(result.Reason),
+			Name: oracle.Reply, Subject: string(action.Verdict),
+			Detail: fmt.Sprintf("message %d (%s)", numberOf(m)+1, result.Reason),
 		}
 		err := k.call(c, func() (response, error) { return k.reply(m, action, result.Reason), nil })
 		if err == nil || action.Verdict != order.Park {
@@ -112,13 +100,13 @@ func (k *Worker) consume() {
 }
 
 // unparkedDelay is the delay of a message that the dead-letter queue did not accept: the
-// back-off of any other redelivery.
+// back-off of any other redelivery, and on its last day the first delay.
 func unparkedDelay(d sqs.Delivery, now time.Time, p sqs.Policy) time.Duration {
 	failed := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonParkFailed, Transient: true}
 	if a := sqs.Decide(failed, d, now, 0.5, p); a.Verdict == order.Redeliver {
 		return a.Delay
 	}
-	return p.FirstDelay // on its last day
+	return p.FirstDelay
 }
 
 func (k *Worker) process(m sqstest.Message) order.Result {
@@ -134,7 +122,7 @@ func (k *Worker) process(m sqstest.Message) order.Result {
 		return order.Result{Verdict: order.Park, Reason: order.ReasonInvalid, Err: err}
 	}
 	now := k.Now()
-	lease := order.Lease{Owner: "owner-" + k.seen.Name, From: now, Until: now.Add(oracle.FunctionTime)}
+	lease := order.Lease{Owner: "owner-" + k.Name, From: now, Until: now.Add(oracle.FunctionTime)}
 	return k.processor().Process(context.Background(), lab.order(m.Body), m.Sent, lease)
 }
 
@@ -146,16 +134,6 @@ func (k *Worker) processor() *order.Processor {
 
 // Now returns the time of the worker's own clock.
 func (k *Worker) Now() time.Time { return k.Clock() }
-
-func (k *Worker) oddity() string {
-	switch {
-	case k.seen.Old:
-		return "of the older release"
-	case k.Skew != 0:
-		return "whose clock is " + (-k.Skew).String() + " behind"
-	}
-	return ""
-}
 
 // reply does to the queue what the handler and Lambda do. The queue may refuse, because
 // it has delivered the message again since.
@@ -209,7 +187,7 @@ func (k *Worker) parked(m sqstest.Message, why order.Reason) {
 // call yields, and then makes a call with the fault that the world chose meanwhile.
 func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
 	w := k.world
-	k.clock.called = k.Now()
+	k.called = k.Now()
 	if k.dead {
 		k.die() // another goroutine of it goes on
 	}
@@ -218,12 +196,12 @@ func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
 	if k.dead {
 		k.die()
 	}
-	w.oracle.Calls(k.seen, c, k.clock.called)
+	w.oracle.Calls(k.seen, c, k.called)
 	w.markNoted(1)
-	fault := k.fault
-	if fault == Panics {
+	if k.fault == Panics {
 		panic("a bug")
 	}
+	fault := k.fault
 	r, err := k.withFault(c, do)
 	w.oracle.Returned(k.seen, c, r.intent, err)
 	w.markNoted(1)
@@ -231,23 +209,19 @@ func (k *Worker) call(c oracle.Call, do func() (response, error)) error {
 	k.received.text(string(fault))
 	k.received.response(r, err)
 	if w.Recording() {
-		k.addLine(c, r, err)
+		text := r.String()
+		switch {
+		case k.fault != None && !errors.Is(err, errDenied):
+			text = string(k.fault)
+		case err != nil:
+			text = brief(err)
+		}
+		w.Add(k.Name, w.describe(c), text)
 	}
 	if fault.kills() {
 		k.die()
 	}
 	return err
-}
-
-func (k *Worker) addLine(c oracle.Call, r response, err error) {
-	text := r.String()
-	if err != nil {
-		text = brief(err)
-	}
-	if k.fault != None && !errors.Is(err, errDenied) {
-		text = string(k.fault)
-	}
-	k.world.Add(k.seen.Name, describe(c), text)
 }
 
 // withFault makes a call. Faults at Stripe happen in callStripe.
@@ -263,7 +237,7 @@ func (k *Worker) withFault(c oracle.Call, do func() (response, error)) (response
 	case NeverArrives, Throttled, Conflicts:
 		return response{}, ordertest.ErrConnection
 	case ArrivesLate:
-		k.sendLate("what "+k.seen.Name+" sent arrives: ", c, func() { _, _ = do() })
+		k.sendLate("what "+k.Name+" sent arrives: ", c, func() { _, _ = do() })
 		return response{}, ordertest.ErrConnection
 	case LosesAnswer:
 		_, _ = do()
@@ -290,7 +264,7 @@ type late struct {
 func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
 	w := k.world
 	if w.Recording() {
-		what += describe(c)
+		what += w.describe(c)
 	}
 	w.late = append(w.late, late{
 		what: what, message: w.message, cause: w.cause, received: k.received, happen: happen,
@@ -313,22 +287,15 @@ func (w *World) arrive(n int) {
 	w.addCharges(seen)
 }
 
-// begin lets a worker run to its first call.
-func (w *World) begin(k *Worker) {
-	run, start := func() { k.task.run(k) }, w.lab.pool.Start
-	if k.task.threads {
-		start = stage.StartGoroutine
-	}
-	w.Enter(k.Actor, start(run))
-}
-
-// ended reports the end of a worker.
+// ended reports the end of a worker. What it did with a wrong clock or as an older release
+// may be felt later.
 func (k *Worker) ended() {
-	w, odd := k.world, k.seen.Old || k.Skew != 0
-	if len(k.messages) > 0 {
-		w.oracle.WorkerEnds(k.seen, numberOf(k.messages[0]), odd)
-	} else if odd {
+	w, disturbs := k.world, k.seen.Old || k.Skew != 0
+	if disturbs {
 		w.oracle.Disturbed()
+	}
+	if len(k.messages) > 0 {
+		w.oracle.WorkerEnds(k.seen, numberOf(k.messages[0]))
 	}
 	if k.task.ended != nil {
 		k.task.ended()

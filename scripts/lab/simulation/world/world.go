@@ -12,7 +12,7 @@
 //
 // Start with case.go (the initial state), option.go (what can happen next), step.go (what
 // a choice does), fault.go (what can go wrong with a call), worker.go (one delivery) and
-// webhook.go, reconcile.go, publish.go and cancel.go (those who act after it).
+// webhook.go, reconcile.go, publish.go and people.go (those who act after it).
 package world
 
 import (
@@ -247,13 +247,14 @@ type Lab struct {
 	decoded map[string]order.Order
 	options []option
 	state   []byte
+	specs   map[ordertest.Call]spec
 }
 
 // NewLab returns a lab.
 func NewLab() *Lab {
 	return &Lab{
 		decoder: orders.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{},
-		rules: oracle.NewRules(),
+		rules: oracle.NewRules(), specs: newSpecs(),
 	}
 }
 
