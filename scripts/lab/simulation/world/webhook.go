@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"time"
 
@@ -171,16 +172,16 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 		Method: http.MethodPost, Body: io.NopCloser(bytes.NewReader(body)),
 		Header: http.Header{"Stripe-Signature": {stripetest.Signature(body, k.world.Now, endpointSecret)}},
 	}
-	result, status := "", statusWriter(0)
+	result, recorded := "", httptest.NewRecorder()
 	follower := k.follower()
 	endpoint := webhook.Endpoint{
 		Secrets: []string{endpointSecret}, Follow: follower.Follow, Now: k.Now,
 		Log: slog.New(slog.DiscardHandler), Count: func(r string) { result = r },
 	}
-	endpoint.ServeHTTP(&status, r)
-	c := oracle.Call{Name: oracle.Answer, Subject: strconv.Itoa(int(status)), Detail: result}
+	endpoint.ServeHTTP(recorded, r)
+	c := oracle.Call{Name: oracle.Answer, Subject: strconv.Itoa(recorded.Code), Detail: result}
 	_ = k.call(c, func() (response, error) {
-		got = answer{int(status), result}
+		got = answer{recorded.Code, result}
 		return ok(), nil
 	})
 	return got
@@ -190,18 +191,6 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 func (k *Worker) follower() settle.Follower {
 	return settle.Follower{Store: store{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
 }
-
-// statusWriter is the status of a response without a body.
-type statusWriter int
-
-// Header implements http.ResponseWriter.
-func (s *statusWriter) Header() http.Header { return http.Header{} }
-
-// Write implements http.ResponseWriter.
-func (s *statusWriter) Write(b []byte) (int, error) { return len(b), nil }
-
-// WriteHeader implements http.ResponseWriter.
-func (s *statusWriter) WriteHeader(status int) { *s = statusWriter(status) }
 
 // String returns the event as a history shows it.
 func (h *hook) String() string {

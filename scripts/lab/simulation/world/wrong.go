@@ -14,52 +14,50 @@ import (
 )
 
 // flaw is what is wrong with an intent that this deployment did not make, or with a
-// response about one that it did make.
+// response about one that it did make: one field, because verification must look at every
+// field.
 type flaw string
 
-// What can be wrong, each alone, because verification must look at every field.
 const (
 	otherOrder  flaw = "of another order"
 	otherAmount flaw = "another amount"
 	otherMoney  flaw = "another currency"
 	otherScope  flaw = "of another deployment"
 	noMetadata  flaw = "without metadata"
-	paidAmount  flaw = "another amount, and paid"
-	paidMoney   flaw = "another currency, and paid"
-	paidScope   flaw = "of another deployment, and paid"
-	paidNoData  flaw = "without metadata, and paid"
 )
+
+// andPaid is the suffix of the flaw of an intent that is paid.
+const andPaid = ", and paid"
 
 // flaws returns what can be wrong with an intent that a person writes into a row.
 func flaws() []flaw {
-	return []flaw{
-		otherOrder, otherAmount, otherMoney, otherScope, noMetadata, paidAmount, paidMoney, paidScope, paidNoData,
+	all := []flaw{otherOrder, otherAmount, otherMoney, otherScope, noMetadata}
+	for _, f := range all[1:] {
+		all = append(all, f+andPaid)
 	}
+	return all
 }
 
 func (f flaw) apply(i *stripetest.Intent) {
 	i.Metadata = maps.Clone(i.Metadata)
-	switch f {
+	switch flaw(strings.TrimSuffix(string(f), andPaid)) {
 	case otherOrder:
 		i.Metadata["orderId"] += "-other"
-	case otherAmount, paidAmount:
+	case otherAmount:
 		i.Amount += 100
-	case otherMoney, paidMoney:
+	case otherMoney:
 		i.Currency = otherCurrency(i.Currency)
-	case otherScope, paidScope:
+	case otherScope:
 		i.Metadata["scope"] = string(oracle.Neighbor)
-	case noMetadata, paidNoData:
+	case noMetadata:
 		i.Metadata = nil
 	}
 }
 
-func (f flaw) paid() bool { return strings.HasSuffix(string(f), ", and paid") }
-
 // misdescribed returns an intent as a response about something else shows it. The case
 // decides what is wrong with it.
 func (w *World) misdescribed(i *stripetest.Intent) *stripetest.Intent {
-	all := []flaw{otherOrder, otherAmount, otherMoney, otherScope, noMetadata}
-	wrong, how := *i, all[w.setup.Variety%len(all)]
+	wrong, how := *i, flaws()[w.setup.Variety%5] // not paid
 	if !w.oracle.Ours(i.ID) {
 		how = otherAmount // the others could turn it into this order's intent
 	}
@@ -73,12 +71,17 @@ func (w *World) wrongIntent(claimed *oracle.Sent, how flaw) *stripetest.Intent {
 	if how == otherOrder {
 		return w.intentOfAnother(claimed.ID)
 	}
-	like := stripetest.Intent{
-		Amount: claimed.Amount, Currency: claimed.Currency, Customer: claimed.Payer, PaymentMethod: Visa,
-		Metadata: map[string]string{"orderId": string(claimed.ID), "scope": string(scope)},
-	}
+	like := intentFor(claimed, scope)
 	how.apply(&like)
-	return w.createForeign(like, how.paid(), "", "")
+	return w.createForeign(like, strings.HasSuffix(string(how), andPaid), "", "")
+}
+
+// intentFor returns an intent that a deployment would make for a message.
+func intentFor(m *oracle.Sent, s order.Scope) stripetest.Intent {
+	return stripetest.Intent{
+		Amount: m.Amount, Currency: m.Currency, Customer: m.Payer, PaymentMethod: Visa,
+		Metadata: map[string]string{"orderId": string(m.ID), "scope": string(s)},
+	}
 }
 
 // intentOfAnother returns an intent that this deployment made for another order, or nil.
@@ -95,12 +98,8 @@ func (w *World) intentOfAnother(id order.ID) *stripetest.Intent {
 // it. It runs the same release, so its keys differ from ours only in the scope.
 func (w *World) meet(pays bool) {
 	w.incidents.met = true
-	m := &w.setup.Messages[0]
-	like := stripetest.Intent{
-		Amount: m.Amount(), Currency: m.Currency, Customer: m.Payer, PaymentMethod: Visa,
-		Metadata: map[string]string{"orderId": string(m.ID), "scope": string(oracle.Neighbor)},
-	}
-	made := w.createForeign(like, pays, order.PrepareKey(oracle.Neighbor, m.ID).String(),
+	m := &w.sent[0]
+	made := w.createForeign(intentFor(m, oracle.Neighbor), pays, order.PrepareKey(oracle.Neighbor, m.ID).String(),
 		order.ConfirmKey(oracle.Neighbor, m.ID, 1).String())
 	id, what := "nothing", "prepares "
 	if made != nil { // else its key was used by another
