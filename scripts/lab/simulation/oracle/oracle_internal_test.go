@@ -14,13 +14,14 @@ import (
 
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/outbox"
 	"orderonce/scripts/lab/stage"
 )
 
 func start() time.Time { return time.Unix(5_000_000_000, 0).UTC() }
 
-// scene is an oracle that reads one row and a ledger. A test writes what the product would
-// write, and what it must not write.
+// scene is an oracle that reads one row and a ledger. A test writes what the product
+// would write, and what it must not write.
 type scene struct {
 	*Oracle
 
@@ -245,7 +246,7 @@ func bookExamples() []example {
 		}},
 		{"an event with another amount is published", PublishedInOrder, "the row has none like it", func(s *scene, right bool) {
 			s.pay()
-			e := order.OutboxEvent{OrderID: "ORD-1", Total: s.row.Total, Event: s.row.Events[0]}
+			e := outbox.Event{OrderID: "ORD-1", Total: s.row.Total, Event: s.row.Events[0]}
 			s.Published(e)
 			e.Total.Amount += either[int64](right, 0, 1)
 			s.Published(e) // an event may be published again

@@ -287,8 +287,8 @@ func (w *World) arrive(n int) {
 	w.addCharges(seen)
 }
 
-// ended reports the end of a worker. What it did with a wrong clock or as an older release
-// may be felt later.
+// ended reports the end of a worker. What it did with a wrong clock or as an older
+// release may be felt later.
 func (k *Worker) ended() {
 	w, disturbs := k.world, k.seen.Old || k.Skew != 0
 	if disturbs {
