@@ -1,5 +1,5 @@
-// Package jobs reads orders and refunds alike, for programs that people run. Each
-// function reads one kind.
+// Package jobs reads and writes the messages of orders and refunds alike, for programs
+// that people run. Each function reads one kind.
 package jobs
 
 import (

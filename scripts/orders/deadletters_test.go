@@ -37,20 +37,12 @@ type pile struct {
 func newPile(t *testing.T) *pile {
 	t.Helper()
 	p := &pile{deployment: deploy(t)}
-	s, err := sqstest.Serve(sqstest.Options{Now: noon, Before: func(c sqstest.Call) {
+	environ, s := serveQueues(t, sqstest.Options{Now: noon, Before: func(c sqstest.Call) {
 		if p.before != nil {
 			p.before(c)
 		}
-	}})
-	must(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	s.Machine(func(m *sqstest.Machine, now time.Time) {
-		must(t, m.Create(now, "orders", sqstest.DefaultSettings()))
-		must(t, m.Create(now, "dead", sqstest.DefaultSettings()))
-	})
-	p.queues, p.terminal = s, true
-	p.environ = append(p.environ, "AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+s.QueueURL("orders"),
-		"DEAD_LETTER_QUEUE_URL="+s.QueueURL("dead"))
+	}}, nil)
+	p.queues, p.terminal, p.environ = s, true, append(p.environ, environ...)
 	p.process(pays, "PAID")
 	p.process(missing, "REFUSED")
 	p.park(order.ReasonStore, bodyOf("WAITS", pays))

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,7 +37,7 @@ func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			_, server := serveQueues(t, nil)
+			environ, server := serveQueues(t, sqstest.Options{}, nil)
 			const messages = 300 // more than the pipe has room for
 			server.Machine(func(m *sqstest.Machine, now time.Time) {
 				for range messages {
@@ -45,8 +46,7 @@ func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 				}
 			})
 			c := exec.CommandContext(t.Context(), binary, "dead-letters", "list")
-			c.Env = append(d.environ, "AWS_ENDPOINT_URL_SQS="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
-				"DEAD_LETTER_QUEUE_URL="+server.QueueURL("dead"))
+			c.Env = append(slices.Clone(d.environ), environ...)
 			var printed strings.Builder
 			c.Stderr = &printed
 			out, in, err := os.Pipe()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +26,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -310,23 +310,46 @@ func (d *deployment) erase(id order.ID) {
 	must(d.T, err)
 }
 
+// serveQueues serves queues with the settings of infra/terraform, apart from a change. It
+// returns the variables that name those of orders.
+func serveQueues(
+	t *testing.T, o sqstest.Options, change func(orders, dead *sqstest.Settings),
+) (environ []string, s *sqstest.Server) {
+	t.Helper()
+	s, err := sqstest.Serve(o)
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	orders, dead := sqstest.DefaultSettings(), sqstest.DefaultSettings()
+	orders.Retention, orders.DeadLetters, orders.MaxReceives, dead.Retention = 7*day, "dead", 1000, 14*day
+	if change != nil {
+		change(&orders, &dead)
+	}
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		must(t, m.Create(now, "dead", dead))
+		for _, name := range []string{"orders", "refunds", "orders.fifo", "refunds.fifo"} {
+			if orders.FIFO = strings.HasSuffix(name, ".fifo"); orders.FIFO {
+				orders.DeadLetters = ""
+			}
+			must(t, m.Create(now, name, orders))
+		}
+	})
+	return []string{
+		"AWS_ENDPOINT_URL_SQS=" + s.URL, "QUEUE_URL=" + s.QueueURL("orders"), "DEAD_LETTER_QUEUE_URL=" + s.QueueURL("dead"),
+	}, s
+}
+
 // sale returns the message of an order of one book that costs so many cents.
-func sale(id order.ID, cents int, method string) string {
-	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-1","currency":"usd",`+
-		`"lines":[{"sku":"BOOK","quantity":1,"unitAmount":%d}],`+
-		`"payment":{"customer":"cus_Example1","method":%q}}`, id, cents, method)
+func sale(id order.ID, cents int64, method string) string {
+	return jobs.OrderBody(order.Draft{
+		ID: string(id), CustomerID: "CUST-1", Currency: "usd",
+		Lines:   []order.Line{{SKU: "BOOK", Quantity: 1, UnitAmount: cents}},
+		Payment: order.Payment{Customer: "cus_Example1", Method: method},
+	})
 }
 
 // bodyOf returns the message of the order that process processes.
 func bodyOf(id order.ID, method string) string {
 	d := ordertest.Draft(id)
-	lines := make([]map[string]any, len(d.Lines))
-	for i, l := range d.Lines {
-		lines[i] = map[string]any{"sku": l.SKU, "quantity": l.Quantity, "unitAmount": l.UnitAmount}
-	}
-	body, _ := json.Marshal(map[string]any{ // strings and numbers
-		"orderId": d.ID, "customerId": d.CustomerID, "currency": d.Currency, "lines": lines,
-		"payment": map[string]string{"customer": d.Payment.Customer, "method": method},
-	})
-	return string(body)
+	d.Payment.Method = method
+	return jobs.OrderBody(d)
 }

@@ -34,45 +34,34 @@ func lines(n int) []string {
 type orderQueue struct {
 	*sqstest.Server
 
-	name  string
-	calls int
+	environ []string
+	calls   int
 }
 
 // newOrderQueue returns a queue whose second call fails with a code, unless that is "".
-func newOrderQueue(t *testing.T, name, second string) *orderQueue {
+func newOrderQueue(t *testing.T, second string) *orderQueue {
 	t.Helper()
-	q := &orderQueue{name: name}
-	s, err := sqstest.Serve(sqstest.Options{Before: func(c sqstest.Call) {
+	q := new(orderQueue)
+	q.environ, q.Server = serveQueues(t, sqstest.Options{Before: func(c sqstest.Call) {
 		if q.calls++; q.calls == 2 && second != "" {
 			q.Fail(c.Operation, 1, second)
 		}
-	}})
-	must(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	settings := sqstest.DefaultSettings()
-	settings.FIFO = strings.HasSuffix(name, ".fifo")
-	s.Machine(func(m *sqstest.Machine, now time.Time) {
-		must(t, m.Create(now, name, settings))
-		must(t, m.Create(now, "refund-"+name, settings))
-	})
-	q.Server = s
+	}}, nil)
+	q.environ = append(q.environ, "REFUND_QUEUE_URL="+q.QueueURL("refunds"))
 	return q
 }
 
 // posts runs `orders post` with standard input.
 func (q *orderQueue) posts(t *testing.T, in, flags string) (printed string, code int) {
 	t.Helper()
-	sh := testShell(environment("AWS_ENDPOINT_URL_SQS="+q.URL, "QUEUE_URL="+q.QueueURL(q.name),
-		"REFUND_QUEUE_URL="+q.QueueURL("refund-"+q.name)))
-	return runs(t, sh, "post "+flags, in)
+	return runs(t, testShell(environment(q.environ...)), "post "+flags, in)
 }
 
-// messages returns the messages in the queues, orders first, in the order of their
-// posting.
-func (q *orderQueue) messages(t *testing.T) (all []sqstest.Message) {
+// messages returns the messages in queues, in the order of their posting.
+func (q *orderQueue) messages(t *testing.T, queues ...string) (all []sqstest.Message) {
 	t.Helper()
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, name := range []string{q.name, "refund-" + q.name} {
+		for _, name := range queues {
 			messages, err := m.Messages(now, name)
 			must(t, err)
 			all = append(all, messages...)
@@ -139,7 +128,7 @@ func TestPost(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			q := newOrderQueue(t, "orders", tt.fails)
+			q := newOrderQueue(t, tt.fails)
 			in := strings.Join(tt.in, "\n")
 			if tt.file {
 				tt.flags, in = ordersFile(t, in), "not this"
@@ -148,7 +137,7 @@ func TestPost(t *testing.T) {
 			if part := missingPart(printed, tt.want); part != "" || code != tt.code || strings.Contains(printed, "canary") {
 				t.Errorf("got exit code %d and\n%s\nwant %d, %q and no payer", code, printed, tt.code, part)
 			}
-			if diff := cmp.Diff(bodies(q.messages(t)), tt.held); diff != "" || q.calls != tt.calls {
+			if diff := cmp.Diff(bodies(q.messages(t, "orders", "refunds")), tt.held); diff != "" || q.calls != tt.calls {
 				t.Errorf("%d calls, want %d; in the queue (-got +want):\n%s", q.calls, tt.calls, diff)
 			}
 		})
@@ -183,7 +172,7 @@ func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			q := newOrderQueue(t, "orders", "")
+			q := newOrderQueue(t, "")
 			printed, code := q.posts(t, "", ordersFile(t, tt.text))
 			if part := missingPart(printed, tt.want); part != "" || code != 1 || q.calls > 0 {
 				t.Errorf("got exit code %d after %d calls and\n%s\nwant 1, none and %q", code, q.calls, printed, part)
@@ -206,9 +195,9 @@ func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
 			sqs.AttrReason: {DataType: aws.String("String"), StringValue: aws.String("record_lost")},
 		},
 	}))
-	q := newOrderQueue(t, "orders", "")
+	q := newOrderQueue(t, "")
 	q.posts(t, "", file)
-	got := q.messages(t)
+	got := q.messages(t, "orders")
 	if len(got) != 1 || got[0].Body != body || len(got[0].Attributes) != 1 ||
 		got[0].Attributes[sqs.AttrFirstSent].Text != noon().Format(time.RFC3339) {
 		t.Errorf("got %+v, want the order as it was first sent at %s", got, noon())
@@ -219,11 +208,12 @@ func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
 // leaves each message once.
 func TestPostToAFIFOQueue(t *testing.T) {
 	t.Parallel()
-	q := newOrderQueue(t, "orders.fifo", "")
+	q := newOrderQueue(t, "")
+	q.environ = append(q.environ, "QUEUE_URL="+q.QueueURL("orders.fifo"), "REFUND_QUEUE_URL="+q.QueueURL("refunds.fifo"))
 	for range 2 {
 		q.posts(t, strings.Join(append(lines(12), refundLine, "{}"), "\n"), "--allow-invalid --rate 1000")
 	}
-	all, groups := q.messages(t), map[string]int{}
+	all, groups := q.messages(t, "orders.fifo", "refunds.fifo"), map[string]int{}
 	for _, message := range all {
 		groups[message.Group]++
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
@@ -109,7 +109,7 @@ func (c cashier) refund(ctx context.Context, m makeRefund) error {
 	if !m.Yes && !c.Confirms(ask, m.Order) {
 		return shell.ErrNotConfirmed
 	}
-	if err := c.post(ctx, r); err != nil {
+	if err := c.send(ctx, r.OrderID(), jobs.RefundBody(r)); err != nil {
 		return err
 	}
 	return c.follow(ctx, r, m.Limit)
@@ -158,16 +158,6 @@ func alike(a refund.Account, r refund.Request) (others []refund.Item) {
 		}
 	}
 	return others
-}
-
-func (c cashier) post(ctx context.Context, r refund.Request) error {
-	body, err := json.Marshal(map[string]any{
-		"type": "refund", "orderId": r.OrderID(), "refundId": r.ID(), "amount": r.Amount(), "reason": r.Reason(),
-	})
-	if err != nil {
-		return err
-	}
-	return c.send(ctx, r.OrderID(), string(body))
 }
 
 // follow waits until the refund is settled, and prints each change and the outcome.

@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -58,14 +57,17 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	id := newID(d.Now())
-	who := cloud.Payer{Customer: s.Customer, Method: s.Method}
-	if who == (cloud.Payer{}) {
+	who := order.Payment{Customer: s.Customer, Method: s.Method}
+	if who == (order.Payment{}) {
 		if who, err = cloud.NewPayers(d.Env).Create(ctx, string(d.Scope)+"/smoke/"+id); err != nil {
 			return err
 		}
 		fmt.Fprintf(d.People(), "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
 	}
-	body, o, err := compose(id, who)
+	draft := order.Draft{
+		ID: id, CustomerID: "smoke", Currency: "usd", Lines: []order.Line{{SKU: "SMOKE", Quantity: 1, UnitAmount: 100}}, Payment: who,
+	}
+	o, err := order.New(draft)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 		send: d.QueueAt(d.Queue).Send, load: d.Store().Load, read: d.Payments().Read,
 		scope: d.Scope, now: d.Now, every: 500 * time.Millisecond, out: d.People(),
 	}
-	if err := p.follow(ctx, o, body, s.Limit); err != nil {
+	if err := p.follow(ctx, o, jobs.OrderBody(draft), s.Limit); err != nil {
 		return err
 	}
 	if d.RefundQueue == "" {
@@ -88,20 +90,6 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 // newID returns a new orderId that shows its purpose.
 func newID(now time.Time) string {
 	return "SMOKE-" + now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
-}
-
-// compose encodes the message, and decodes it as the function does.
-func compose(id string, who cloud.Payer) (string, order.Order, error) {
-	body, err := json.Marshal(map[string]any{
-		"orderId": id, "customerId": "smoke", "currency": "usd",
-		"lines":   []map[string]any{{"sku": "SMOKE", "quantity": 1, "unitAmount": 100}},
-		"payment": map[string]string{"customer": who.Customer, "method": who.Method},
-	})
-	if err != nil {
-		return "", order.Order{}, err
-	}
-	o, err := orders.NewDecoder().Decode(string(body))
-	return string(body), o, err
 }
 
 // probe posts one order to a deployment and watches its row.

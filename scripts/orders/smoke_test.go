@@ -73,7 +73,7 @@ func TestAPayerIsCreatedUnderKeysOfItsOrder(t *testing.T) {
 		"/v1/customers": `{"id":"cus_New"}`, "/v1/payment_methods/pm_card_visa/attach": `{"id":"pm_New"}`,
 	})
 	got, err := cloud.NewPayers(c).Create(t.Context(), "dev/smoke/SMOKE-1")
-	if want := (cloud.Payer{Customer: "cus_New", Method: "pm_New"}); err != nil || got != want {
+	if want := (order.Payment{Customer: "cus_New", Method: "pm_New"}); err != nil || got != want {
 		t.Errorf("payer %v, %v, want %v", got, err, want)
 	}
 	want := []string{
@@ -95,29 +95,6 @@ func TestAPayerIsCreatedUnderKeysOfItsOrder(t *testing.T) {
 			t.Errorf("status %d: error = %v after %q, want %q", status, err, *requests, want)
 		}
 	}
-}
-
-// serveQueues serves two queues with the settings of infra/terraform, apart from a
-// change. It returns an environment that names the order queue.
-func serveQueues(t *testing.T, change func(orders, dead *sqstest.Settings)) ([]string, *sqstest.Server) {
-	t.Helper()
-	server, err := sqstest.Serve(sqstest.Options{})
-	must(t, err)
-	t.Cleanup(func() { _ = server.Close() })
-	orders, dead := sqstest.DefaultSettings(), sqstest.DefaultSettings()
-	orders.Retention, orders.DeadLetters, orders.MaxReceives = 7*day, "dead", 1000
-	dead.Retention = 14 * day
-	if change != nil {
-		change(&orders, &dead)
-	}
-	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, name := range []string{"dead", "other"} {
-			must(t, m.Create(now, name, dead))
-		}
-		must(t, m.Create(now, "orders", orders))
-	})
-	return environment("AWS_ENDPOINT_URL="+server.URL, "QUEUE_URL="+server.QueueURL("orders"),
-		"DEAD_LETTER_QUEUE_URL="+server.QueueURL("dead")), server
 }
 
 // TestSmokeEndsBeforeItWaits runs smoke with a wrong environment, queue or payer.
@@ -171,14 +148,14 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 				}
 			}
 			c, asked := serveStripe(t, http.StatusOK, tt.payers)
-			environ, queue := serveQueues(t, tt.queues)
+			environ, queue := serveQueues(t, sqstest.Options{}, tt.queues)
 			queue.Fail(tt.refuses, 1, "AccessDenied")
 			change := strings.Replace(tt.environ, "=QUEUE:", "="+strings.TrimSuffix(queue.QueueURL("none"), "none"), 1)
 			address := string(c.StripeURL)
 			if tt.real {
 				address = ""
 			}
-			sh := testShell(append(environ, "STRIPE_API_BASE="+address, change))
+			sh := testShell(append(environment(environ...), "STRIPE_API_BASE="+address, change))
 			printed, code := runs(t, sh, "smoke"+tt.flags, "")
 			if part := missingPart(printed, tt.want); part != "" || code != 1 || strings.Contains(printed, "canary") {
 				t.Errorf("got exit code %d and\n%s\nwant 1 and %q", code, printed, part)

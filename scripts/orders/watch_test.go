@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/settle"
 	"orderonce/scripts/orders/cloud"
@@ -17,9 +18,9 @@ import (
 func TestAScriptDoesNotTakeWhatCouldNotBeReadForEmpty(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	environ, server := serveQueues(t, nil)
+	environ, server := serveQueues(t, sqstest.Options{}, nil)
 	server.Fail("GetQueueAttributes", 9, "AccessDenied")
-	d.environ = append(d.environ, environ[len(environ)-3:]...)
+	d.environ = append(d.environ, environ...)
 	d.steps(step{line: "watch", code: 1, want: "waiting              0\nqueues: \nnot everything could be read"})
 }
 

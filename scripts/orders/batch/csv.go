@@ -4,13 +4,15 @@ package batch
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/jobs"
 )
 
 // CSVColumns are the columns of a CSV file of orders. Rows with the same orderId, one
@@ -19,26 +21,6 @@ func CSVColumns() []string {
 	return []string{
 		"orderId", "customerId", "currency", "sku", "quantity", "unitAmount", "payment.customer", "payment.method",
 	}
-}
-
-// orderBody is the message of an order, in the order of docs/reference/message.md.
-type orderBody struct {
-	OrderID    string      `json:"orderId"`
-	CustomerID string      `json:"customerId"`
-	Currency   string      `json:"currency"`
-	Lines      []orderLine `json:"lines"`
-	Payment    payerBody   `json:"payment"`
-}
-
-type orderLine struct {
-	SKU        string `json:"sku"`
-	Quantity   int64  `json:"quantity"`
-	UnitAmount int64  `json:"unitAmount"`
-}
-
-type payerBody struct {
-	Customer string `json:"customer"`
-	Method   string `json:"method"`
 }
 
 // readCSV returns one message per order. header maps columns of csvColumns to the file's
@@ -56,11 +38,11 @@ func readCSV(in io.Reader, header map[string]string) (all []Message, err error) 
 	if err != nil {
 		return nil, err
 	}
-	var open orderBody
+	var open order.Draft
 	for line := 0; ; {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
-			return flush(all, open, line)
+			return flush(all, open, line), nil
 		}
 		if err != nil {
 			return nil, err
@@ -70,33 +52,29 @@ func readCSV(in io.Reader, header map[string]string) (all []Message, err error) 
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", now, err)
 		}
-		if line > 0 && next.OrderID == open.OrderID {
-			if next.differs(open) {
+		if line > 0 && next.ID == open.ID {
+			if differs(next, open) {
 				return nil, fmt.Errorf("line %d: order %q: customer, currency or payment is not that of line %d",
-					now, open.OrderID, line)
+					now, open.ID, line)
 			}
 			open.Lines = append(open.Lines, next.Lines...)
 			continue
 		}
-		if all, err = flush(all, open, line); err != nil {
-			return nil, err
-		}
-		open, line = next, now
+		all, open, line = flush(all, open, line), next, now
 	}
 }
 
 // differs reports whether two rows of one order disagree about anything but the line.
-func (o orderBody) differs(other orderBody) bool {
+func differs(o, other order.Draft) bool {
 	return o.CustomerID != other.CustomerID || o.Currency != other.Currency || o.Payment != other.Payment
 }
 
 // flush adds the message of an order that began in a line, if there is one.
-func flush(all []Message, o orderBody, line int) ([]Message, error) {
+func flush(all []Message, o order.Draft, line int) []Message {
 	if line == 0 {
-		return all, nil
+		return all
 	}
-	body, err := json.Marshal(o)
-	return append(all, Message{line: line, body: string(body)}), err
+	return append(all, Message{line: line, body: jobs.OrderBody(o)})
 }
 
 // indexOf returns the position of each column in the header.
@@ -125,17 +103,17 @@ func indexOf(first []string, header map[string]string) (map[string]int, error) {
 }
 
 // orderOf returns the order of one row.
-func orderOf(row []string, index map[string]int) (orderBody, error) {
+func orderOf(row []string, index map[string]int) (order.Draft, error) {
 	at := func(column string) string { return strings.TrimSpace(row[index[column]]) }
 	quantity, err := Integer("quantity", at("quantity"))
 	if err != nil {
-		return orderBody{}, err
+		return order.Draft{}, err
 	}
 	amount, err := Integer("unitAmount", at("unitAmount"))
-	return orderBody{
-		OrderID: at("orderId"), CustomerID: at("customerId"), Currency: at("currency"),
-		Lines:   []orderLine{{at("sku"), quantity, amount}},
-		Payment: payerBody{at("payment.customer"), at("payment.method")},
+	return order.Draft{
+		ID: at("orderId"), CustomerID: at("customerId"), Currency: at("currency"),
+		Lines:   []order.Line{{SKU: at("sku"), Quantity: quantity, UnitAmount: amount}},
+		Payment: order.Payment{Customer: at("payment.customer"), Method: at("payment.method")},
 	}, err
 }
 

@@ -9,10 +9,9 @@ import (
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/customer"
 	"github.com/stripe/stripe-go/v76/paymentmethod"
-)
 
-// Payer is a customer of Stripe and one of its payment methods.
-type Payer struct{ Customer, Method string }
+	"orderonce/domain/order"
+)
 
 // Payers creates payers at Stripe.
 type Payers struct {
@@ -39,20 +38,20 @@ func NewPayers(c Env) Payers {
 // customer, and Stripe's test card belongs to none: attaching it creates a payment method
 // with an id of its own (docs.stripe.com/testing, "Payment methods"). Name is part of the
 // idempotency keys.
-func (t Payers) Create(ctx context.Context, name string) (Payer, error) {
+func (t Payers) Create(ctx context.Context, name string) (order.Payment, error) {
 	params := &stripe.CustomerParams{Description: new(name)}
 	params.Context, params.IdempotencyKey = ctx, new(name+"/customer")
 	who, err := t.customers.New(params)
 	if err != nil {
-		return Payer{}, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
+		return order.Payment{}, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
 	}
 	attach := &stripe.PaymentMethodAttachParams{Customer: &who.ID}
 	attach.Context, attach.IdempotencyKey = ctx, new(name+"/method")
 	method, err := t.methods.Attach("pm_card_visa", attach)
 	if err != nil {
-		return Payer{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, stripeMessage(err))
+		return order.Payment{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, stripeMessage(err))
 	}
-	return Payer{who.ID, method.ID}, nil
+	return order.Payment{Customer: who.ID, Method: method.ID}, nil
 }
 
 // stripeMessage reduces an error of Stripe from JSON to status and message.

@@ -349,12 +349,8 @@ func (q *queues) lose(body string) (lost sqstest.Message) {
 // bodyOf returns the message of ordertest.Order with a payment method.
 func bodyOf(id order.ID, method string) string {
 	d := ordertest.Draft(id)
-	lines := make([]string, len(d.Lines))
-	for i, l := range d.Lines {
-		lines[i] = fmt.Sprintf(`{"sku":%q,"quantity":%d,"unitAmount":%d}`, l.SKU, l.Quantity, l.UnitAmount)
-	}
-	return fmt.Sprintf(`{"orderId":%q,"customerId":%q,"currency":%q,"lines":[%s],"payment":{"customer":%q,"method":%q}}`,
-		d.ID, d.CustomerID, d.Currency, strings.Join(lines, ","), d.Payment.Customer, method)
+	d.Payment.Method = method
+	return jobs.OrderBody(d)
 }
 
 // mortal is the HTTP client of a process that is killed before or after its call number

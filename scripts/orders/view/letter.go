@@ -14,6 +14,7 @@ import (
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
 
@@ -122,10 +123,7 @@ func shownBody(l deadletters.Letter, whole bool) string {
 	case l.Invalid != nil:
 		return fmt.Sprintf("[body withheld: %d bytes; --body prints it]", len(l.Body))
 	case l.Job.IsRefund():
-		r := l.Job.Refund
-		return oneLine(map[string]any{
-			"type": "refund", "orderId": r.OrderID(), "refundId": r.ID(), "amount": r.Amount(), "reason": r.Reason(),
-		})
+		return jobs.RefundBody(l.Job.Refund)
 	}
 	const withheld = "[withheld]"
 	o := l.Job.Order
@@ -133,15 +131,11 @@ func shownBody(l deadletters.Letter, whole bool) string {
 	for i, line := range o.Lines() {
 		lines[i] = map[string]any{"sku": line.SKU, "quantity": line.Quantity, "unitAmount": line.UnitAmount}
 	}
-	return oneLine(map[string]any{
+	body, _ := json.Marshal(map[string]any{ // only strings, numbers and maps of them
 		"orderId": o.ID(), "currency": o.Total().Currency, "lines": lines,
 		"customerId": withheld, "payment": withheld,
 	})
-}
-
-func oneLine(value map[string]any) string {
-	b, _ := json.Marshal(value) // only strings, numbers and maps of them
-	return string(b)
+	return string(body)
 }
 
 // DescribeFacts formats what the row and Stripe say.
