@@ -44,8 +44,6 @@ type Email struct {
 // Options configure Serve. The zero value accepts every message.
 type Options struct {
 	Now func() time.Time // of the events
-	// Daily is the sending quota; requests above it are throttled. 0 is no limit.
-	Daily int
 	// Publish gets the events of a message, as a target of a rule on the default bus
 	// receives them: Send, and then Delivery, Bounce or Complaint. It is called after the
 	// effect and before the response, and may block. Nil drops them.
@@ -132,10 +130,7 @@ func (s *Server) perform(r *http.Request, fault Fault) (status int, code string,
 	case in.problem() != "":
 		return http.StatusBadRequest, "BadRequestException", message(in.problem())
 	}
-	e, accepted := s.accept(in)
-	if !accepted {
-		return http.StatusTooManyRequests, "TooManyRequestsException", message("Daily message quota exceeded")
-	}
+	e := s.accept(in)
 	if s.options.Publish != nil {
 		for _, eventType := range outcomes(e.To) {
 			s.options.Publish(s.event(e, eventType))
@@ -175,13 +170,10 @@ func (c content) readable() bool {
 	return ascii || c.Charset == "UTF-8"
 }
 
-// accept puts a message into the mailbox unless the quota is used up.
-func (s *Server) accept(in request) (Email, bool) {
+// accept puts a message into the mailbox.
+func (s *Server) accept(in request) Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.options.Daily > 0 && len(s.sent) >= s.options.Daily {
-		return Email{}, false
-	}
 	e := Email{
 		ID:   fmt.Sprintf("%016x-00000000-0000-4000-8000-000000000000-000000", len(s.sent)+1),
 		From: in.FromEmailAddress, To: in.Destination.ToAddresses[0],
@@ -193,7 +185,7 @@ func (s *Server) accept(in request) (Email, bool) {
 		e.Tags[t.Name] = t.Value
 	}
 	s.sent = append(s.sent, e)
-	return e, true
+	return e
 }
 
 // outcomes returns the types of a message's events: Send and what its recipient's mail
