@@ -32,7 +32,7 @@ type put struct {
 
 // enter puts the orders of httpFile by HTTP, one after the other, and shows the answers
 // and what became of each order.
-func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
+func (r run) enter(ctx context.Context, l *local, s *summary) error {
 	fmt.Printf("Putting the orders of %s by HTTP; the receipt function will be killed after SES has accepted "+
 		"the receipt of %s ...\n", httpFile, r.Receipt)
 	waves, err := readWaves(httpFile)
@@ -58,7 +58,7 @@ func (r run) enter(ctx context.Context, l *local, s *summary, t *tally) error {
 		}
 	}
 	s.Messages = append(s.Messages, entered...)
-	if err := l.collect(ctx, s, t); err != nil {
+	if err := l.collect(ctx, s); err != nil {
 		return err
 	}
 	showPuts(os.Stdout, puts)

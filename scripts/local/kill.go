@@ -31,11 +31,11 @@ func (v victim) in(d *jobs.Decoder, body string) bool {
 type killer struct {
 	victims []victim
 	system  atomic.Pointer[system.System]
+	once    sync.Once
 	killed  chan struct{} // closed at the kill
 
 	mu            sync.Mutex
 	reached, dead []victim // so far, and before the kill
-	attended      bool     // attend has returned the dead
 }
 
 // killWait is how long the killer waits for the next of its victims. It is shorter than
@@ -61,38 +61,25 @@ func (k *killer) afterStripe(c stripetest.Call) {
 	if n < 0 {
 		return
 	}
-	if k.reach(k.victims[n]) {
-		k.kill()
-		return
-	}
-	timeout := time.NewTimer(killWait)
-	defer timeout.Stop()
-	select {
-	case <-k.killed:
-	case <-timeout.C:
-		k.kill()
-	}
-}
-
-// reach notes a victim and reports whether it is the last one.
-func (k *killer) reach(v victim) (last bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !slices.Contains(k.reached, v) {
-		k.reached = append(k.reached, v)
+	if !slices.Contains(k.reached, k.victims[n]) {
+		k.reached = append(k.reached, k.victims[n])
 	}
-	return len(k.reached) == len(k.victims)
+	last := len(k.reached) == len(k.victims)
+	k.mu.Unlock()
+	if !last {
+		select {
+		case <-k.killed:
+		case <-time.After(killWait):
+		}
+	}
+	k.once.Do(k.kill)
 }
 
-// kill kills the function unless it was killed before.
+// kill kills the function, and deletes the messages that are lost.
 func (k *killer) kill() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	select {
-	case <-k.killed:
-		return
-	default:
-	}
 	s, decoder := k.system.Load(), jobs.NewDecoder()
 	s.Kill(nil)
 	k.dead = slices.Clone(k.reached)
@@ -106,17 +93,6 @@ func (k *killer) kill() {
 func (k *killer) deaths() []victim {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.dead
-}
-
-// attend returns the victims of the kill once.
-func (k *killer) attend() []victim {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.attended {
-		return nil
-	}
-	k.attended = len(k.dead) > 0
 	return k.dead
 }
 

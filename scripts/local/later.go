@@ -15,11 +15,13 @@ import (
 func (l *local) attend(ctx context.Context, dead []victim, c counter) (err error) {
 	for _, v := range dead {
 		switch v.at { //nolint:exhaustive // an order that was charged is settled by its message or by the schedule
-		case stripetest.Create:
-			err = l.cancel(ctx, v.id)
+		case stripetest.Create: // as `orders cancel` does
+			c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
+			_, err = c.Cancel(ctx, v.id, time.Now())
 		case stripetest.CreateRefund:
 			c.clear()
-			fmt.Println(skipping())
+			fmt.Printf("Killed after Stripe made the refund. No other worker takes it over before "+
+				"its lease ends: skipping %.0f minutes ...\n", order.MaxLease.Minutes())
 			err = l.SkipLeases(ctx)
 		}
 		if err != nil {
@@ -27,19 +29,6 @@ func (l *local) attend(ctx context.Context, dead []victim, c counter) (err error
 		}
 	}
 	return nil
-}
-
-// skipping explains why the clocks move.
-func skipping() string {
-	return fmt.Sprintf("Killed after Stripe made the refund. No other worker takes it over before "+
-		"its lease ends: skipping %.0f minutes ...", order.MaxLease.Minutes())
-}
-
-// cancel cancels an order as `orders cancel` does.
-func (l *local) cancel(ctx context.Context, id order.ID) error {
-	c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
-	_, err := c.Cancel(ctx, id, time.Now())
-	return err
 }
 
 // later settles what the messages have left: the function of the schedule settles the

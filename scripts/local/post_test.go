@@ -34,17 +34,18 @@ func TestPost(t *testing.T) {
 	webhook, reconcile := kit.Build(t, "functions/webhook"), kit.Build(t, "functions/reconcile")
 	begin := func(t *testing.T, o system.Options) *local {
 		t.Helper()
-		o.Instances = 1
+		counted := &tally{deliveries: map[string]int{}}
+		o.Instances, o.Observe = 1, counted.observe
 		s, log := kit.Start(t, o)
-		return &local{System: s, folder: "build/test", log: log}
+		return &local{System: s, folder: "build/test", log: log, tally: counted}
 	}
 	t.Run("functions are killed, and every order and refund has its history", func(t *testing.T) {
 		t.Parallel()
-		tally, all := &tally{deliveries: map[string]int{}}, killedStages()
+		all := killedStages()
 		s := begin(t, system.Options{
-			AfterStripe: all.afterStripe, Deliveries: all.deliveries, Observe: tally.observe, Webhook: webhook, Reconcile: reconcile,
+			AfterStripe: all.afterStripe, Deliveries: all.deliveries, Webhook: webhook, Reconcile: reconcile,
 		})
-		got, err := run{Limit: time.Minute}.postAll(t.Context(), s, all, tally)
+		got, err := run{Limit: time.Minute}.postAll(t.Context(), s, all)
 		must(t, err)
 		for id, want := range map[order.ID]string{
 			"killed": "function killed after the charge, next delivery settled it",

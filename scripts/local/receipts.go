@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,13 +34,6 @@ func (p *postman) afterMail(int) {
 
 func (p *postman) loses(event json.RawMessage) bool {
 	return bytes.Contains(event, []byte(system.MailTag(string(p.victim))))
-}
-
-// repeat delivers every event to the receipt function once more, as EventBridge may, and
-// collects the books again.
-func (l *local) repeat(ctx context.Context, s *summary, t *tally) error {
-	l.RepeatEvents()
-	return l.collect(ctx, s, t)
 }
 
 // showReceipts prints how many e-mails were sent for how many receipts, and each doubt.

@@ -54,9 +54,9 @@ func (r run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, tally, postman := time.Now(), &tally{deliveries: map[string]int{}}, &postman{victim: r.Receipt}
+	began, postman := time.Now(), &postman{victim: r.Receipt}
 	s, err := start(ctx, runFolder, engine, system.Options{
-		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Observe: tally.observe, Instances: 1,
+		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Instances: 1,
 		AfterMail: postman.afterMail, LoseMailEvent: postman.loses, Stock: stock,
 	})
 	if err != nil {
@@ -65,12 +65,13 @@ func (r run) Run(ctx context.Context) error {
 	postman.system.Store(s.System)
 	ready := time.Now()
 	fmt.Printf("Ready after %.1f s. ", ready.Sub(began).Seconds())
-	result, err := r.postAll(ctx, s, stages, tally)
+	result, err := r.postAll(ctx, s, stages)
 	if err == nil && len(r.Files) == 0 {
-		err = r.enter(ctx, s, &result, tally)
+		err = r.enter(ctx, s, &result)
 	}
 	if err == nil {
-		err = s.repeat(ctx, &result, tally)
+		s.RepeatEvents() // to the receipt function, as EventBridge may
+		err = s.collect(ctx, &result)
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (all stages) deliveries(e stripetest.Event) []time.Duration {
 }
 
 // postAll posts each file and shows its orders and refunds. It returns what happened.
-func (r run) postAll(ctx context.Context, l *local, all stages, t *tally) (summary, error) {
+func (r run) postAll(ctx context.Context, l *local, all stages) (summary, error) {
 	result := summary{later: map[order.ID]string{}}
 	for _, s := range all {
 		s.killer.system.Store(l.System)
@@ -138,7 +139,7 @@ func (r run) postAll(ctx context.Context, l *local, all stages, t *tally) (summa
 		ending, cancel := context.WithTimeout(ctx, r.Limit)
 		err = l.later(ending, s.killer.deaths(), result.later)
 		if err == nil {
-			err = l.collect(ending, &result, t)
+			err = l.collect(ending, &result)
 		}
 		cancel()
 		if err != nil {
@@ -151,10 +152,12 @@ func (r run) postAll(ctx context.Context, l *local, all stages, t *tally) (summa
 }
 
 // collect reads the books, the log and the tally.
-func (l *local) collect(ctx context.Context, s *summary, t *tally) (err error) {
+func (l *local) collect(ctx context.Context, s *summary) (err error) {
 	s.Books, err = l.Collect(ctx, s.Messages, l.log)
 	s.log = l.log.Lines()
-	s.deliveries, s.crashes = t.counts()
+	l.tally.mu.Lock()
+	defer l.tally.mu.Unlock()
+	s.deliveries, s.crashes = maps.Clone(l.tally.deliveries), l.tally.crashes
 	return err
 }
 
@@ -202,14 +205,23 @@ func readWaves(path string) ([][]string, error) {
 	return waves, nil
 }
 
-// post sends each wave once the queue is empty, and returns when it is empty again.
-func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]invariants.Message, error) {
+// post sends each wave once the queue is empty, and returns when it is empty again. When
+// the killer has killed, it attends to the dead meanwhile.
+func (l *local) post(ctx context.Context, s stage, limit time.Duration) (posted []invariants.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	decoder := jobs.NewDecoder()
-	var posted []invariants.Message
-	total, c := len(slices.Concat(s.waves...)), newCounter(os.Stderr)
+	decoder, c, total := jobs.NewDecoder(), newCounter(os.Stderr), len(slices.Concat(s.waves...))
 	defer c.clear()
+	attended := false
+	meanwhile := func() error {
+		c.show("%d of %d messages done", len(posted)-l.Waiting(), total)
+		dead := s.killer.deaths()
+		if attended || len(dead) == 0 {
+			return nil
+		}
+		attended = true
+		return l.attend(ctx, dead, c)
+	}
 	for _, wave := range s.waves {
 		drafts := make([]sqstest.Draft, len(wave))
 		for i, body := range wave {
@@ -222,10 +234,7 @@ func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]invar
 		for i, body := range wave {
 			posted = append(posted, invariants.NewMessage(decoder, body, ids[i]))
 		}
-		if err := l.drain(ctx, func() error {
-			c.show("%d of %d messages done", len(posted)-l.Waiting(), total)
-			return l.attend(ctx, s.killer.attend(), c)
-		}); err != nil {
+		if err := l.drain(ctx, meanwhile); err != nil {
 			return nil, err
 		}
 	}
@@ -270,12 +279,6 @@ func (t *tally) observe(b sqstest.Batch) {
 	for _, m := range b.Messages {
 		t.deliveries[m.ID]++
 	}
-}
-
-func (t *tally) counts() (deliveries map[string]int, crashes int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return maps.Clone(t.deliveries), t.crashes
 }
 
 // orderIDs lists the orders of the messages in the order of their first appearance.

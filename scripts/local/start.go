@@ -36,6 +36,7 @@ type local struct {
 	folder folder
 	log    *system.Log
 	file   *os.File
+	tally  *tally
 }
 
 // Close ends the system, which writes to the file until then, and closes the file.
@@ -64,11 +65,15 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	} else { // it runs for long: the file is enough
 		o.Output = io.MultiWriter(file, o.Output)
 	}
+	t := &tally{deliveries: map[string]int{}}
+	if o.Observe == nil {
+		o.Observe = t.observe
+	}
 	s, err := system.Start(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &local{s, f, log, file}, nil
+	return &local{s, f, log, file, t}, nil
 }
 
 // compile builds the functions and shows on a terminal how long it has taken so far. The

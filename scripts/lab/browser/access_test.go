@@ -45,7 +45,6 @@ func TestInABrowserTheKeyboardIsEnough(t *testing.T) {
 	read[*struct{}](t, p.tab, button+".focus()")
 	p.keys(t, kb.Enter)
 	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] [data-entry]')`, id))
-	p.await(t, `document.querySelector('dialog[open] svg[data-sequence]')`)
 	p.keys(t, kb.Escape)
 	p.await(t, `!document.querySelector("dialog[open]")`)
 	p.await(t, "document.activeElement === "+button)

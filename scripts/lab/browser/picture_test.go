@@ -67,7 +67,7 @@ func (p page) scene(t *testing.T) (killed string) {
 func (p page) openTimeline(t *testing.T, id string) {
 	t.Helper()
 	p.press(t, fmt.Sprintf("[data-order=%q] button", id))
-	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] svg[data-sequence]')`, id))
+	p.await(t, fmt.Sprintf(`document.querySelector('dialog[data-timeline=%q][open] [data-entry]')`, id))
 }
 
 // take writes what the screen shows, from the top of the page, into a PNG file.

@@ -534,8 +534,10 @@ const timeline = {
   open(id) {
     Object.assign(this, { order: id, shown: null, seen: "", last: -Infinity });
     set(this.dialog, "data-timeline", id);
-    for (const part of ["entries", "sequence", "facts", "timeline-bad"]) byId(part).replaceChildren();
-    for (const part of ["entries", "facts", "timeline-bad"]) nodesOf.delete(byId(part));
+    for (const part of ["heads", "entries", "facts", "timeline-bad"]) {
+      byId(part).replaceChildren();
+      nodesOf.delete(byId(part));
+    }
     text(byId("timeline-title"), id);
     text(byId("timeline-status"), "");
     if (!this.dialog.open) this.dialog.showModal();
@@ -590,24 +592,16 @@ timeline.dialog.addEventListener("click", (event) => {
 function renderTimeline() {
   if (!timeline.shown) return;
   const { order: o, entries, dropped } = timeline.shown;
-  if (o.charges > 1) chip(byId("timeline-status"), "twice", timesCharged(o));
-  else chip(byId("timeline-status"), o.status || "none", o.status ? undefined : "no row");
+  renderStatus(byId("timeline-status"), o);
   follow(byId("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), text);
   const createFact = ([name]) => make("div", {}, make("dt", {}, name), make("dd"));
   follow(byId("facts"), facts(o), ([name]) => name, createFact, (node, [, value]) => text(node.lastElementChild, value));
-  text(byId("dropped"), dropped ? `${count(dropped)} older ones were dropped` : "");
-  const first = entries[0]?.at ?? 0;
-  const numbered = entries.map((e, i) => ({ e, n: i + (dropped ?? 0) })), list = byId("entries");
+  text(byId("dropped"), dropped ? `${count(dropped)} older entries were dropped` : "");
+  const node = byId("sequence"), isFirst = byId("entries").childElementCount === 0;
+  const wasAtEnd = node.scrollTop + node.clientHeight >= node.scrollHeight - 8;
+  renderSequence(entries, dropped ?? 0);
   const isMoving = isRunning(o) || o.place === "queue";
-  atEnd(list, isMoving, () => follow(list, numbered, (x) => x.n, createEntry, (node, x) => renderEntry(node, x.e, first)));
-  atEnd(byId("sequence"), isMoving, () => byId("sequence").replaceChildren(...sequence(o.id, entries)));
-}
-
-/** Changes a scrolled list, and keeps its end in view if it was, or at first if asked to. */
-function atEnd(node, atFirst, change) {
-  const isFirst = node.childElementCount === 0, wasAtEnd = node.scrollTop + node.clientHeight >= node.scrollHeight - 8;
-  change();
-  if (isFirst ? atFirst : wasAtEnd) node.scrollTop = node.scrollHeight;
+  if (isFirst ? isMoving : wasAtEnd) node.scrollTop = node.scrollHeight; // its end stays in view
 }
 
 /** The facts of an order: its row, its message and what followed. */
@@ -626,130 +620,54 @@ function facts(o) {
   ];
 }
 
-/** @param {{e: any, n: number}} numbered */
-function createEntry({ n }) {
-  return make("li", { "data-entry": String(n) }, make("time"), make("b"), make("span"), make("em"));
-}
+/** The participants of sequences, from left to right. */
+const PARTICIPANTS = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Other functions", "EventBridge", "Mailbox"];
 
-function renderEntry(node, e, first) {
-  const content = JSON.stringify(e);
-  if (node.entry === content) return;
-  node.entry = content;
-  set(node, "data-kind", e.kind);
-  const [time, who, what, answer] = node.children;
-  text(time, `+${((e.at - first) / 1000).toFixed(2)} s`);
-  text(who, e.to && e.to !== e.from ? `${e.from} → ${e.to}` : e.from);
-  text(what, e.step && !e.text.startsWith(e.step) ? `${e.step}: ${e.text}` : e.text);
-  text(answer, e.answer ?? (e.kind === "lost" ? "no answer" : ""));
-  node.querySelector("details")?.remove();
-  if (!e.request && !e.response) return;
-  const details = make("details", {}, make("summary", {}, "request and answer"));
-  if (e.request) details.append(make("pre", {}, e.request));
-  if (e.response) details.append(make("pre", {}, e.response));
-  node.append(details);
-}
-
-/* ---- The sequence diagram ---- */
-
-const NARROW = 107, ROW = 32, HEAD = 36, LETTER = 7.3; // pixels
-const ORDER = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Other functions", "EventBridge", "Mailbox"];
-
-function shape(name, attributes, content = "") {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [k, v] of Object.entries(attributes)) node.setAttribute(k, String(v));
-  if (content) node.textContent = content;
-  return node;
-}
-
-/** The participants of entries, from left to right. */
 function participants(entries) {
   const place = (name) => {
-    const i = ORDER.indexOf(name.replace(/^Function \d+$/, "Function"));
-    return i < 0 ? ORDER.length : i;
+    const i = PARTICIPANTS.indexOf(name.replace(/^Function \d+$/, "Function"));
+    return i < 0 ? PARTICIPANTS.length : i;
   };
   const names = [...new Set(entries.flatMap((e) => [e.from, e.to]).filter(Boolean))];
   return names.sort((a, b) => place(a) - place(b) || a.localeCompare(b, "en", { numeric: true }));
 }
 
-/** Draws entries: the heads of the columns, which stay in view, and the diagram. */
-function sequence(id, entries) {
-  const names = participants(entries), room = byId("sequence").clientWidth - 34;
-  const column = Math.max(NARROW, room / names.length), width = names.length * column;
-  const x = (name) => (names.indexOf(name) + 0.5) * column;
-  const body = shape("g", {}), ends = new Map();
-  let y = 18;
-  for (const e of entries) {
-    if (e.kind === "death") ends.set(e.from, y);
-    y = drawEntry(body, e, x, y);
+/** Draws a sequence diagram: a column for each participant, and an arrow for each call and each answer. */
+function renderSequence(entries, dropped) {
+  const names = participants(entries), first = entries[0]?.at ?? 0;
+  byId("sequence").style.setProperty("--columns", String(names.length));
+  follow(byId("heads"), names, (name) => name, () => make("li"), text);
+  follow(byId("entries"), entries.map((e, i) => ({ e, n: i + dropped })), (x) => x.n,
+    (x) => make("li", { "data-entry": String(x.n) }), (node, x) => renderEntry(node, x.e, first, names));
+}
+
+function renderEntry(node, e, first, names) {
+  const from = names.indexOf(e.from), to = e.to ? names.indexOf(e.to) : from, content = JSON.stringify([e, from, to]);
+  if (node.entry === content) return;
+  node.entry = content;
+  set(node, "data-kind", e.kind);
+  const said = e.step && !e.text.startsWith(e.step) ? `${e.step}: ${e.text}` : e.text;
+  const who = from === to ? e.from : `${e.from} → ${e.to}`;
+  node.replaceChildren(
+    make("time", {}, `+${((e.at - first) / 1000).toFixed(2)} s`), make("b", { class: "hidden" }, `${who}: `));
+  if (e.kind === "death" || e.kind === "note" || from === to) node.append(draw(from, from, said, "over"));
+  else if (e.kind === "lost" && !/^\d/.test(e.answer ?? "")) { // nothing says that it arrived
+    node.append(draw(from, to, `${said}: ${e.answer || "no answer"}`, "missed"));
+  } else {
+    node.append(draw(from, to, said, ""));
+    if (e.answer) node.append(draw(to, from, e.answer, e.kind === "lost" ? "answer missed" : "answer"));
   }
-  const diagram = shape("svg", {
-    "data-sequence": id, role: "img", width, height: y,
-    "aria-label": `Sequence diagram of ${id}. The list of calls says the same in words.`,
-  });
-  for (const name of names) {
-    diagram.append(shape("line", { class: "life", x1: x(name), x2: x(name), y1: 0, y2: ends.get(name) ?? y }));
-  }
-  diagram.append(body);
-  const head = shape("svg", { class: "heads", "aria-hidden": "true", width, height: HEAD });
-  for (const name of names) {
-    head.append(
-      shape("rect", { x: x(name) - NARROW / 2 + 3, y: 3, width: NARROW - 6, height: HEAD - 8, rx: 5 }),
-      shape("text", { x: x(name), y: HEAD / 2 + 3 }, name),
-    );
-  }
-  return [head, diagram];
+  if (!e.request && !e.response) return;
+  const texts = [e.request, e.response].filter(Boolean).map((part) => make("pre", {}, part));
+  node.append(make("details", {}, make("summary", {}, "request and answer"), ...texts));
 }
 
-/** Draws an entry at height y and returns the height of the next one. */
-function drawEntry(parent, e, x, y) {
-  const group = shape("g", { class: `entry ${e.kind}` }), from = x(e.from), to = e.to ? x(e.to) : from;
-  group.append(shape("title", {}, [e.text, e.answer].filter(Boolean).join(": ")));
-  parent.append(group);
-  if (e.kind === "death") return drawDeath(group, e, from, y);
-  if (e.kind === "note" || from === to) return drawNote(group, e, from, y);
-  if (e.kind === "lost" && !/^\d/.test(e.answer ?? "")) { // nothing says that it arrived
-    drawLost(group, from, to, y + 14, e.text, "");
-    return y + ROW;
-  }
-  drawArrow(group, from, to, y + 14, e.text, "");
-  if (!e.answer) return y + ROW;
-  (e.kind === "lost" ? drawLost : drawArrow)(group, to, from, y + ROW + 8, e.answer, "answer");
-  return y + ROW * 2 - 4;
-}
-
-/** Draws an arrow that does not arrive. */
-function drawLost(group, from, to, y, label, kind) {
-  const direction = Math.sign(to - from);
-  drawArrow(group, from, to - direction * 24, y, label, `${kind} missed`);
-  group.append(shape("text", { class: "cross", x: to - direction * 16, y: y + 6 }, "✕"));
-}
-
-function drawDeath(group, e, x, y) {
-  group.append(
-    shape("text", { class: "cross", x, y: y + 6 }, "✕"),
-    shape("text", { class: "said beside", x: x + 14, y: y + 4 }, e.text),
-  );
-  return y + ROW;
-}
-
-function drawNote(group, e, x, y) {
-  const width = Math.max(60, e.text.length * LETTER + 16), left = Math.max(4, x - width / 2);
-  group.append(
-    shape("rect", { x: left, y: y - 4, width, height: 20, rx: 4 }),
-    shape("text", { x: left + width / 2, y: y + 10 }, e.text),
-  );
-  return y + ROW;
-}
-
-/** Draws an arrow with its text above it, shortened to its length. */
-function drawArrow(group, from, to, y, label, kind) {
-  const direction = Math.sign(to - from), fits = Math.floor((Math.abs(to - from) + 36) / LETTER);
-  const said = label.length > fits ? `${label.slice(0, fits - 1)}…` : label;
-  group.append(
-    shape("line", { class: `arrow ${kind}`, x1: from, x2: to - direction * 2, y1: y, y2: y }),
-    shape("path", { class: "tip", d: `M${to} ${y} l${-direction * 8} -4 v8 z` }),
-    shape("text", { class: "said", x: (from + to) / 2, y: y - 5 }, said),
-  );
+/** An arrow between the middles of two columns, or a text over one. Each column has two halves, after the time. */
+function draw(from, to, label, kind) {
+  const node = make("span", { class: `arrow ${to < from ? "left" : "right"} ${kind}` }, label);
+  const middle = (column) => 2 * column + 3;
+  node.style.gridColumn = from === to ? `${middle(from) - 1} / span 2` : `${middle(Math.min(from, to))} / ${middle(Math.max(from, to))}`;
+  return node;
 }
 
 connect();

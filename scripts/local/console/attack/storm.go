@@ -49,7 +49,8 @@ type profile struct {
 	table  []dynamodbtest.Kind
 }
 
-// profiles are the faults of a storm. Those without a text let the queue become short again.
+// profiles are the faults of a storm. Those without a text let the queue become short
+// again.
 func profiles() []profile {
 	return []profile{
 		{text: ""},

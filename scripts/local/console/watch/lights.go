@@ -88,7 +88,8 @@ func (w *Watch) resting() (due []*line) {
 }
 
 // receiptsOf reads the receipts of an order that was audited before, and those of them
-// that the operator's list shows. Those of an order that has just come to rest may follow.
+// that the operator's list shows. Those of an order that has just come to rest may
+// follow.
 func (w *Watch) receiptsOf(ctx context.Context, s *system.System, l *line) (mailed invariants.Books) {
 	w.mu.Lock()
 	id, wanted := order.ID(l.ID), l.audits == 1
