@@ -1,6 +1,7 @@
 package system_test
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,7 @@ type trap struct {
 func newTrap(t *testing.T, w world, o system.Options, host func(*running) []*lambdatest.Host) *trap {
 	t.Helper()
 	k := &trap{crashed: make(chan struct{}, 1)}
-	o.Instances = 1
+	o.Instances = cmp.Or(o.Instances, 1)
 	o.BeforeStripe, o.AfterStripe = k.stripe("before"), k.stripe("after")
 	o.BeforeSQS, o.AfterSQS = k.sqs("before"), k.sqs("after")
 	o.BeforeMail = func(int) { k.reach("before", "send", func() {}) } // set made it fail
