@@ -69,7 +69,7 @@ func buildWithout(ctx context.Context, guard, out string) error {
 		return err
 	}
 	//nolint:gosec // G204: the guard is one of the page's
-	cmd := exec.CommandContext(ctx, "go", "-C", "scripts/lab", "run", "./guards/build", guard, out)
+	cmd := exec.CommandContext(ctx, "go", "-C", "scripts/lab", "run", "./guards/break", "--out", out, guard)
 	interruptAll(cmd)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)

@@ -10,9 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/simulation/oracle"
 	"orderonce/scripts/lab/stage"
+	"orderonce/scripts/local/console"
+	"orderonce/scripts/local/console/attack"
 )
 
 func allGuards(t *testing.T) (root string, all []guards.Guard) {
@@ -123,27 +126,6 @@ func TestAPatchThatDoesNotApplyIsAnError(t *testing.T) {
 	}
 }
 
-func TestABuildErrorNamesTheGuardAndTheWayOut(t *testing.T) {
-	t.Parallel()
-	root, all := allGuards(t)
-	gone, wrong := all[0], all[0]
-	gone.Diff = "--- a/gone.go\n+++ b/gone.go\n"
-	wrong.Diff = "--- /dev/null\n+++ b/domain/order/wrong.go\n@@ -0,0 +1 @@\n+package wrong\n"
-	wrong.Patch = filepath.Join(t.TempDir(), "wrong.patch")
-	if err := os.WriteFile(wrong.Patch, []byte(wrong.Diff), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for want, g := range map[string]guards.Guard{"make break GUARD=" + gone.Name: gone, "without guard " + wrong.Name: wrong} {
-		out := filepath.Join(t.TempDir(), "order")
-		if err := g.Build(t.Context(), root, "./functions/order", out); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
-		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("got %v, want no binary", err)
-		}
-	}
-}
-
 func TestAPatchNeedsItsTwoLines(t *testing.T) {
 	t.Parallel()
 	const diff = "--- a/x.go\n+++ b/x.go\n"
@@ -190,6 +172,46 @@ func TestAPatchMayAddAFile(t *testing.T) {
 	}
 	if d := cmp.Diff(g.Changes(), "    x.go\n    ...\n    -1\n    +2\n    y.go\n    ...\n    +3\n"); d != "" {
 		t.Errorf("changes: (-got +want)\n%s", d)
+	}
+}
+
+// names returns what the guards of the page name, each once.
+func names(of func(console.Guard) string) (all []string) {
+	for _, g := range attack.Guards() {
+		all = append(all, of(g))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestTheGuardsOfThePageArePatches compares the page with the patches. A few patches name
+// an invariant that only the simulation can check, such as I5: then the page names the
+// one that breaks as a consequence.
+func TestTheGuardsOfThePageArePatches(t *testing.T) {
+	t.Parallel()
+	root, _ := allGuards(t)
+	checked := map[string]bool{}
+	for _, c := range new(invariants.Books).Audit() {
+		checked[c.ID] = true
+	}
+	if n := len(names(func(g console.Guard) string { return g.Name })); n < 8 || n > 12 || n < len(attack.Guards()) {
+		t.Errorf("got %d guards, want 8 to 12, which a visitor can read, each once", n)
+	}
+	for _, g := range attack.Guards() {
+		patch, err := guards.Find(root, g.Name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if g.Invariant != patch.Invariant && (checked[patch.Invariant] || !checked[g.Invariant]) {
+			t.Errorf("%s: got invariant %s, the patch has %s", g.Name, g.Invariant, patch.Invariant)
+		}
+		if g.Title == "" || g.Missing == "" || g.Breaks == "" {
+			t.Errorf("got %+v, want all texts", g)
+		}
+		if !slices.ContainsFunc(attack.Attacks(), func(a console.Attack) bool { return a.Name == g.Attack }) {
+			t.Errorf("%s: got the attack %q, which the page does not have", g.Name, g.Attack)
+		}
 	}
 }
 

@@ -16,11 +16,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	"github.com/alecthomas/kong"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/guards"
 )
 
@@ -28,11 +30,17 @@ func main() {
 	var c struct {
 		Guard  string `arg:"" optional:"" help:"The guard to remove; without it, all guards are listed."`
 		Update bool   `help:"Write into the patch, or into all, the faults that its history needs."`
+		Out    string `placeholder:"FILE" help:"Compile functions/order without the guard into this absolute path, and run no test."`
 	}
 	k := kong.Parse(&c, kong.Name("break"), kong.UsageOnError(), kong.Description(
 		"Remove one guard of the product, and print the history that breaks an invariant."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, c.Guard, c.Update)
+	var err error
+	if c.Out != "" {
+		err = compile(ctx, c.Guard, c.Out)
+	} else {
+		err = run(ctx, os.Stdout, c.Guard, c.Update)
+	}
 	stop()
 	k.FatalIfErrorf(err)
 }
@@ -57,6 +65,38 @@ func run(ctx context.Context, out io.Writer, name string, write bool) error {
 		return err
 	}
 	return show(ctx, out, root, g)
+}
+
+var errRelative = errors.New("not an absolute path; go -C changes the folder")
+
+// compile compiles functions/order without a guard, for the page of `make up`, which
+// deploys it.
+func compile(ctx context.Context, name, out string) (err error) {
+	if !filepath.IsAbs(out) {
+		return fmt.Errorf("%q: %w", out, errRelative)
+	}
+	root, err := guards.Root(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := guards.Find(root, name)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "orderonce-without-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	overlay, err := g.Remove(ctx, root, dir)
+	if err != nil {
+		return fmt.Errorf("%w; make break GUARD=%s shows whether the guard has changed", err, g.Name)
+	}
+	p := lambdatest.Program{Package: "./functions/order", Root: root, Overlay: overlay}
+	if err := p.Build(ctx, out); err != nil {
+		return fmt.Errorf("without guard %s: %w", g.Name, err)
+	}
+	return nil
 }
 
 // update writes the faults that the histories need into the patches.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,9 +99,26 @@ func tree(t *testing.T, root string, g guards.Guard) map[string]string {
 
 func TestAnUnknownGuardIsAnError(t *testing.T) {
 	t.Parallel()
-	if err := run(t.Context(), new(strings.Builder), "unknown", false); err == nil ||
-		!strings.Contains(err.Error(), `"unknown"`) {
-		t.Errorf("got %v, want an error that names it", err)
+	out := filepath.Join(t.TempDir(), "order")
+	for _, err := range []error{run(t.Context(), io.Discard, "unknown", false), compile(t.Context(), "unknown", out)} {
+		if !errors.Is(err, guards.ErrUnknown) || !strings.Contains(err.Error(), `"unknown"`) {
+			t.Errorf("got %v, want an error that names it", err)
+		}
+	}
+	if err := compile(t.Context(), "bind", "build/order"); !errors.Is(err, errRelative) {
+		t.Errorf("got %v, want %v", err, errRelative)
+	}
+}
+
+func TestTheCompiledFunctionIsNotTheProducts(t *testing.T) {
+	t.Parallel()
+	lambdatest.FullOnly(t)
+	without, intact := filepath.Join(t.TempDir(), "without"), filepath.Join(t.TempDir(), "intact")
+	if err := errors.Join(compile(t.Context(), "bind", without), lambdatest.Build(t.Context(), "functions/order", intact)); err != nil {
+		t.Fatal(err)
+	}
+	if content(t, without) == content(t, intact) {
+		t.Error("got the same bytes with and without the guard, want others")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Guards returns the guards that the page offers, in its order. The order function is
-// compiled without one by guards/build of scripts/lab; the other functions stay as they
+// compiled without one by guards/break of scripts/lab; the other functions stay as they
 // are. The other patches need more than one attack, or break what no light shows.
 func Guards() []console.Guard { return slices.Concat(chargers(), keepers(), recorders()) }
 
