@@ -71,7 +71,7 @@ type Delivery struct {
 func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 	d := Delivery{
 		Count: 1, SentAt: now,
-		Group: m.Attributes["MessageGroupId"], FIFO: strings.HasSuffix(m.EventSourceARN, fifoSuffix),
+		Group: m.Attributes["MessageGroupId"], FIFO: FIFO(m.EventSourceARN),
 	}
 	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil && n > 0 {
 		d.Count = n

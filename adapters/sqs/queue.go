@@ -2,6 +2,8 @@ package sqs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +18,17 @@ import (
 
 	"orderonce/domain/order"
 )
+
+// FIFO reports whether a queue's name, URL or ARN is that of a FIFO queue (SQS developer
+// guide, "FIFO queue and message identifiers").
+func FIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
+
+// DeduplicationID returns the deduplication id of a message on a FIFO queue: a hash of
+// its body, so that SQS drops what was sent twice within five minutes.
+func DeduplicationID(body string) string {
+	hash := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(hash[:])
+}
 
 // Queue is a queue and its dead-letter queue.
 type Queue struct {

@@ -58,7 +58,8 @@ func (d Decoder[T]) Decode(body []byte) (T, error) {
 	return to, err
 }
 
-// Members returns the values of an object by name, as they are written in the body.
+// Members returns the values of an object by name, as they are written in the body. After
+// an error it returns those before it.
 func Members(body []byte) (map[string][]byte, error) {
 	members := map[string][]byte{}
 	err := readObject(body, true, func(r *reader) error {
@@ -72,20 +73,10 @@ func Members(body []byte) (map[string][]byte, error) {
 }
 
 // Member returns the text of one field of an object, or "" if the object has no such
-// field before its first error, or if it is not a text. It reads no further than this
-// field.
+// field before its first error, or if it is not a text.
 func Member(body []byte, name string) string {
-	var text string
-	_ = readObject(body, true, func(r *reader) error {
-		return r.members(func(found []byte) error {
-			value, err := r.skip()
-			if err == nil && string(found) == name {
-				text, err = Text(value), io.EOF
-			}
-			return err
-		})
-	})
-	return text
+	members, _ := Members(body)
+	return Text(members[name])
 }
 
 // Text returns the text of a JSON string, or "" of any other value.

@@ -49,20 +49,13 @@ func TestDecodeRejects(t *testing.T) {
 	const wantType = `message body: type: want "order"`
 	decoder := orders.NewDecoder()
 	for name, bad := range map[string][2]string{
-		"an unknown field":      {with(`"currency"`, `"discount":500,"currency"`), `message body: unknown field "discount"`},
-		"an unknown line field": {with(`"quantity"`, `"tax":5,"quantity"`), `message body: unknown field "lines[0].tax"`},
-		"a field twice":         {with(`"currency"`, `"orderId":"X","currency"`), `message body: duplicate field "orderId"`},
+		"an unknown field": {with(`"currency"`, `"discount":500,"currency"`), `message body: unknown field "discount"`},
 		"a card number as a number": {
 			with(`"pm_1MqLiJLkdIwHu7ix"`, bodytest.CardNumber), "message body: payment.method: want a string",
 		},
 		"a fraction of a cent": {
 			with("1999", "1999.5"),
 			"message body: lines[0].unitAmount: want an integer of at most 64 bits, without a fraction, an exponent or quotes",
-		},
-		"an event's unknown field": {bodytest.FromEventBridge(with(`"currency"`, `"tip":1,"currency"`)), `message body: unknown field "tip"`},
-		"an order's field beside the event": {
-			strings.Replace(bodytest.FromEventBridge(bodytest.Order), `"account"`, `"currency":"eur","account"`, 1),
-			`message body: unknown field "version"`,
 		},
 		"a refund":             {bodytest.Refund, wantType + "; send refunds to the refund queue"},
 		"a refund without end": {strings.Replace(bodytest.Refund, "}", "", 1), wantType + "; send refunds to the refund queue"},

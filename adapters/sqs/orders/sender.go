@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
@@ -28,21 +30,38 @@ func Encode(o order.Order) (string, error) {
 }
 
 // Sender sends orders to the order queue. It is safe for concurrent use.
-type Sender struct{ queue *sqs.Sender }
+type Sender struct {
+	client *sdk.Client
+	url    string
+}
 
 // NewSender returns the sender to the queue at a URL. It needs the permission
 // sqs:SendMessage.
-func NewSender(cfg aws.Config, url string) *Sender { return &Sender{sqs.NewSender(cfg, url)} }
+func NewSender(cfg aws.Config, url string) *Sender { return &Sender{sdk.NewFromConfig(cfg), url} }
 
 // Send sends an order with the time when it was first put, and with its trace unless
 // that is "". On a FIFO queue, each order has a message group of its own. After an error
 // the queue may have the message.
 func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
 	body, err := Encode(o)
-	if err == nil {
-		err = s.queue.Send(ctx, body, string(o.ID()), first, t)
-	}
 	if err != nil {
+		return err
+	}
+	text := func(value string) types.MessageAttributeValue {
+		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
+	}
+	in := &sdk.SendMessageInput{
+		QueueUrl: &s.url, MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
+			sqs.AttrFirstSent: text(first.UTC().Format(time.RFC3339)),
+		},
+	}
+	if t != "" {
+		in.MessageAttributes[sqs.AttrTrace] = text(string(t))
+	}
+	if sqs.FIFO(s.url) { // a standard queue rejects the second parameter
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(o.ID())), aws.String(sqs.DeduplicationID(body))
+	}
+	if _, err = s.client.SendMessage(ctx, in); err != nil {
 		return fmt.Errorf("send order %q: %w", o.ID(), err)
 	}
 	return nil

@@ -29,11 +29,6 @@ func (t Tasks) Task(body string) (sqs.Task, error) {
 	if err != nil {
 		return sqs.Task{}, err
 	}
-	return t.Of(o), nil
-}
-
-// Of returns the task of an order.
-func (t Tasks) Of(o order.Order) sqs.Task {
 	return sqs.Task{
 		ID: o.ID(),
 		Run: func(ctx context.Context, d sqs.Delivery, l order.Lease) order.Result {
@@ -48,5 +43,5 @@ func (t Tasks) Of(o order.Order) sqs.Task {
 				m.Observe(MetricOrderAge, "", "", age)
 			}
 		},
-	}
+	}, nil
 }

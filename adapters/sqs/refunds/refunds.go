@@ -70,12 +70,7 @@ func (t Tasks) Task(body string) (sqs.Task, error) {
 	if err != nil {
 		return sqs.Task{}, err
 	}
-	return t.Of(r), nil
-}
-
-// Of returns the task of a refund, which leaves its order as it is when it is parked.
-func (t Tasks) Of(r refund.Request) sqs.Task {
-	return sqs.Task{
+	return sqs.Task{ // which leaves its order as it is when it is parked
 		ID:    r.OrderID(),
 		Attrs: []slog.Attr{slog.String("refund_id", string(r.ID()))},
 		Run: func(ctx context.Context, _ sqs.Delivery, l order.Lease) order.Result {
@@ -86,5 +81,5 @@ func (t Tasks) Of(r refund.Request) sqs.Task {
 				m.Count(MetricRefunds, "Reason", string(r.Reason))
 			}
 		},
-	}
+	}, nil
 }

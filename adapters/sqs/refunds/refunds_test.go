@@ -71,26 +71,14 @@ func TestDecodeRejects(t *testing.T) {
 		"null for a type": {with(`"refund"`, `null`), wantType},
 		"an order":        {bodytest.Order, wantType},
 
-		"an unknown field":        {with(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
-		"a field of another case": {with(`"refundId"`, `"refundID"`), `message body: unknown field "refundID": want "refundId"`},
-		"a field twice":           {with(`"reason"`, `"amount":1,"reason"`), `message body: duplicate field "amount"`},
-		"a wrapper in a refund":   {with(`"amount"`, `"detail-type":"x","detail":{},"amount"`), `message body: unknown field "detail-type"`},
-		"a fraction":              {with("1999", "19.99"), wantInteger},
-		"a quoted amount":         {with("1999", `"1999"`), wantInteger},
-		"a number for the id":     {with(`"R-1"`, "1"), "message body: refundId: want a string"},
-		"a number for a currency": {with(`"amount"`, `"currency":840,"amount"`), "message body: currency: want a string"},
+		"an unknown field": {with(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
+		"a fraction":       {with("1999", "19.99"), wantInteger},
 
 		"an empty currency":            {with(`"amount"`, `"currency":"","amount"`), "invalid refund: currency: want at least one character, or no field"},
-		"a currency in upper case":     {with(`"amount"`, `"currency":"USD","amount"`), `invalid refund: currency "USD": want ` + order.CurrencyRule},
 		"no amount":                    {with(`"amount":1999,`, ""), "invalid refund: amount: " + missing},
 		"null for the amount":          {with("1999", "null"), "invalid refund: amount: " + missing},
 		"nothing to give back":         {with("1999", "0"), "invalid refund: amount 0: " + wantAmount},
 		"an amount of thirteen digits": {with("1999", "1000000000000"), "invalid refund: amount [withheld: 13 digits]: " + wantAmount},
-		"a reason of Stripe's own": {
-			with("requested_by_customer", "expired_uncaptured_charge"),
-			`invalid refund: reason "expired_uncaptured_charge": ` + wantReason,
-		},
-		"a refund id with a slash": {with("R-1", "R/1"), `invalid refund: refundId [withheld: length 3, with '/']: ` + wantID},
 		"several problems": {`{"type":"refund"}`, "invalid refund: amount: " + missing + strings.Join([]string{
 			"", `orderId "": ` + wantID, `refundId "": ` + wantID, `reason "": ` + wantReason,
 		}, "; ")},
@@ -143,21 +131,15 @@ func (m *meter) Observe(metric, _, _ string, _ time.Duration) {
 // Settled and OrderAge count orders alone.
 func TestRefundsAreCountedApartFromOrders(t *testing.T) {
 	t.Parallel()
-	task := refunds.Tasks{}.Of(refundOf(t, ""))
+	task, err := refunds.Tasks{Decoder: refunds.NewDecoder()}.Task(bodytest.Refund)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var m meter
 	for _, reason := range append(order.Reasons(), refund.Reasons()...) {
 		task.Count(&m, order.Result{Reason: reason}, time.Minute)
 	}
 	if diff := cmp.Diff(slices.Clone(m), meter{"Refunds Reason settled", "Refunds Reason refund_refused"}); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
-	}
-}
-
-func TestNoReasonOfARefundIsTakenByAnotherPackage(t *testing.T) {
-	t.Parallel()
-	for _, reason := range refund.Reasons() {
-		if slices.Contains(append(order.Reasons(), sqs.Reasons()...), reason) {
-			t.Errorf("%s has two meanings", reason)
-		}
 	}
 }

@@ -3,6 +3,7 @@ package sqstest_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,44 @@ func (w *world) receive(queue string, limit int) []sqstest.Message {
 	return got
 }
 
+// step takes a step on the queue of orders, and returns what it shows: "take N" receives
+// up to N orders, "delete N" and "hide N D" use the handle of the Nth that was taken,
+// "count" shows how many are visible, in flight and dead.
+func (w *world) step(text string) string {
+	w.t.Helper()
+	part := strings.Fields(text)
+	number := func(i int) int {
+		n, err := strconv.Atoi(part[i])
+		w.must(err)
+		return n
+	}
+	duration := func(i int) time.Duration {
+		d, err := time.ParseDuration(part[i])
+		w.must(err)
+		return d
+	}
+	switch part[0] {
+	case "send":
+		w.send(part[1:]...)
+	case "wait":
+		w.pass(duration(1))
+	case "last": // of several, the last is picked first
+		w.Pick = func(n int) int { return n - 1 }
+	case "take":
+		return w.take(number(1))
+	case "delete":
+		return code(w.Delete(w.now, "orders"+w.fifo, w.handles[number(1)]))
+	case "hide":
+		return code(w.ChangeVisibility(w.now, "orders"+w.fifo, w.handles[number(1)], duration(2)))
+	case "count":
+		c := w.counts("orders")
+		return fmt.Sprint(c.Visible, " ", c.InFlight, " ", w.counts("dead").Visible)
+	default:
+		w.t.Fatalf("no such step: %s", text)
+	}
+	return ""
+}
+
 // take receives up to limit orders, and returns their bodies and receive counts.
 func (w *world) take(limit int) string {
 	w.t.Helper()
@@ -92,14 +131,6 @@ func (w *world) take(limit int) string {
 		all = append(all, fmt.Sprint(m.Body, ":", m.Receives))
 	}
 	return strings.Join(all, " ")
-}
-
-// delete and hide use the handle of the n-th message that was taken, and return the
-// error's code.
-func (w *world) delete(n int) string { return code(w.Delete(w.now, "orders"+w.fifo, w.handles[n])) }
-
-func (w *world) hide(n int, d time.Duration) string {
-	return code(w.ChangeVisibility(w.now, "orders"+w.fifo, w.handles[n], d))
 }
 
 func (w *world) counts(queue string) sqstest.Counts {
@@ -119,202 +150,89 @@ func code(err error) string {
 
 const invalid = sqstest.CodeInvalidParameterValue
 
-// Each case names its source in the API reference, or in the SQS developer guide.
+// Each case names its source in the API reference, or in the SQS developer guide. The
+// result of a step follows after its colon; the queue hides a message for 30 seconds.
 func TestRulesOfQueues(t *testing.T) {
 	t.Parallel()
-	for rule, tt := range map[string]struct {
-		fifo bool
-		play func(w *world) []string
-		want []string
-	}{
-		"ReceiveMessage: a message is hidden for the visibility timeout": {play: func(w *world) []string {
-			w.send("a")
-			first := w.take(10)
-			w.pass(30*time.Second - 1)
-			hidden := w.take(10)
-			w.pass(1)
-			return []string{first, hidden, w.take(10), fmt.Sprint(w.handles[0] == w.handles[1])}
-		}, want: []string{"a:1", "", "a:2", "false"}},
-
-		"ReceiveMessage: with a visibility timeout of zero the message stays visible": {play: func(w *world) []string {
-			w.send("a")
-			got, err := w.Receive(w.now, "orders", 10, new(time.Duration(0)))
-			return []string{fmt.Sprint(len(got), err), w.take(10)}
-		}, want: []string{"1 <nil>", "a:2"}},
+	const invalid = sqstest.CodeInvalidParameterValue
+	for rule, script := range map[string]string{
+		"ReceiveMessage: a message is hidden for the visibility timeout": "send a; take 9: a:1; wait 29.999999999s; " +
+			"take 9:; wait 1ns; take 9: a:2",
 
 		// "you must use the ReceiptHandle from the most recent time you received the
 		// message. If you use an old one, the request will succeed, but the message might
 		// not be deleted"
-		"DeleteMessage: only the latest handle deletes": {play: func(w *world) []string {
-			w.send("a")
-			first := w.take(10)
-			w.pass(30 * time.Second)
-			second := w.take(10)
-			old, left := w.delete(0), w.counts("orders").InFlight
-			w.pass(30 * time.Second)                                                                    // visible again, not received again
-			return []string{first, second, old, fmt.Sprint(left), w.delete(1), w.take(10), w.delete(1)} // deleting twice succeeds
-		}, want: []string{"a:1", "a:2", "", "1", "", "", ""}},
+		"DeleteMessage: only the latest handle deletes, also when the message is visible again": "send a; take 9: a:1; wait 30s; " +
+			"take 9: a:2; delete 0:; count: 0 1 0; wait 30s; delete 1:; take 9:; delete 1:",
 
-		"DeleteMessage: a handle belongs to its queue": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			return []string{code(w.Delete(w.now, "dead", w.handles[0])), code(w.Delete(w.now, "nowhere", w.handles[0]))}
-		}, want: []string{sqstest.CodeReceiptHandleIsInvalid, sqstest.CodeQueueDoesNotExist}},
-
-		"ChangeMessageVisibility: the timeout starts again with the call, for this receive": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			w.pass(20 * time.Second)
-			changed := w.hide(0, 50*time.Second)
-			w.pass(50*time.Second - 1)
-			hidden := w.take(10)
-			w.pass(1)
-			second := w.take(10)
-			w.pass(30 * time.Second)
-			return []string{changed, hidden, second, fmt.Sprint(w.counts("orders").Visible)}
-		}, want: []string{"", "", "a:2", "1"}},
-
-		"ChangeMessageVisibility: zero makes the message visible": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			return []string{w.hide(0, 0), w.take(10)}
-		}, want: []string{"", "a:2"}},
-
-		"ChangeMessageVisibility: 12 hours at most, counted from the receive": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			w.pass(10 * time.Second)
-			return []string{
-				w.hide(0, 12*time.Hour-9*time.Second), w.hide(0, -time.Second), w.hide(0, 12*time.Hour+time.Second),
-				w.hide(0, 12*time.Hour-10*time.Second), fmt.Sprint(w.counts("orders").InFlight),
-			}
-		}, want: []string{invalid, invalid, invalid, "", "1"}},
-
-		"ChangeMessageVisibility: a deleted message is rejected": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			return []string{w.delete(0), w.hide(0, time.Minute)}
-		}, want: []string{"", invalid}},
-
+		"ChangeMessageVisibility: the timeout starts again with the call, for this receive": "send a; take 9: a:1; wait 20s; " +
+			"hide 0 50s:; wait 49.999999999s; take 9:; wait 1ns; take 9: a:2; wait 30s; count: 1 0 0",
+		"ChangeMessageVisibility: zero makes the message visible": "send a; take 9: a:1; hide 0 0s:; take 9: a:2",
+		"ChangeMessageVisibility: 12 hours at most, counted from the receive": "send a; take 9: a:1; wait 10s; " +
+			"hide 0 11h59m51s: " + invalid + "; hide 0 -1s: " + invalid + "; hide 0 12h1s: " + invalid + "; hide 0 11h59m50s:; count: 0 1 0",
+		"ChangeMessageVisibility: a deleted message is rejected": "send a; take 9: a:1; delete 0:; hide 0 1m: " + invalid,
 		// The page says "might result in an error". AWS was seen to respond OK and to do
 		// nothing (LocalStack's suite, recorded against AWS,
 		// test_change_message_visibility_after_visibility_timeout_expiration).
-		"ChangeMessageVisibility: a visible message stays visible": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			w.pass(30 * time.Second)
-			return []string{w.hide(0, time.Hour), w.take(10)}
-		}, want: []string{"", "a:2"}},
-
+		"ChangeMessageVisibility: a visible message stays visible": "send a; take 9: a:1; wait 30s; hide 0 1h:; take 9: a:2",
 		// Undocumented; moto's suite says that "this is allowed in AWS"
 		// (test_change_message_visibility_on_old_message). It is the harder case for a
 		// function: the message of another attempt becomes visible.
-		"ChangeMessageVisibility: an old handle changes a later receive": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			w.pass(30 * time.Second)
-			return []string{w.take(10), w.hide(0, 0), fmt.Sprint(w.counts("orders").Visible)}
-		}, want: []string{"a:2", "", "1"}},
+		"ChangeMessageVisibility: an old handle changes a later receive": "send a; take 9: a:1; wait 30s; take 9: a:2; hide 0 0s:; count: 1 0 0",
 
-		"Using dead-letter queues: moved when the receive count exceeds maxReceiveCount": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			w.pass(30 * time.Second)
-			w.take(10)
-			w.pass(30 * time.Second)
-			before := w.counts("dead").Visible
-			return []string{fmt.Sprint(before), w.take(10), fmt.Sprint(w.counts("dead").Visible)}
-		}, want: []string{"0", "", "1"}},
+		"Using dead-letter queues: moved when the receive count exceeds maxReceiveCount": "send a; take 9: a:1; wait 30s; " +
+			"take 9: a:2; wait 30s; count: 1 0 0; take 9:; count: 0 0 1",
+		"CreateQueue, MessageRetentionPeriod: an expired message is not dead-lettered": "send a; take 9: a:1; wait 30s; " +
+			"take 9: a:2; wait 95h59m29.999999999s; count: 1 0 0; wait 1ns; take 9:; count: 0 0 0",
+		"Amazon SQS standard queues: best-effort ordering, and Pick chooses": "send a; wait 1s; send b; wait 1s; send c; " +
+			"take 9: a:1 b:1 c:1; wait 1m; last; take 9: c:2 b:2 a:2",
 
-		"CreateQueue, MessageRetentionPeriod: an expired message is deleted and not dead-lettered": {play: func(w *world) []string {
-			w.send("a")
-			w.take(10)
-			w.pass(30 * time.Second)
-			w.take(10)
-			w.now = start().Add(4*day - 1)
-			before := w.counts("orders").Empty()
-			w.pass(1)
-			return []string{fmt.Sprint(before), w.take(10), fmt.Sprintf("%+v", w.counts("orders")), fmt.Sprint(w.counts("dead").Arrived)}
-		}, want: []string{
-			"false", "", "{Visible:0 InFlight:0 Sent:1 Arrived:0 Deleted:0 Expired:1 DeadLettered:0 Redriven:0}", "0",
-		}},
-
-		"Amazon SQS standard queues: best-effort ordering, and Pick chooses": {play: func(w *world) []string {
-			for _, body := range []string{"a", "b", "c"} {
-				w.send(body)
-				w.pass(time.Second)
-			}
-			longest := w.take(10)
-			w.pass(time.Minute)
-			w.Pick = func(n int) int { return n - 1 }
-			return []string{longest, w.take(10)}
-		}, want: []string{"a:1 b:1 c:1", "c:2 b:2 a:2"}},
-
-		"FIFO queue delivery logic: as many of a group as possible, in the order of arrival": {fifo: true, play: func(w *world) []string {
-			w.send("a1", "b1", "a2", "b2", "a3")
-			all := w.take(10)
-			w.pass(30 * time.Second)
-			return []string{all, w.take(2), w.take(2)}
-		}, want: []string{"a1:1 a2:1 a3:1 b1:1 b2:1", "a1:2 a2:2", "b1:2 b2:2"}},
-
+		"FIFO queue delivery logic: as many of a group as possible, in the order of arrival": "send a1 b1 a2 b2 a3; " +
+			"take 9: a1:1 a2:1 a3:1 b1:1 b2:1; wait 30s; take 2: a1:2 a2:2; take 2: b1:2 b2:2",
 		// Groups "might arrive or be processed out of order" among one another.
-		"FIFO queue delivery logic: Pick chooses the order of groups": {fifo: true, play: func(w *world) []string {
-			w.Pick = func(n int) int { return n - 1 }
-			w.send("a1", "a2", "b1", "b2")
-			return []string{w.take(10)}
-		}, want: []string{"b1:1 b2:1 a1:1 a2:1"}},
-
+		"FIFO queue delivery logic: Pick chooses the order of groups": "last; send a1 a2 b1 b2; take 9: b1:1 b2:1 a1:1 a2:1",
 		// "you can't receive additional messages from the same message group ID in
 		// subsequent requests until: the currently received messages are deleted, or they
 		// become visible again"
-		"FIFO queue delivery logic: a group in flight is blocked until its message is deleted": {fifo: true, play: func(w *world) []string {
-			w.send("a1", "b1", "a2")
-			return []string{w.take(1), w.take(10), w.take(10), w.delete(0), w.take(10)}
-		}, want: []string{"a1:1", "b1:1", "", "", "a2:1"}},
-
-		"FIFO queue delivery logic: or visible again, and nothing overtakes": {fifo: true, play: func(w *world) []string {
-			w.send("a1", "a2", "a3")
-			got := []string{w.take(2), w.hide(0, 0), w.take(10), w.hide(1, time.Hour)}
-			w.pass(30 * time.Second)
-			return append(got, w.take(10), w.hide(1, 0), w.take(10))
-		}, want: []string{"a1:1 a2:1", "", "", "", "", "", "a1:2 a2:2 a3:1"}},
-
-		"FIFO queue delivery logic: or expired": {fifo: true, play: func(w *world) []string {
-			w.send("a1")
-			w.take(10)
-			w.hide(0, 12*time.Hour)
-			w.pass(4 * day)
-			w.send("a2")
-			return []string{w.take(10)}
-		}, want: []string{"a2:1"}},
-
+		"FIFO queue delivery logic: a group in flight is blocked until its message is deleted": "send a1 b1 a2; take 1: a1:1; " +
+			"take 9: b1:1; take 9:; delete 0:; take 9: a2:1",
+		"FIFO queue delivery logic: or visible again, and nothing overtakes": "send a1 a2 a3; take 2: a1:1 a2:1; hide 0 0s:; " +
+			"take 9:; hide 1 1h:; wait 30s; take 9:; hide 1 0s:; take 9: a1:2 a2:2 a3:1",
+		"FIFO queue delivery logic: or expired": "send a1; take 9: a1:1; hide 0 12h:; wait 96h; send a2; take 9: a2:1",
 		// "if a consumer whose message processing time is longer than the visibility
 		// timeout tries to delete the processed messages, the action fails with an
 		// error". Chosen: ChangeMessageVisibility fails too, because its page says that
 		// it "might".
-		"ReceiveMessage: an expired handle of a FIFO queue fails": {fifo: true, play: func(w *world) []string {
-			w.send("a1")
-			w.take(10)
-			w.pass(30 * time.Second)
-			visible := []string{w.delete(0), w.hide(0, time.Hour)}
-			return append(visible, w.take(10), w.delete(0), w.hide(0, time.Hour), fmt.Sprint(w.counts("orders").InFlight))
-		}, want: []string{invalid, invalid, "a1:2", invalid, invalid, "1"}},
-
-		"Using dead-letter queues: a dead letter leaves its group to the next": {fifo: true, play: func(w *world) []string {
-			w.send("a1", "a2")
-			w.take(1)
-			w.pass(30 * time.Second)
-			w.take(1)
-			w.pass(30 * time.Second)
-			return []string{w.take(10), fmt.Sprint(w.counts("dead").Visible)}
-		}, want: []string{"a2:1", "1"}},
+		"FIFO, ReceiveMessage: an expired handle fails": "send a1; take 9: a1:1; wait 30s; delete 0: " + invalid + "; " +
+			"hide 0 1h: " + invalid + "; take 9: a1:2; delete 0: " + invalid + "; hide 0 1h: " + invalid + "; count: 0 1 0",
+		"FIFO, Using dead-letter queues: a dead letter leaves its group to the next": "send a1 a2; take 1: a1:1; wait 30s; " +
+			"take 1: a1:2; wait 30s; take 9: a2:1; count: 0 1 1",
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.play(newWorld(t, tt.fifo)), tt.want); diff != "" {
-				t.Errorf("mismatch (-got +want):\n%s", diff)
+			w := newWorld(t, strings.HasPrefix(rule, "FIFO"))
+			for text := range strings.SplitSeq(script, "; ") {
+				step, _, _ := strings.Cut(text, ":")
+				want := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, step), ":"))
+				if got := w.step(step); got != want {
+					t.Errorf("%s: got %q, want %q", step, got, want)
+				}
 			}
 		})
+	}
+}
+
+func TestAHandleBelongsToItsQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.send("a")
+	w.take(10)
+	for queue, want := range map[string]string{
+		"dead": sqstest.CodeReceiptHandleIsInvalid, "nowhere": sqstest.CodeQueueDoesNotExist,
+	} {
+		if got := code(w.Delete(w.now, queue, w.handles[0])); got != want {
+			t.Errorf("delete from %s: got %q, want %q", queue, got, want)
+		}
 	}
 }
 
@@ -361,7 +279,7 @@ func TestARedriveKeepsTheOrderOfAGroupAndLeavesOneInFlight(t *testing.T) {
 	w.take(1)
 	moved, err := w.Redrive(w.now, "orders.fifo", "dead.fifo")
 	w.must(err)
-	w.hide(0, 0)
+	w.step("hide 0 0s")
 	again, err := w.Redrive(w.now, "orders.fifo", "dead.fifo")
 	w.must(err)
 	var got []string
@@ -394,7 +312,7 @@ func TestADuplicateIsAcceptedAndNotDelivered(t *testing.T) {
 		first, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: "a", Group: "g", DeduplicationID: "x"})
 		w.must(err)
 		w.take(10)
-		w.delete(0)
+		w.step("delete 0")
 		w.pass(tt.after)
 		second, err := w.Send(w.now, "orders.fifo", sqstest.Draft{Body: "b", Group: "h", DeduplicationID: tt.id})
 		w.must(err)
@@ -495,7 +413,7 @@ func TestNextIsTheNextVisibilityOrExpiry(t *testing.T) {
 	}
 	w.send("a")
 	w.take(1)
-	w.hide(0, time.Minute) // and not after the queue's 30 seconds
+	w.step("hide 0 1m") // and not after the queue's 30 seconds
 	for _, want := range []time.Time{start().Add(time.Minute), start().Add(4 * day)} {
 		if got, _ := w.Next(w.now); !got.Equal(want) {
 			t.Errorf("at %v: got %v, want %v", w.now, got, want)
@@ -521,8 +439,8 @@ func TestTheStateIsThatOfTheSameHistory(t *testing.T) {
 		t.Error("the same history led to two states")
 	}
 	for name, play := range map[string]func(*world){
-		"a delete":                 func(w *world) { w.delete(0) },
-		"a change of visibility":   func(w *world) { w.hide(0, time.Hour) },
+		"a delete":                 func(w *world) { w.step("delete 0") },
+		"a change of visibility":   func(w *world) { w.step("hide 0 1h") },
 		"a send that is forgotten": func(w *world) { w.pass(5 * time.Minute); w.counts("orders") },
 	} {
 		if state(play) == state(nothing) {
@@ -553,9 +471,9 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 				w.must(err)
 			case len(w.handles) == 0:
 			case op == 4:
-				w.delete(handle())
+				w.step(fmt.Sprint("delete ", handle()))
 			default:
-				w.hide(handle(), duration())
+				w.step(fmt.Sprint("hide ", handle(), " ", duration()))
 			}
 			for _, queue := range []string{"orders", "dead"} {
 				c := w.counts(queue)

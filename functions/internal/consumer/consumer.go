@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	mathrand "math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -39,7 +38,7 @@ func (q Queue) Problems(budget, calls time.Duration) (problems []string) {
 	url, deadLetters := string(q.URL), string(q.DeadLetters)
 	check(url != deadLetters,
 		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two queues, or parked messages would be received again")
-	check(strings.HasSuffix(url, fifoSuffix) == strings.HasSuffix(deadLetters, fifoSuffix),
+	check(sqs.FIFO(url) == sqs.FIFO(deadLetters),
 		"QUEUE_URL, DEAD_LETTER_QUEUE_URL: want two FIFO queues or two standard queues")
 	check(q.Parallel >= 1, "PARALLEL_ORDERS: want at least 1")
 	check(q.AnswerTime > 0, "ANSWER_TIME: want more than 0")
@@ -54,10 +53,6 @@ func (q Queue) Problems(budget, calls time.Duration) (problems []string) {
 		"QUEUE_RETENTION: want more than 24h, because messages are parked a day before it ends")
 	return problems
 }
-
-// fifoSuffix ends the names of FIFO queues, and of no others (SQS developer guide, "FIFO
-// queue and message identifiers").
-const fifoSuffix = ".fifo"
 
 // Policy returns when a message is redelivered or parked.
 func (q Queue) Policy() sqs.Policy {
