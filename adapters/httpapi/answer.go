@@ -36,6 +36,7 @@ var (
 	errNoKey       = errors.New("want a header Idempotency-Key of 1 to 255 printable characters without blanks")
 	errTooLarge    = fmt.Errorf("want a body of at most %d bytes", MaxBody)
 	errMediaType   = errors.New("want a body of application/json")
+	errInvalid     = errors.New("the body is not an order")
 	errUnavailable = errors.New("the table or the queue did not answer: send the same request again")
 )
 
@@ -91,26 +92,28 @@ type fieldProblem struct {
 }
 
 // problem returns an answer whose detail is the text of err.
-func problem(status int, result string, err error) answer {
+func problem(status int, result string, err error, fields ...fieldProblem) answer {
 	return answer{status: status, result: result, err: err, body: problemDetails{
-		Title: http.StatusText(status), Status: status, Code: result, Detail: err.Error(),
+		Title: http.StatusText(status), Status: status, Code: result, Detail: err.Error(), Errors: fields,
 	}}
 }
 
 // invalid returns the answer to a body that is not an order, with every problem.
 func invalid(err error) answer {
-	details := problemDetails{
-		Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity,
-		Code: resultInvalid, Detail: "the body is not an order",
-		Errors: []fieldProblem{{Pointer: "#", Detail: err.Error()}},
-	}
+	fields := []fieldProblem{{Pointer: "#", Detail: err.Error()}}
 	if invalid, ok := errors.AsType[*order.InvalidError](err); ok {
-		details.Errors = nil
+		fields = nil
 		for _, p := range invalid.Problems {
-			details.Errors = append(details.Errors, fieldProblem{Pointer: pointer(p.Field), Detail: detail(p)})
+			detail := "want " + p.Want
+			if p.Value != "" {
+				detail += ", got " + p.Value
+			}
+			fields = append(fields, fieldProblem{Pointer: pointer(p.Field), Detail: detail})
 		}
 	}
-	return answer{status: details.Status, result: resultInvalid, err: err, body: details}
+	a := problem(http.StatusUnprocessableEntity, resultInvalid, errInvalid, fields...)
+	a.err = err
+	return a
 }
 
 // pointer returns the JSON Pointer of a field such as "lines[2].quantity". The total is
@@ -120,13 +123,6 @@ func pointer(field string) string {
 		return "#/lines"
 	}
 	return "#/" + strings.NewReplacer("[", "/", "]", "", ".", "/").Replace(field)
-}
-
-func detail(p order.Problem) string {
-	if p.Value == "" {
-		return "want " + p.Want
-	}
-	return "want " + p.Want + ", got " + p.Value
 }
 
 // representation is an order as clients see it: without payment data and without what

@@ -203,9 +203,9 @@ func (h *Handler) get(r *http.Request, c intake.Caller) answer {
 	return a
 }
 
-// viewed returns the answer after a call of package intake.
-func viewed(v intake.View, id order.ID, err error) answer {
-	var a answer
+// viewed returns the answer after a call of package intake: if it succeeded, that to a
+// PUT or POST of a valid order.
+func viewed(v intake.View, id order.ID, err error) (a answer) {
 	switch {
 	case errors.Is(err, order.ErrConflict):
 		a = problem(http.StatusConflict, resultConflict, order.ErrConflict)
@@ -217,22 +217,14 @@ func viewed(v intake.View, id order.ID, err error) answer {
 		a = problem(http.StatusServiceUnavailable, resultUnavailable, errUnavailable)
 		a.err, a.retryAfter = err, retryUnavailable
 	default:
-		a = accepted(v)
+		a = answer{status: http.StatusOK, result: resultRepeated, body: represent(v), location: "/orders/" + string(v.OrderID)}
+		if v.Sent {
+			a.result = resultReceived
+		}
+		if !v.Settled() {
+			a.status, a.retryAfter = http.StatusAccepted, retryAccepted
+		}
 	}
 	a.orderID = id
-	return a
-}
-
-// accepted returns the answer to a PUT or POST of a valid order.
-func accepted(v intake.View) answer {
-	a := answer{
-		status: http.StatusOK, result: resultRepeated, body: represent(v), location: "/orders/" + string(v.OrderID),
-	}
-	if v.Sent {
-		a.result = resultReceived
-	}
-	if !v.Settled() {
-		a.status, a.retryAfter = http.StatusAccepted, retryAccepted
-	}
 	return a
 }

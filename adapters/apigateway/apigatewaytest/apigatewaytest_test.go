@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/apigateway"
 	"orderonce/adapters/apigateway/apigatewaytest"
 )
 
@@ -61,32 +59,14 @@ func TestAnEventHasPayloadFormat2(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}
-}
-
-func TestAHandlerBehindTheAPIGetsEveryBody(t *testing.T) {
-	t.Parallel()
-	echo := apigateway.Handle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
-		http.SetCookie(w, &http.Cookie{Name: "a", Value: "1"})
-		w.WriteHeader(http.StatusAccepted)
-		_, _ = io.Copy(w, r.Body)
-	}))
-	invoke := func(ctx context.Context, payload []byte) ([]byte, error) {
-		var e events.APIGatewayV2HTTPRequest
-		if err := json.Unmarshal(payload, &e); err != nil {
-			return nil, err
-		}
-		out, err := echo(ctx, e)
-		text, marshalErr := json.Marshal(out)
-		return text, errors.Join(err, marshalErr)
-	}
-	for contentType, body := range map[string]string{
-		"application/json": `{"name":"été"}`, "text/plain": "text", "application/octet-stream": "\xff\x00\xfe",
-		"application/problem+json": "{}", "": "no type",
+	for contentType, text := range map[string]bool{
+		"application/problem+json": true, "text/plain": true, "application/octet-stream": false, "": false,
 	} {
-		w := serve(invoke, post(t, "/a", contentType, body))
-		if w.Code != http.StatusAccepted || w.Body.String() != body || w.Header().Get("Set-Cookie") != "a=1" {
-			t.Errorf("%s: got %d, %q, %v, want 202, %q and a cookie", contentType, w.Code, w.Body, w.Header(), body)
+		want := map[bool]string{true: "\x00", false: "AA=="}[text]
+		serve(func(_ context.Context, event []byte) ([]byte, error) { return nil, json.Unmarshal(event, &got) },
+			post(t, "/a", contentType, "\x00"))
+		if got.Body != want || got.IsBase64Encoded == text {
+			t.Errorf("%q: got %q, in base64: %t, want %q", contentType, got.Body, got.IsBase64Encoded, want)
 		}
 	}
 }
@@ -109,6 +89,7 @@ func TestTheAPIAnswersWhatAFunctionCannot(t *testing.T) {
 		"an error":                  {returns("", errors.New("x")), post(t, "/a", "", ""), 500, internal},
 		"an invalid base64 body":    {returns(`{"statusCode":200,"isBase64Encoded":true,"body":"?"}`, nil), post(t, "/a", "", ""), 500, internal},
 		"no status":                 {returns(`{"a":1}`, nil), post(t, "/a", "", ""), 200, `{"a":1}`},
+		"bytes":                     {returns(`{"statusCode":202,"isBase64Encoded":true,"body":"/w=="}`, nil), post(t, "/a", "", ""), 202, "\xff"},
 	} {
 		if w := serve(tt.function, tt.request); w.Code != tt.status || w.Body.String() != tt.body {
 			t.Errorf("%s: got %d %s, want %d %s", claim, w.Code, w.Body, tt.status, tt.body)
@@ -169,16 +150,13 @@ func TestARouteHasParametersAndAnAuthorizer(t *testing.T) {
 		{"signed", "PUT", "/orders/O-1", signed, 204, routed{byIAM, "arn:aws:iam::123456789012:user/shop", id}},
 		{"not signed", "PUT", "/orders/O-1", "", 403, routed{}},
 		{"a token in place of a signature", "PUT", "/orders/O-1", token(`{}`), 403, routed{}},
-		{"a credential without a name", "PUT", "/orders/O-1", "AWS4-HMAC-SHA256 Credential=/", 403, routed{}},
 		{"a token", "GET", "/orders/O-1", token(`{"sub":"user-1"}`), 204, routed{byToken, "user-1", id}},
 		{"no token", "GET", "/orders/O-1", "", 401, routed{}},
 		{"a token that is not JSON", "GET", "/orders/O-1", token("?"), 401, routed{}},
-		{"a token of two parts", "GET", "/orders/O-1", "Bearer e30.e30", 401, routed{}},
 		{"an open route", "GET", "/orders/open", "", 204, routed{Key: open}},
 		{"another method", "DELETE", "/orders/O-1", signed, 404, routed{}},
 		{"a longer path", "PUT", "/orders/O-1/lines", signed, 404, routed{}},
 		{"an empty parameter", "PUT", "/orders/", signed, 404, routed{}},
-		{"another path", "PUT", "/carts/O-1", signed, 404, routed{}},
 	} {
 		got = routed{}
 		r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, http.NoBody)
