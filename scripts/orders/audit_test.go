@@ -32,21 +32,21 @@ import (
 // later is when the tests audit: every lease and every idempotency key has ended.
 func later() time.Time { return noon().Add(2 * day) }
 
-// town is a deployment whose books a test falsifies.
-type town struct {
+// auditFixture is a deployment whose books a test falsifies.
+type auditFixture struct {
 	*deployment
 
 	methods map[order.ID]string // with which the orders were posted
 	backups map[order.ID][]dynamodb.Item
 }
 
-func build(t *testing.T) *town {
+func newAuditFixture(t *testing.T) *auditFixture {
 	t.Helper()
-	return &town{deploy(t), map[order.ID]string{}, map[order.ID][]dynamodb.Item{}}
+	return &auditFixture{deploy(t), map[order.ID]string{}, map[order.ID][]dynamodb.Item{}}
 }
 
 // items returns the items of an order, its events first.
-func (w *town) items(id order.ID) []dynamodb.Item {
+func (w *auditFixture) items(id order.ID) []dynamodb.Item {
 	w.Helper()
 	out, err := w.table.Client.Query(w.Context(), &sdk.QueryInput{
 		TableName: &w.table.Table, KeyConditionExpression: new("orderId = :id"), ConsistentRead: new(true),
@@ -57,7 +57,7 @@ func (w *town) items(id order.ID) []dynamodb.Item {
 }
 
 // loseEvents deletes the events of an order, and lose its row as well.
-func (w *town) loseEvents(id order.ID) {
+func (w *auditFixture) loseEvents(id order.ID) {
 	w.Helper()
 	items := w.items(id)
 	for _, item := range items[:len(items)-1] {
@@ -67,14 +67,14 @@ func (w *town) loseEvents(id order.ID) {
 	}
 }
 
-func (w *town) lose(id order.ID) {
+func (w *auditFixture) lose(id order.ID) {
 	w.Helper()
 	w.loseEvents(id)
 	w.erase(id)
 }
 
 // put puts items back that a backup has.
-func (w *town) put(items ...dynamodb.Item) {
+func (w *auditFixture) put(items ...dynamodb.Item) {
 	w.Helper()
 	for _, item := range items {
 		_, err := w.table.Client.PutItem(w.Context(), &sdk.PutItemInput{TableName: &w.table.Table, Item: item})
@@ -84,7 +84,7 @@ func (w *town) put(items ...dynamodb.Item) {
 
 // at processes an order's message at a time. The producer has just sent it, so that its
 // age prevents nothing.
-func (w *town) at(now time.Time, id order.ID, method string) {
+func (w *auditFixture) at(now time.Time, id order.ID, method string) {
 	w.Helper()
 	w.methods[id] = method
 	d := ordertest.Draft(id)
@@ -100,7 +100,7 @@ func (w *town) at(now time.Time, id order.ID, method string) {
 }
 
 // intentOf returns the intent that an order's row names.
-func (w *town) intentOf(id order.ID) string {
+func (w *auditFixture) intentOf(id order.ID) string {
 	w.Helper()
 	r, err := w.store.Load(w.Context(), id)
 	must(w.T, err)
@@ -109,7 +109,7 @@ func (w *town) intentOf(id order.ID) string {
 
 // audit runs `orders audit` two days later, and returns what it printed, its exit code
 // and the class of each order that the CSV file names.
-func (w *town) audit(flags string) (printed string, code int, classes map[order.ID]audit.Class) {
+func (w *auditFixture) audit(flags string) (printed string, code int, classes map[order.ID]audit.Class) {
 	w.Helper()
 	name := filepath.Join(w.TempDir(), "audit.csv")
 	sh := testShell(w.environ)
@@ -135,7 +135,7 @@ type planted struct {
 }
 
 // plants returns an order for each way.
-func (w *town) plants() map[order.ID]planted {
+func (w *auditFixture) plants() map[order.ID]planted {
 	edits := func(attributes dynamodb.Item) func(order.ID) {
 		return func(id order.ID) { w.edit(id, attributes) }
 	}
@@ -213,7 +213,7 @@ func (w *town) plants() map[order.ID]planted {
 }
 
 // dispute disputes the charge of an order, and returns the dispute's id.
-func (w *town) dispute(id order.ID) (opened string) {
+func (w *auditFixture) dispute(id order.ID) (opened string) {
 	w.Helper()
 	intent := w.intentOf(id)
 	w.atStripe(func(m *stripetest.Machine, now time.Time) (err error) {
@@ -225,7 +225,7 @@ func (w *town) dispute(id order.ID) (opened string) {
 }
 
 // follow does what a webhook would.
-func (w *town) follow(id order.ID) {
+func (w *auditFixture) follow(id order.ID) {
 	w.Helper()
 	f := settle.DisputeFollower{
 		Follower: settle.Follower{Store: w.store, Payments: w.payments, Scope: scope, Now: noon},
@@ -237,7 +237,7 @@ func (w *town) follow(id order.ID) {
 
 func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	t.Parallel()
-	w := build(t)
+	w := newAuditFixture(t)
 	want, left := map[order.ID]audit.Class{}, map[order.ID]audit.Class{}
 	plants := w.plants()
 	for _, id := range slices.Sorted(maps.Keys(plants)) {
@@ -307,7 +307,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 }
 
 // charges returns how often each order was charged.
-func (w *town) charges() map[string]int {
+func (w *auditFixture) charges() map[string]int {
 	all := map[string]int{}
 	w.stripe.Machine(func(m *stripetest.Machine) {
 		for _, c := range m.Ledger() {
@@ -321,7 +321,7 @@ func (w *town) charges() map[string]int {
 
 func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 	t.Parallel()
-	w := build(t)
+	w := newAuditFixture(t)
 	w.at(noon(), "ORD-1", pays)
 	w.lose("ORD-1")
 	w.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.List})
@@ -381,7 +381,7 @@ func (l lagging) Payment(ctx context.Context, id order.IntentID) (audit.Payment,
 
 func TestARepairThatChangesNothingIsReported(t *testing.T) {
 	t.Parallel()
-	w := build(t)
+	w := newAuditFixture(t)
 	w.at(noon(), "ORD-1", pays)
 	d, err := cloud.OpenStripe(t.Context(), testShell(w.environ))
 	must(t, err)
@@ -400,7 +400,7 @@ func TestARepairThatChangesNothingIsReported(t *testing.T) {
 // the command prints.
 func TestTheGuideShowsARealSession(t *testing.T) {
 	t.Parallel()
-	w := build(t)
+	w := newAuditFixture(t)
 	for n := range 7 {
 		w.at(noon(), order.ID(fmt.Sprintf("ORD-100%d", n)), pays)
 	}

@@ -25,18 +25,18 @@ import (
 	"orderonce/scripts/orders/view"
 )
 
-// pile is a deployment whose dead-letter queue has one message of each verdict and an
+// letterFixture is a deployment whose dead-letter queue has one message of each verdict and an
 // invalid one. A person is at the terminal.
-type pile struct {
+type letterFixture struct {
 	*deployment
 
 	queues *sqstest.Server
 	before func(sqstest.Call) // each call to SQS; nil: nothing
 }
 
-func newPile(t *testing.T) *pile {
+func newLetterFixture(t *testing.T) *letterFixture {
 	t.Helper()
-	p := &pile{deployment: deploy(t)}
+	p := &letterFixture{deployment: deploy(t)}
 	environ, s := serveQueues(t, sqstest.Options{Now: noon, Before: func(c sqstest.Call) {
 		if p.before != nil {
 			p.before(c)
@@ -53,7 +53,7 @@ func newPile(t *testing.T) *pile {
 	return p
 }
 
-func (p *pile) park(why order.Reason, body string) {
+func (p *letterFixture) park(why order.Reason, body string) {
 	p.send(body, map[string]sqstest.Attribute{
 		sqs.AttrReason: sqstest.Text(string(why)), "buyer": sqstest.Text("Jane Doe"),
 		sqs.AttrFirstSent: sqstest.Text(noon().Add(-150 * time.Hour).Format(time.RFC3339)),
@@ -61,7 +61,7 @@ func (p *pile) park(why order.Reason, body string) {
 	})
 }
 
-func (p *pile) send(body string, attributes map[string]sqstest.Attribute) {
+func (p *letterFixture) send(body string, attributes map[string]sqstest.Attribute) {
 	p.queues.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Send(now, "dead", sqstest.Draft{Body: body, Attributes: attributes})
 		must(p.T, err)
@@ -69,7 +69,7 @@ func (p *pile) send(body string, attributes map[string]sqstest.Attribute) {
 }
 
 // orders returns the orders that a queue has messages of, "?" for an invalid one.
-func (p *pile) orders(queue string) (all []string) {
+func (p *letterFixture) orders(queue string) (all []string) {
 	p.queues.Machine(func(m *sqstest.Machine, now time.Time) {
 		messages, _ := m.Messages(now, queue)
 		for _, one := range messages {
@@ -86,7 +86,7 @@ func (p *pile) orders(queue string) (all []string) {
 // The page of sessions shows a list.
 func TestDeadLettersAreSelected(t *testing.T) {
 	t.Parallel()
-	p := newPile(t)
+	p := newLetterFixture(t)
 	const list, jsonList = "dead-letters list", "--json dead-letters list"
 	p.steps(
 		step{line: list, want: "redrive  WAITS  store_unavailable  not charged\n, first sent 6d ago, parked once, received once\n" +
@@ -125,7 +125,7 @@ func TestDeadLettersAreSelected(t *testing.T) {
 // may be personal data, and write nothing on the terminal.
 func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	t.Parallel()
-	p := newPile(t)
+	p := newLetterFixture(t)
 	const strange = "Jane Doe\nredrive  ORD-2\u009b31m\u202e"
 	attributes := map[string]sqstest.Attribute{"mine": sqstest.Text(strange), sqs.AttrTrace: sqstest.Text(strange)}
 	for _, name := range []string{"reason", "detail", "order-id", "first-message-id", "first-sent", "times-parked", "dropped"} {
@@ -227,7 +227,7 @@ func TestRedriveAndDiscard(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			p := newPile(t)
+			p := newLetterFixture(t)
 			p.terminal = !tt.pipe
 			p.steps(tt.step)
 			if diff := cmp.Diff(p.orders("dead"), tt.dead); diff != "" {
@@ -242,7 +242,7 @@ func TestRedriveAndDiscard(t *testing.T) {
 
 func TestWhatTheToolDoesNotSeeIsLeft(t *testing.T) {
 	t.Parallel()
-	p := newPile(t)
+	p := newLetterFixture(t)
 	p.queues.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Receive(now, "dead", 1, nil) // another reader
 		must(t, err)
@@ -254,7 +254,7 @@ func TestWhatTheToolDoesNotSeeIsLeft(t *testing.T) {
 
 func TestADecisionIsMadeAgainWhenTheMessageIsTaken(t *testing.T) {
 	t.Parallel()
-	p := newPile(t)
+	p := newLetterFixture(t)
 	p.before = func(c sqstest.Call) { // when the listed messages are put back
 		if c.Operation == "ChangeMessageVisibilityBatch" {
 			p.before = nil
@@ -269,7 +269,7 @@ func TestADecisionIsMadeAgainWhenTheMessageIsTaken(t *testing.T) {
 // message were gone and a corrected order posted, the customer would pay twice.
 func TestDiscardKeepsAnOrderThatMayBeChargedUntilItIsCanceled(t *testing.T) {
 	t.Parallel()
-	p := newPile(t)
+	p := newLetterFixture(t)
 	p.stripe.Fail(stripetest.Fault{Kind: stripetest.LoseRequest, On: stripetest.Confirm})
 	p.process(pays, "LOST")
 	p.edit("LOST", dynamodb.Item{"status": dynamodb.Text("refused")})
@@ -288,7 +288,7 @@ func TestDiscardKeepsAnOrderThatMayBeChargedUntilItIsCanceled(t *testing.T) {
 
 func TestDiscardSavesAMessageBeforeItDeletesIt(t *testing.T) {
 	t.Parallel()
-	p := newPile(t)
+	p := newLetterFixture(t)
 	file := filepath.Join(t.TempDir(), "saved.jsonl")
 	again := func() { p.park(order.ReasonUnknown, bodyOf("PAID", pays)) }
 	p.steps(

@@ -28,7 +28,7 @@ type redriveDead struct {
 // Help explains the command beyond its one line.
 func (redriveDead) Help() string {
 	return `It lists the selected messages with the verdict redrive, asks, and sends them back, orders to the
-order queue and refunds to the refund queue, with body, attributes and message group. It judges each
+order queue and refunds to the refund queue, with body, attributes and message group. It decides about each
 message again before it sends it.
 
 A message is sent, then deleted. If the command is killed in between, the message is in both
@@ -48,7 +48,7 @@ Examples:
 
 // Run redrives messages.
 func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openDesk(ctx, sh)
+	d, err := openTriage(ctx, sh)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ type discardDead struct {
 // Help explains the command beyond its one line.
 func (discardDead) Help() string {
 	return `It lists the selected messages with the verdict discard, asks, and deletes them: another delivery of
-them would change nothing. It judges each message again before it deletes it. With --force it
+them would change nothing. It decides about each message again before it deletes it. With --force it
 deletes the others as well: an order that was not charged is then lost, unless you post it again.
 It keeps the message of an open or refused order whose PaymentIntent may still be charged, or was:
 Stripe may execute an earlier attempt, also after you posted the order under another id. Close such
@@ -95,7 +95,7 @@ Examples:
 
 // Run deletes messages.
 func (c discardDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openDesk(ctx, sh)
+	d, err := openTriage(ctx, sh)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ var errLeft = errors.New("selected messages are left, or were not seen, in the d
 // empty lists the selected messages whose verdict allows the task and, if the person
 // agrees, takes them. Between the two it does not hold them, because a person may think
 // for an hour.
-func (d desk) empty(ctx context.Context, t task) error {
+func (d triage) empty(ctx context.Context, t task) error {
 	fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.DeadLetters)
 	if d.DeadRefunds != "" {
 		fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.DeadRefunds)
@@ -182,7 +182,7 @@ func (d desk) empty(ctx context.Context, t task) error {
 
 // take does the task with each chosen message whose verdict still allows it, and returns
 // their number.
-func (d desk) take(ctx context.Context, t task, chosen map[string]bool) (took int, err error) {
+func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took int, err error) {
 	if len(chosen) == 0 {
 		return 0, nil
 	}
@@ -198,7 +198,7 @@ func (d desk) take(ctx context.Context, t task, chosen map[string]bool) (took in
 		d.Progress("%d of %s %s", took, view.Messages(len(chosen)), t.done)
 		return true, nil
 	}
-	_, err = d.sources.Judge(ctx, d.queue, t.Limit, wanted, visit)
+	_, err = d.sources.Each(ctx, d.queue, t.Limit, wanted, visit)
 	d.Progress("")
 	return took, err
 }

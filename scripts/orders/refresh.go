@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,28 +143,8 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 	}
 	done, err := due.Run(ctx, d.Now().AddDate(1, 0, 0))
 	d.Progress("")
-	return errors.Join(d.Result(dueText(done), dueJSON(done)), err, dueError(ctx, done))
-}
-
-// dueText formats a run for a person.
-func dueText(d settle.Reconciled) string {
-	var b strings.Builder
-	for _, followed := range slices.Sorted(maps.Keys(d.Followed)) {
-		fmt.Fprintf(&b, "%-12s %d\n", followed, d.Followed[followed])
-	}
-	for _, f := range slices.Concat(d.Failed, d.Unavailable) {
-		fmt.Fprintf(&b, "FAILED       %s: %v\n", f.OrderID, f.Err)
-	}
-	for _, r := range d.NoIntent {
-		fmt.Fprintf(&b, "no payment   %s: its message must come back, or was lost: post it again\n", r.OrderID)
-	}
-	for _, r := range d.Mismatched {
-		fmt.Fprintf(&b, "MISMATCH     %s, %s: orders show %s\n", r.OrderID, r.Status, r.OrderID)
-	}
-	if b.Len() == 0 {
-		return "no order is due\n"
-	}
-	return b.String()
+	text, outcome := dueReport(done)
+	return errors.Join(d.Result(text, outcome), err, dueError(ctx, done))
 }
 
 // dueOutcome is the result of refresh --all-due in the output of --json.
@@ -175,36 +156,41 @@ type dueOutcome struct {
 	Unavailable map[order.ID]string     `json:"unavailable,omitempty"` // the table or Stripe did not answer
 }
 
-func dueJSON(d settle.Reconciled) dueOutcome {
-	return dueOutcome{
-		d.Followed, idsOf(d.NoIntent), idsOf(d.Mismatched), errorsOf(d.Failed), errorsOf(d.Unavailable),
+// dueReport returns a run as text for a person and as JSON.
+func dueReport(d settle.Reconciled) (string, dueOutcome) {
+	o := dueOutcome{Results: d.Followed, Failed: map[order.ID]string{}, Unavailable: map[order.ID]string{}}
+	var b strings.Builder
+	for _, followed := range slices.Sorted(maps.Keys(d.Followed)) {
+		fmt.Fprintf(&b, "%-12s %d\n", followed, d.Followed[followed])
 	}
-}
-
-func errorsOf(looks []settle.FailedLook) map[order.ID]string {
-	all := map[order.ID]string{}
-	for _, f := range looks {
-		all[f.OrderID] = f.Err.Error()
+	failed := func(all []settle.FailedLook, errs map[order.ID]string) {
+		for _, f := range all {
+			errs[f.OrderID] = f.Err.Error()
+			fmt.Fprintf(&b, "FAILED       %s: %v\n", f.OrderID, f.Err)
+		}
 	}
-	return all
-}
-
-func idsOf(rs []order.Record) (ids []order.ID) {
-	for _, r := range rs {
-		ids = append(ids, r.OrderID)
+	failed(d.Failed, o.Failed)
+	failed(d.Unavailable, o.Unavailable)
+	for _, r := range d.NoIntent {
+		o.NoIntent = append(o.NoIntent, r.OrderID)
+		fmt.Fprintf(&b, "no payment   %s: its message must come back, or was lost: post it again\n", r.OrderID)
 	}
-	slices.Sort(ids)
-	return ids
+	for _, r := range d.Mismatched {
+		o.Mismatched = append(o.Mismatched, r.OrderID)
+		fmt.Fprintf(&b, "MISMATCH     %s, %s: orders show %s\n", r.OrderID, r.Status, r.OrderID)
+	}
+	slices.Sort(o.NoIntent)
+	slices.Sort(o.Mismatched)
+	return cmp.Or(b.String(), "no order is due\n"), o
 }
 
 // dueError returns an error unless every due order was looked at and agrees with Stripe.
 func dueError(ctx context.Context, d settle.Reconciled) error {
-	switch {
+	switch failed := len(d.Failed) + len(d.Unavailable); {
 	case ctx.Err() != nil:
 		return shell.Left("interrupted: orders that were not looked at are still due, run it again")
-	case len(d.Failed)+len(d.Unavailable) > 0:
-		return shell.Left("%d orders could not be looked at: they are due again after 15 minutes or more",
-			len(d.Failed)+len(d.Unavailable))
+	case failed > 0:
+		return shell.Left("%d orders could not be looked at: they are due again after 15 minutes or more", failed)
 	case len(d.Mismatched) > 0:
 		return shell.Left("%d orders disagree with Stripe", len(d.Mismatched))
 	}

@@ -53,14 +53,14 @@ func (m makeRefund) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	fmt.Fprintf(sh.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
 		d.Table, d.AWS.Region, d.Scope, mode, d.RefundQueue)
-	if err := newCashier(d).refund(ctx, m); err != nil {
+	if err := newRefundPoster(d).refund(ctx, m); err != nil {
 		return fmt.Errorf("refund order %q: %w", m.Order, d.Explain(err))
 	}
 	return nil
 }
 
-// cashier posts refunds and watches them.
-type cashier struct {
+// refundPoster posts refunds and watches them.
+type refundPoster struct {
 	shell.Shell
 
 	account func(context.Context, order.ID) (refund.Account, error)
@@ -68,9 +68,9 @@ type cashier struct {
 	every   time.Duration
 }
 
-func newCashier(d cloud.Deployment) cashier {
+func newRefundPoster(d cloud.Deployment) refundPoster {
 	queue := d.QueueAt(d.RefundQueue)
-	return cashier{
+	return refundPoster{
 		Shell: d.Shell, account: d.Accounts().Load, every: 500 * time.Millisecond,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return queue.SendAs(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
@@ -84,7 +84,7 @@ var (
 	errNotRefunded = errors.New("not refunded")
 )
 
-func (c cashier) refund(ctx context.Context, m makeRefund) error {
+func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
 	a, err := c.account(ctx, order.ID(m.Order))
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func alike(a refund.Account, r refund.Request) (others []refund.Item) {
 }
 
 // follow waits until the refund is settled, and prints each change and the outcome.
-func (c cashier) follow(ctx context.Context, r refund.Request, limit time.Duration) error {
+func (c refundPoster) follow(ctx context.Context, r refund.Request, limit time.Duration) error {
 	fmt.Fprintf(c.People(), "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -20,9 +20,9 @@ import (
 	"orderonce/scripts/orders/shell"
 )
 
-// till is an order of 39.98 USD with its refunds, in memory, and the function that makes
+// refundFixture is an order of 39.98 USD with its refunds, in memory, and the function that makes
 // them.
-type till struct {
+type refundFixture struct {
 	*testing.T
 
 	orders *ordertest.Memory
@@ -33,9 +33,9 @@ type till struct {
 	worker int
 }
 
-func newTill(t *testing.T, card ordertest.Card) *till {
+func newRefundFixture(t *testing.T, card ordertest.Card) *refundFixture {
 	t.Helper()
-	w := &till{T: t, orders: new(ordertest.Memory), now: noon()}
+	w := &refundFixture{T: t, orders: new(ordertest.Memory), now: noon()}
 	w.claims = refundtest.NewMemory(w.orders)
 	intents := &ordertest.Bank{Scope: scope}
 	w.bank = &refundtest.Bank{Intents: intents, Now: w.clock, KeyLife: 24 * time.Hour}
@@ -43,17 +43,17 @@ func newTill(t *testing.T, card ordertest.Card) *till {
 	return w
 }
 
-func (w *till) clock() time.Time { return w.now }
+func (w *refundFixture) clock() time.Time { return w.now }
 
 // deliver makes a refund as the function does.
-func (w *till) deliver(ctx context.Context, r refund.Request) {
+func (w *refundFixture) deliver(ctx context.Context, r refund.Request) {
 	w.worker++
 	p := refund.Processor{Store: w.claims, Provider: w.bank, Scope: scope, Now: w.clock, CreateTime: time.Second}
 	p.Process(ctx, r, order.Lease{Owner: fmt.Sprint("worker ", w.worker), From: w.now, Until: w.now.Add(time.Minute)})
 }
 
 // send posts a message, which the function handles at once.
-func (w *till) send(ctx context.Context, _ order.ID, body string) error {
+func (w *refundFixture) send(ctx context.Context, _ order.ID, body string) error {
 	w.posted = append(w.posted, body)
 	job, err := jobs.NewDecoder().Decode(body)
 	must(w.T, err)
@@ -62,13 +62,13 @@ func (w *till) send(ctx context.Context, _ order.ID, body string) error {
 }
 
 // run runs `orders refund`, and returns what it printed and its error, as text.
-func (w *till) run(m makeRefund, typed string) string {
+func (w *refundFixture) run(m makeRefund, typed string) string {
 	var out strings.Builder
 	m.Order, m.Reason = "ORD-1", "requested_by_customer"
 	if m.Limit == 0 {
 		m.Limit = 20 * time.Millisecond
 	}
-	c := cashier{
+	c := refundPoster{
 		Shell:   shell.Shell{In: strings.NewReader(typed), Out: &out, Now: w.clock},
 		account: w.claims.Load, send: w.send, every: time.Millisecond,
 	}
@@ -77,7 +77,7 @@ func (w *till) run(m makeRefund, typed string) string {
 }
 
 // item returns a refund as the table has it.
-func (w *till) item(id refund.ID) refund.Item {
+func (w *refundFixture) item(id refund.ID) refund.Item {
 	w.Helper()
 	a, err := w.claims.Load(w.Context(), "ORD-1")
 	must(w.T, err)
@@ -88,7 +88,7 @@ func (w *till) item(id refund.ID) refund.Item {
 // The person repeats a command, or a colleague does: the money goes back once.
 func TestRefund(t *testing.T) {
 	t.Parallel()
-	w := newTill(t, ordertest.Pays)
+	w := newRefundFixture(t, ordertest.Pays)
 	for _, step := range []struct {
 		claim   string
 		before  func()
@@ -168,7 +168,7 @@ func TestRefund(t *testing.T) {
 			t.Errorf("%s: refunds at Stripe (-got +want):\n%s", step.claim, diff)
 		}
 	}
-	declined := newTill(t, ordertest.Declines)
+	declined := newRefundFixture(t, ordertest.Declines)
 	if got := declined.run(makeRefund{Amount: 1000, Yes: true}, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
 		t.Errorf("an order that was not charged: got %s", got)
 	}
@@ -178,7 +178,7 @@ func TestTheGuideShowsWhatRefundPrints(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/refund.md")
 	must(t, err)
-	printed := newTill(t, ordertest.Pays).run(makeRefund{Amount: 1999, Limit: 2 * time.Minute}, "ORD-1\n")
+	printed := newRefundFixture(t, ordertest.Pays).run(makeRefund{Amount: 1999, Limit: 2 * time.Minute}, "ORD-1\n")
 	want := strings.Replace(printed, "to make it: ", "to make it: ORD-1\n", 1) // what the person types
 	if !strings.Contains(string(guide), strings.TrimSpace(strings.TrimSuffix(want, "<nil>"))) {
 		t.Errorf("got another text in the guide, want\n%s", want)
@@ -189,7 +189,7 @@ func TestTheGuideShowsWhatRefundPrints(t *testing.T) {
 func TestTheSameCommandContinuesAnOpenRefund(t *testing.T) {
 	t.Parallel()
 	for _, all := range []bool{true, false} {
-		w := newTill(t, ordertest.Pays)
+		w := newRefundFixture(t, ordertest.Pays)
 		command := makeRefund{Amount: 1000, All: all, Yes: true}
 		w.bank.Fail(refundtest.Read, ordertest.ReturnsUnavailable)
 		const want = "not settled after 20ms: open, requested_by_customer, attempt 1, last error provider_unavailable: " +
@@ -207,7 +207,7 @@ func TestTheSameCommandContinuesAnOpenRefund(t *testing.T) {
 
 // lose leaves refund operator-1000 unknown: its request was lost, and Stripe's key
 // forgotten.
-func (w *till) lose() {
+func (w *refundFixture) lose() {
 	w.Helper()
 	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "operator-1000", Amount: 1000, Reason: "requested_by_customer"})
 	must(w.T, err)
@@ -221,13 +221,13 @@ func (w *till) lose() {
 }
 
 // resolver returns what resolves a refund. The person types an answer.
-func (w *till) resolver(out io.Writer, typed string) resolver {
+func (w *refundFixture) resolver(out io.Writer, typed string) resolver {
 	sh := shell.Shell{In: strings.NewReader(typed), Out: out, Now: w.clock}
 	return resolver{Shell: sh, store: w.claims, provider: w.bank, scope: scope}
 }
 
 // begin claims refund R-1 of 0.01 USD, as a worker does that dies.
-func (w *till) begin() refund.Claim {
+func (w *refundFixture) begin() refund.Claim {
 	w.Helper()
 	r, err := refund.New(refund.Draft{OrderID: "ORD-1", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
 	must(w.T, err)
@@ -244,11 +244,11 @@ func TestResolve(t *testing.T) {
 		"Stripe may still execute it, even days later.\n"
 	notMade := resolveRefund{NotMade: true, Yes: true}
 	ten := order.Money{Amount: 1000, Currency: "usd"}
-	completes := func(w *till) { w.lose(); w.bank.Complete() }
-	dashboard := func(w *till) { w.lose(); w.bank.InDashboard("pi_1", ten) }
-	abandons := func(w *till) { w.begin(); w.now = w.now.Add(25 * time.Hour) }
+	completes := func(w *refundFixture) { w.lose(); w.bank.Complete() }
+	dashboard := func(w *refundFixture) { w.lose(); w.bank.InDashboard("pi_1", ten) }
+	abandons := func(w *refundFixture) { w.begin(); w.now = w.now.Add(25 * time.Hour) }
 	for claim, tt := range map[string]struct {
-		arrange func(*till)
+		arrange func(*refundFixture)
 		command resolveRefund
 		refund  refund.ID // "": operator-1000
 		typed   string
@@ -256,14 +256,14 @@ func TestResolve(t *testing.T) {
 		status  refund.Status
 	}{
 		"not made, confirmed": {
-			arrange: (*till).lose, command: resolveRefund{NotMade: true}, typed: id + "\n", want: warning, status: refund.Refused,
+			arrange: (*refundFixture).lose, command: resolveRefund{NotMade: true}, typed: id + "\n", want: warning, status: refund.Refused,
 		},
 		"not made, with the order id instead of the refund id": {
-			arrange: (*till).lose, command: resolveRefund{NotMade: true}, typed: "ORD-1\n", want: "nothing was changed",
+			arrange: (*refundFixture).lose, command: resolveRefund{NotMade: true}, typed: "ORD-1\n", want: "nothing was changed",
 			status: refund.Unknown,
 		},
 		"not made, and its amount is free": {
-			arrange: (*till).lose, command: notMade, want: "resolved: refund operator-1000 is refused\n<nil>", status: refund.Refused,
+			arrange: (*refundFixture).lose, command: notMade, want: "resolved: refund operator-1000 is refused\n<nil>", status: refund.Refused,
 		},
 		"not made, but Stripe has made it": {
 			arrange: completes, command: notMade, status: refund.Succeeded,
@@ -277,7 +277,7 @@ func TestResolve(t *testing.T) {
 			want: "nothing to resolve: refund operator-1000 is succeeded at Stripe, as you say\n<nil>",
 		},
 		"made, and Stripe's list lacks it": {
-			arrange: func(w *till) { completes(w); w.bank.Lag = time.Hour }, command: resolveRefund{Made: "re_1"}, typed: id,
+			arrange: func(w *refundFixture) { completes(w); w.bank.Lag = time.Hour }, command: resolveRefund{Made: "re_1"}, typed: id,
 			want: "at Stripe  no refund\n<nil>", status: refund.Succeeded,
 		},
 		"made, but under another id": {
@@ -289,15 +289,15 @@ func TestResolve(t *testing.T) {
 			want: `Stripe contradicts it: re_1: intent pi_1: refund scope is "", want "test"`,
 		},
 		"made, but Stripe does not know it": {
-			arrange: (*till).lose, command: resolveRefund{Made: "re_9", Yes: true}, want: "misconfigured", status: refund.Unknown,
+			arrange: (*refundFixture).lose, command: resolveRefund{Made: "re_9", Yes: true}, want: "misconfigured", status: refund.Unknown,
 		},
-		"another refund": {arrange: (*till).lose, command: notMade, refund: "R-2", want: errNoRefund.Error()},
+		"another refund": {arrange: (*refundFixture).lose, command: notMade, refund: "R-2", want: errNoRefund.Error()},
 		"a refund that was refused": {
-			arrange: func(w *till) { w.bank.Dispute("pi_1"); w.run(makeRefund{Amount: 1000, Yes: true}, "") }, command: notMade,
+			arrange: func(w *refundFixture) { w.bank.Dispute("pi_1"); w.run(makeRefund{Amount: 1000, Yes: true}, "") }, command: notMade,
 			want: "for a day, ends so: operator-1000 is refused", status: refund.Refused,
 		},
 		"an open refund, whose message comes back": {
-			arrange: func(w *till) { w.begin(); w.now = w.now.Add(day - time.Second) }, command: notMade, refund: "R-1",
+			arrange: func(w *refundFixture) { w.begin(); w.now = w.now.Add(day - time.Second) }, command: notMade, refund: "R-1",
 			want: errNotUnknown.Error() + "\nredrive it from the dead-letter queue", status: refund.Open,
 		},
 		"an abandoned one, of which no request was sent": {
@@ -305,7 +305,7 @@ func TestResolve(t *testing.T) {
 			want: "Stripe was asked for nothing, or refused each time: it was not made.\n<nil>",
 		},
 		"an abandoned one, of which a request was lost": {
-			arrange: func(w *till) {
+			arrange: func(w *refundFixture) {
 				_, err := w.begin().Mark(w.Context(), w.claims, 1, w.now)
 				must(w.T, err)
 				w.now = w.now.Add(25 * time.Hour)
@@ -313,7 +313,7 @@ func TestResolve(t *testing.T) {
 			command: notMade, refund: "R-1", want: "WARNING: a request for 0.01 USD was sent at 2026-11-21T\n<nil>", status: refund.Refused,
 		},
 		"an abandoned one, which was made, and Stripe's list lacks it": {
-			arrange: func(w *till) {
+			arrange: func(w *refundFixture) {
 				w.bank.Fail(refundtest.Create, ordertest.LosesResponse)
 				w.bank.Lag = 48 * time.Hour
 				c := w.begin()
@@ -327,7 +327,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			w := newTill(t, ordertest.Pays)
+			w := newRefundFixture(t, ordertest.Pays)
 			tt.arrange(w)
 			if tt.refund == "" {
 				tt.refund = id
@@ -357,7 +357,7 @@ func TestAResolveAndAWorkerExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	notMade := resolveRefund{Order: "ORD-1", Refund: "R-1", NotMade: true}
 	for _, later := range []time.Duration{0, time.Hour} {
-		w := newTill(t, ordertest.Pays)
+		w := newRefundFixture(t, ordertest.Pays)
 		w.begin()
 		w.now = w.now.Add(25 * time.Hour)
 		d := w.resolver(io.Discard, "")
@@ -367,7 +367,7 @@ func TestAResolveAndAWorkerExcludeEachOther(t *testing.T) {
 			t.Errorf("after %v: got %v and %+v, want it open, and %v", later, err, i, order.ErrStale)
 		}
 	}
-	w := newTill(t, ordertest.Pays)
+	w := newRefundFixture(t, ordertest.Pays)
 	frozen := w.begin()
 	w.now = w.now.Add(25 * time.Hour)
 	must(t, w.resolver(io.Discard, "R-1\n").resolve(t.Context(), notMade))
@@ -396,7 +396,7 @@ func TestResolveIsContradictedByWhateverStripeHasOfTheRefund(t *testing.T) {
 		later refund.Status // of a pending one
 		want  refund.Status
 	}{{false, "", refund.Succeeded}, {true, "", refund.Pending}, {true, refund.Failed, refund.Failed}} {
-		w := newTill(t, ordertest.Pays)
+		w := newRefundFixture(t, ordertest.Pays)
 		w.lose()
 		w.bank.Takes = tt.takes
 		w.bank.Complete()

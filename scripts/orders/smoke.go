@@ -82,7 +82,7 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 		fmt.Fprintln(d.People(), "nothing refunded: REFUND_QUEUE_URL is not set")
 		return nil
 	}
-	return newCashier(d).refund(ctx, makeRefund{
+	return newRefundPoster(d).refund(ctx, makeRefund{
 		Order: id, Amount: refundOfSmoke, Reason: string(refund.RequestedByCustomer), Yes: true, Limit: s.Limit,
 	})
 }

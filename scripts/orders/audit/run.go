@@ -107,7 +107,7 @@ func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 		if len(o.Payments) == 0 && o.Row.Problem == "" && !f.state.Job.Window.Contains(o.Row.CreatedAt) {
 			continue // its intent belongs to another window
 		}
-		r, err := a.judge(ctx, o)
+		r, err := a.compare(ctx, o)
 		if err != nil {
 			return fmt.Errorf("compare order %s: %w", id, err)
 		}
@@ -152,9 +152,9 @@ func (s *Summary) count(r Result) {
 	}
 }
 
-// judge compares an order, and once more as it is now if it seems to differ. The lists do
-// not name the refunds, so an order with some is always read.
-func (a *Auditor) judge(ctx context.Context, o Order) (Result, error) {
+// compare compares an order, and once more as it is now if it seems to differ. The lists
+// do not name the refunds, so an order with some is always read.
+func (a *Auditor) compare(ctx context.Context, o Order) (Result, error) {
 	r := Compare(o, a.Scope, a.Now())
 	if len(r.Findings) == 0 && (o.Row == nil || o.Row.Refunded == 0) {
 		return r, nil

@@ -53,44 +53,47 @@ func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 // Payments implements audit.Books with one call for a hundred PaymentIntents.
 func (b *Books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
 	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
-		return func(yield func(audit.Page[audit.Payment], error) bool) {
-			for listed, err := range b.account.List(ctx, w.From, w.To, order.IntentID(after)) {
-				var page audit.Page[audit.Payment]
-				for _, l := range listed {
-					page.Next = string(l.ID)
-					if l.Scope == b.scope && order.ValidID(string(l.OrderID)) {
-						page.Items = append(page.Items, payment(l))
-					} else {
-						page.Skipped++
-					}
-				}
-				if !yield(page, err) {
-					return
+		list := b.account.List(ctx, w.From, w.To, order.IntentID(after))
+		return converted(list, func(listed []stripeaudit.Listed) (page audit.Page[audit.Payment]) {
+			for _, l := range listed {
+				page.Next = string(l.ID)
+				if l.Scope == b.scope && order.ValidID(string(l.OrderID)) {
+					page.Items = append(page.Items, payment(l))
+				} else {
+					page.Skipped++
 				}
 			}
-		}
+			return page
+		})
 	})
 }
 
 // Rows implements audit.Books with one call for 1 MB of the table.
 func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
 	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {
-		return func(yield func(audit.Page[audit.Row], error) bool) {
-			for scanned, err := range b.table.Scan(ctx, after) {
-				page := audit.Page[audit.Row]{Next: scanned.Next}
-				for _, r := range scanned.Rows {
-					if b.belongs(r, w) {
-						page.Items = append(page.Items, row(r))
-					} else {
-						page.Skipped++
-					}
-				}
-				if !yield(page, err) {
-					return
+		return converted(b.table.Scan(ctx, after), func(scanned refundtable.Page) audit.Page[audit.Row] {
+			page := audit.Page[audit.Row]{Next: scanned.Next}
+			for _, r := range scanned.Rows {
+				if b.belongs(r, w) {
+					page.Items = append(page.Items, row(r))
+				} else {
+					page.Skipped++
 				}
 			}
-		}
+			return page
+		})
 	})
+}
+
+// converted yields the pages of an adapter as those of an audit.
+func converted[A, T any](all iter.Seq2[A, error], convert func(A) audit.Page[T]) pages[T] {
+	return func(yield func(audit.Page[T], error) bool) {
+		for page, err := range all {
+			if !yield(convert(page), err) {
+				return
+			}
+		}
+	}
 }
 
 // belongs reports whether a PaymentIntent of the window may belong to the row: it was

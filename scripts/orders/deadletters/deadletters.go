@@ -1,9 +1,9 @@
 // Package deadletters reads and empties the dead-letter queues. It pages them without
-// losing a message, finds out what a message's row and Stripe say, judges what to do with
+// losing a message, finds out what a message's row and Stripe say, decides about what to do with
 // the message, and redrives or deletes it. It does not depend on the command line, and it
 // reads no clock.
 //
-// Queue receives and sends, Sources reads the facts, and Judge is a pure function from
+// Queue receives and sends, Sources reads the facts, and Decide is a pure function from
 // the facts to a verdict. docs/guides/operate.md explains the verdicts.
 package deadletters
 
@@ -116,9 +116,9 @@ func (l Letter) MayBeCharged() bool {
 	return !slices.ContainsFunc(l.Intents, func(i order.Intent) bool { return i.State == order.IntentCanceled })
 }
 
-// Judge calls visit with the verdict on every message of the queue that is wanted, each
+// Each calls visit with the verdict on every message of the queue that is wanted, each
 // once, and looks at no more than limit messages. See Queue.Each.
-func (s Sources) Judge(
+func (s Sources) Each(
 	ctx context.Context, q *Queue, limit int, wanted func(Message) bool, visit Visit[Letter],
 ) (Pages, error) {
 	return q.Each(ctx, limit, func(ctx context.Context, m Message) (gone bool, err error) {
@@ -126,6 +126,6 @@ func (s Sources) Judge(
 			return false, nil
 		}
 		facts := s.Facts(ctx, m)
-		return visit(ctx, Letter{Message: m, Facts: facts, Verdict: Judge(m, facts)})
+		return visit(ctx, Letter{Message: m, Facts: facts, Verdict: Decide(m, facts)})
 	})
 }

@@ -387,7 +387,7 @@ func all(deadletters.Message) bool { return true }
 // redriveAll redrives each message whose verdict is redrive.
 func (q *queues) redriveAll(ctx context.Context, w *world, client *http.Client) error {
 	queue := q.queue(client)
-	_, err := w.sources().Judge(ctx, queue, 100, all, func(ctx context.Context, l deadletters.Letter) (bool, error) {
+	_, err := w.sources().Each(ctx, queue, 100, all, func(ctx context.Context, l deadletters.Letter) (bool, error) {
 		if l.Action != deadletters.Redrive {
 			return false, nil
 		}
@@ -469,7 +469,7 @@ func killedAt(t *testing.T, fifo bool, k *mortal) bool {
 		}
 	}
 	queue := q.queue(http.DefaultClient)
-	_, err := w.sources().Judge(t.Context(), queue, 100, all, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	_, err := w.sources().Each(t.Context(), queue, 100, all, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if l.Action == deadletters.Redrive || l.Action == deadletters.Look && l.OrderID() != "ORD-4" {
 			t.Errorf("killed at call %d: %s is left with the verdict %s", k.at, l.OrderID(), l.Action)
 		}

@@ -62,8 +62,8 @@ func look(m Money, advice string, a ...any) Verdict {
 	return Verdict{Look, m, fmt.Sprintf(advice, a...)}
 }
 
-// judgeUnreadable judges a message whose row cannot be read.
-func judgeUnreadable(err error) Verdict {
+// decideUnreadable decides about a message whose row cannot be read.
+func decideUnreadable(err error) Verdict {
 	switch {
 	case errors.Is(err, order.ErrCorrupt):
 		return fix(Unknown, "repair the row, then redrive: %v", err)
@@ -74,8 +74,8 @@ func judgeUnreadable(err error) Verdict {
 	return look(Unknown, "the row could not be read: %v", err)
 }
 
-// judgeStripe judges an order of which Stripe does not say what happened.
-func judgeStripe(err error) Verdict {
+// decideStripe decides about an order of which Stripe does not say what happened.
+func decideStripe(err error) Verdict {
 	if _, mismatch := errors.AsType[*order.MismatchError](err); mismatch {
 		return look(Unknown, "stop processing: two deployments may share a scope: %v", err)
 	}
@@ -98,9 +98,9 @@ func precedesRow(why order.Reason) bool {
 	return false
 }
 
-// judgeReason judges an order or a refund that is not settled, and that a redrive would
+// decideReason decides about an order or a refund that is not settled, and that a redrive would
 // make. The reason says whether what parked it is gone.
-func judgeReason(why order.Reason, money Money, id order.ID) Verdict {
+func decideReason(why order.Reason, money Money, id order.ID) Verdict {
 	switch why {
 	case order.ReasonStore, order.ReasonUnavailable, order.ReasonUnknown, order.ReasonReplayed,
 		order.ReasonMisconfigured, order.ReasonOutOfTime, order.ReasonInProgress, order.ReasonClaimLost,

@@ -112,9 +112,9 @@ func (w *world) restore() {
 	must(w.T, err)
 }
 
-// judge returns the verdict on a message.
-func (w *world) judge(m deadletters.Message) deadletters.Verdict {
-	return deadletters.Judge(m, w.sources().Facts(w.Context(), m))
+// decide returns the verdict on a message.
+func (w *world) decide(m deadletters.Message) deadletters.Verdict {
+	return deadletters.Decide(m, w.sources().Facts(w.Context(), m))
 }
 
 // made returns how many refunds of an id count.
