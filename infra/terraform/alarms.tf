@@ -61,6 +61,20 @@ locals {
     dead_letter_retention = "The dead-letter queue's retention is too short: SQS deletes parked orders."
   }
 
+  # The same for the queues of refunds and receipts, one alarm each. The function checks once per
+  # execution environment, so the alarm stays on for an hour.
+  queue_settings_alarms = { for name in ["refund", "receipt"] : name => { "${name}-queue-settings" = {
+    metrics = { for setting in keys(local.queue_settings) :
+      setting => "app QueueMisconfigured Sum Function=${name} Setting=${setting}"
+    }
+    expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
+    periods    = [1, 12], description = <<-EOT
+    A setting of the ${name} queue or its dead-letter queue is not what the function assumes, so SQS may
+    delete ${name}s. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
+    "The queues are misconfigured".
+  EOT
+  } } }
+
   # The alarms of the order function, and of what every part shares.
   order_alarms = merge({
     dead-letters = {

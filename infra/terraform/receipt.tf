@@ -23,7 +23,7 @@ locals {
       receives    = 1000
       concurrency = 2
     } }
-    alarms = {
+    alarms = merge(local.queue_settings_alarms.receipt, {
       receipts-doubtful = { metric = "app Receipts Sum Function=receipt Result=doubtful", description = <<-EOT
         Nobody knows whether a receipt was sent. It is not sent again unless receipt_mode is at_least_once.
         SES's event may still resolve it, or a person: ${local.runbook}, "A receipt is doubtful".
@@ -57,19 +57,6 @@ locals {
         Raise the account's quota of concurrent executions: ${local.runbook}, "Receipts are not sent".
       EOT
       }
-      # As queue-*: the function checks once per execution environment.
-      receipt-queue-settings = {
-        metrics = { for setting in keys(local.queue_settings) :
-          setting => "app QueueMisconfigured Sum Function=receipt Setting=${setting}"
-        }
-
-        expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
-        periods    = [1, 12], description = <<-EOT
-        A setting of the receipt queue or its dead-letter queue is not what the function assumes, so SQS may
-        delete receipts. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
-        "The queues are misconfigured".
-      EOT
-      }
       receipts-failed = {
         metric      = "app Receipts Sum Function=receipt Result=failed", above = 5, periods = [2, 3]
         description = <<-EOT
@@ -96,7 +83,7 @@ locals {
         leaves a doubtful receipt. Read its log: ${local.runbook}, "Receipts are not sent".
       EOT
       }
-    }
+    })
   }
 
   receipt_environment = !var.create_receipts ? null : {

@@ -20,7 +20,7 @@ locals {
       max_size    = 512 * 1024
       receives    = 1000
     } }
-    alarms = {
+    alarms = merge(local.queue_settings_alarms.refund, {
       refund-unknown = { metric = "app Parked Sum Function=refund Reason=refund_unknown", description = <<-EOT
         Nobody knows whether a refund was made, and it is not sent again. The customer waits, and the amount
         stays reserved, until a person has compared it with Stripe: docs/guides/refund.md, "Resolve an unknown
@@ -74,20 +74,7 @@ locals {
         Raise the account's quota of concurrent executions: ${local.runbook}, "Refunds wait".
       EOT
       }
-      # As queue-*: the function checks once per execution environment.
-      refund-queue-settings = {
-        metrics = { for setting in keys(local.queue_settings) :
-          setting => "app QueueMisconfigured Sum Function=refund Setting=${setting}"
-        }
-
-        expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
-        periods    = [1, 12], description = <<-EOT
-        A setting of the refund queue or its dead-letter queue is not what the function assumes, so SQS may
-        delete refunds. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
-        "The queues are misconfigured".
-      EOT
-      }
-    }
+    })
   }
 
   refund_environment = !var.create_refund ? null : {

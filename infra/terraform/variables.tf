@@ -109,10 +109,7 @@ variable "stripe_read_key" {
 }
 
 variable "stripe_read_key_version" {
-  description = <<-EOT
-    Version of the stored read-only key. Raise it to store and use a new stripe_read_key. 0 for none: every
-    function uses stripe_secret_key.
-  EOT
+  description = "Version of the stored stripe_read_key; raise it to store one. 0: stripe_secret_key is used."
   type        = number
   default     = 0
   nullable    = false
@@ -124,10 +121,7 @@ variable "stripe_read_key_version" {
 }
 
 variable "create_refund" {
-  description = <<-EOT
-    Make refunds: their queue, the refund function and its alarms. False deletes both queues with their messages,
-    so wait until they are empty.
-  EOT
+  description = "Make refunds. False deletes both of their queues with the messages: wait until they are empty."
   type        = bool
   default     = true
   nullable    = false
@@ -153,10 +147,7 @@ variable "stripe_refund_key" {
 }
 
 variable "stripe_refund_key_version" {
-  description = <<-EOT
-    Version of the stored key for refunds. Raise it to store and use a new stripe_refund_key. 0 for none: the
-    refund function uses stripe_secret_key.
-  EOT
+  description = "Version of the stored stripe_refund_key; raise it to store one. 0: stripe_secret_key is used."
   type        = number
   default     = 0
   nullable    = false
@@ -168,10 +159,7 @@ variable "stripe_refund_key_version" {
 }
 
 variable "create_webhook" {
-  description = <<-EOT
-    Create the endpoint of Stripe's webhooks: an HTTP API, the webhook function, its secret and its alarms.
-    False removes all of it.
-  EOT
+  description = "Create the endpoint of Stripe's webhooks: an API, its function, a secret and alarms."
   type        = bool
   default     = true
   nullable    = false
@@ -254,10 +242,7 @@ variable "webhook_memory_size" {
 }
 
 variable "webhook_reserved_concurrency" {
-  description = <<-EOT
-    Reserved concurrency of the webhook function, which is also its limit: a flood of its public URL cannot
-    take the executions that orders need. Null shares the concurrency of the account.
-  EOT
+  description = "Reserved and greatest concurrency of the webhook function, whose URL is public. Null: none."
   type        = number
   default     = null
 
@@ -372,10 +357,7 @@ variable "intake_burst_limit" {
 }
 
 variable "intake_reserved_concurrency" {
-  description = <<-EOT
-    Reserved concurrency of the intake function, which is also its limit: callers cannot take the executions
-    that orders need. Null shares the concurrency of the account.
-  EOT
+  description = "Reserved and greatest concurrency of the intake function. Null: none."
   type        = number
   default     = null
 
@@ -386,10 +368,7 @@ variable "intake_reserved_concurrency" {
 }
 
 variable "stock_tracking" {
-  description = <<-EOT
-    Reserve stock in a table of their own before an order is charged. An order without stock is not charged.
-    Before you set it to false, remove the table from the state: docs/guides/deploy.md, "Reserve stock".
-  EOT
+  description = "Reserve stock before an order is charged. docs/guides/deploy.md says how to turn it off."
   type        = bool
   default     = false
   nullable    = false
@@ -426,10 +405,7 @@ variable "create_receipts" {
 }
 
 variable "receipt_from" {
-  description = <<-EOT
-    Sender of receipts, such as "Shop <receipts@shop.example>": an address of an identity that SES has
-    verified in this region, alone or after a name.
-  EOT
+  description = "Sender of receipts, ADDRESS or NAME <ADDRESS>, of an identity that SES has verified here."
   type        = string
   default     = null
 
@@ -466,10 +442,7 @@ variable "receipt_configuration_set" {
 }
 
 variable "receipt_mode" {
-  description = <<-EOT
-    What happens to a receipt of which nobody knows whether it was sent. at_most_once: it waits for an event
-    of SES or for a person. at_least_once: it is sent again.
-  EOT
+  description = "at_least_once sends a receipt again of which nobody knows whether it was sent."
   type        = string
   default     = "at_most_once"
   nullable    = false
@@ -493,20 +466,14 @@ variable "event_archive_days" {
 }
 
 variable "create_example_subscriber" {
-  description = <<-EOT
-    Create an example subscriber of order events: a rule that sends paid orders to a queue. Nothing reads the
-    queue.
-  EOT
+  description = "Create a rule that sends paid orders to a queue, as an example. Nothing reads the queue."
   type        = bool
   default     = false
   nullable    = false
 }
 
 variable "create_operator_policies" {
-  description = <<-EOT
-    Create two IAM policies for people who use scripts/orders: one reads, the other also repairs. Detach both
-    before you set it to false or destroy.
-  EOT
+  description = "Create two IAM policies for people who use scripts/orders. Detach both before you set false."
   type        = bool
   default     = false
   nullable    = false
@@ -532,10 +499,7 @@ variable "fifo" {
 }
 
 variable "producer_arns" {
-  description = <<-EOT
-    IAM roles and users that may send orders, also of other accounts. Once a producer, rule or topic is
-    listed, only listed ones may send.
-  EOT
+  description = "IAM roles and users that may send orders. Once any sender is listed, only listed ones may."
   type        = set(string)
   default     = []
   nullable    = false
@@ -647,10 +611,7 @@ variable "processing" {
 }
 
 variable "reserved_concurrency" {
-  description = <<-EOT
-    Reserved concurrency of the order function. At least maximum_concurrency, or 10 x the maximum of
-    provisioned_pollers. Null shares the concurrency of the account.
-  EOT
+  description = "Reserved concurrency of the order function, at least one per concurrent batch. Null: none."
   type        = number
   default     = null
 }
@@ -748,10 +709,7 @@ variable "previous_kms_key_arns" {
 }
 
 variable "orders_table_name" {
-  description = <<-EOT
-    Name of the orders table, only for a table that was restored from a backup: docs/guides/operate.md,
-    "After a restore from backup". Defaults to name, environment and "orders".
-  EOT
+  description = "Name of a table that was restored from a backup: docs/guides/operate.md. Null: its own."
   type        = string
   default     = null
 
@@ -764,10 +722,7 @@ variable "orders_table_name" {
 }
 
 variable "warm_throughput" {
-  description = <<-EOT
-    Reads and writes per second that a new table supports from the start. Null for DynamoDB's default. Ignored
-    once the table exists, because the provider replaces a table to lower it.
-  EOT
+  description = "Reads and writes per second that a new table supports from the start. Null: the default."
   type        = object({ read = number, write = number })
   default     = null
 

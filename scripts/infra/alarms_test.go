@@ -10,7 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
 
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
@@ -178,12 +182,15 @@ const hours = 1e10
 // value, because nothing comes back.
 func healthy() series {
 	return series{
-		"app Received Sum": 100, "app Settled Sum Status=paid": 90, "app Published Sum": 90, "app OrderAge p99": 1000, "app OrderAge SampleCount": 100,
-		"lambda/order Errors Sum": 0, "lambda/reconcile Errors Sum": 0, "lambda/reconcile Invocations Sum": 1, "lambda/publish Errors Sum": 0,
-		"lambda/intake Errors Sum": 0, "lambda/refund Errors Sum": 0, "queue/refunds" + age: 1, "lambda/receipt Errors Sum": 0, "lambda/publish IteratorAge Maximum": 1000, "lambda/order Duration p99": 1000,
+		"app Received Sum": 100, "app Settled Sum Status=paid": 90, "app Published Sum": 90,
+		"app OrderAge p99": 1000, "app OrderAge SampleCount": 100,
+		"app Receipts Sum Function=receipt Result=sent": 100,
+		"lambda/order Errors Sum":                       0, "lambda/order Duration p99": 1000, "lambda/refund Errors Sum": 0,
+		"lambda/reconcile Errors Sum": 0, "lambda/reconcile Invocations Sum": 1, "lambda/intake Errors Sum": 0,
+		"lambda/publish Errors Sum": 0, "lambda/publish IteratorAge Maximum": 1000, "lambda/receipt Errors Sum": 0,
 		"api/webhook Count Sum": 100, "api/webhook 5xx Sum": 0, "api/webhook 4xx Sum": 0,
-		"api/intake Count Sum": 100, "api/intake 5xx Sum": 0, "app Receipts Sum Function=receipt Result=sent": 100,
-		"queue/orders" + age: 1, "queue/receipts" + age: 1,
+		"api/intake Count Sum": 100, "api/intake 5xx Sum": 0,
+		"queue/orders" + age: 1, "queue/refunds" + age: 1, "queue/receipts" + age: 1,
 	}
 }
 
@@ -266,51 +273,40 @@ func lastingFailures() map[string]map[string]series {
 	}
 }
 
-// formulas are the expressions of the alarms, over the ids of their metrics.
-func formulas() map[string]func(m series) float64 {
-	filled := func(v float64) float64 {
-		if math.IsNaN(v) {
-			return 0
+// result returns the value of an expression of CloudWatch over metrics by id. HCL has the
+// same syntax. NaN is no result, which a missing metric causes outside FILL.
+func result(t *testing.T, expression string, metrics series) float64 {
+	t.Helper()
+	scope := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: map[string]function.Function{
+		"FILL": stdlib.CoalesceFunc,
+		"IF": function.New(&function.Spec{
+			Params: []function.Parameter{
+				{Name: "if", Type: cty.Bool}, {Name: "then", Type: cty.Number}, {Name: "else", Type: cty.Number},
+			},
+			Type: function.StaticReturnType(cty.Number),
+			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+				if args[0].True() {
+					return args[1], nil
+				}
+				return args[2], nil
+			},
+		}),
+	}}
+	for id, v := range metrics {
+		scope.Variables[id] = cty.NullVal(cty.Number)
+		if !math.IsNaN(v) {
+			scope.Variables[id] = cty.NumberFloatVal(v)
 		}
-		return v
 	}
-	unless := func(few bool, v float64) float64 {
-		if few {
-			return 0
-		}
-		return v
+	parsed, problems := hclsyntax.ParseExpression([]byte(expression), "", hcl.InitialPos)
+	if problems.HasErrors() {
+		t.Fatal(problems)
 	}
-	return map[string]func(m series) float64{
-		"FILL(parked, 0) + FILL(returned, 0) + FILL(reused, 0)": func(m series) float64 {
-			return filled(m["parked"]) + filled(m["returned"]) + filled(m["reused"])
-		},
-		"100 * failed / received": func(m series) float64 { return 100 * m["failed"] / m["received"] },
-		"100 * errors / requests": func(m series) float64 { return 100 * m["errors"] / m["requests"] },
-		"100 * errors / (requests - FILL(rejected, 0))": func(m series) float64 {
-			return 100 * m["errors"] / (m["requests"] - filled(m["rejected"]))
-		},
-		"100 * failed / (requests - FILL(rejected, 0))": func(m series) float64 {
-			return 100 * m["failed"] / (m["requests"] - filled(m["rejected"]))
-		},
-		"IF(received >= 50, 100 * duplicates / received, 0)": func(m series) float64 {
-			return unless(m["received"] < 50, 100*m["duplicates"]/m["received"])
-		},
-		"IF(settled >= 20, 100 * declined / settled, 0)": func(m series) float64 {
-			return unless(m["settled"] < 20, 100*m["declined"]/m["settled"])
-		},
-		"IF(sent >= 20, 100 * bounced / sent, 0)": func(m series) float64 {
-			return unless(m["sent"] < 20, 100*m["bounced"]/m["sent"])
-		},
-		"IF(FILL(published, 0) == 0, paid, 0)": func(m series) float64 {
-			return unless(filled(m["published"]) != 0, m["paid"])
-		},
-		"FILL(dead_letter_retention, 0) + FILL(max_receives, 0) + FILL(redrive_target, 0) + FILL(retention, 0)": func(
-			m series,
-		) float64 {
-			return filled(m["dead_letter_retention"]) + filled(m["max_receives"]) + filled(m["redrive_target"]) +
-				filled(m["retention"])
-		},
+	v, problems := parsed.Value(scope)
+	if problems.HasErrors() || v.IsNull() {
+		return absent
 	}
+	return number(v)
 }
 
 // raised reports whether an alarm is raised while every period has the values of s. A
@@ -324,15 +320,11 @@ func (a alarm) raised(t *testing.T, s series) bool {
 			values[id] = v
 		}
 	}
-	var v float64
-	switch formula := formulas()[a.expression]; {
-	case formula != nil:
-		v = formula(values)
-	case a.expression != "" || len(values) != 1:
-		t.Fatalf("alarm %s: add its expression %q to formulas", a.name, a.expression)
-	default:
-		v = slices.Collect(maps.Values(values))[0]
+	expression := a.expression
+	if expression == "" {
+		expression = "m" // the only metric
 	}
+	v := result(t, expression, values)
 	return v > a.above || v < a.below || !math.IsNaN(a.below) && math.IsNaN(v)
 }
 

@@ -10,17 +10,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/hcl/v2/hclparse"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"orderonce/adapters/config"
@@ -106,40 +102,6 @@ func moduleTable(t *testing.T, name string) table {
 		result.Indexes[i.text(t, "name")] = properties
 	}
 	return result
-}
-
-// queues has the properties that the module's queues share with those of the local
-// system. The visibility timeout differs, because the local system recovers from a crash
-// within seconds. maxReceiveCount comes from sqs.DefaultPolicy in both.
-type queues struct {
-	Retention, DeadLetterRetention time.Duration
-	BatchSize                      int
-}
-
-func TestTheQueuesEqualThoseOfTheLocalSystem(t *testing.T) {
-	t.Parallel()
-	const system = "../scripts/local/system/*.go"
-	first := func(pattern string) int {
-		n, err := strconv.Atoi(matches(t, pattern, system)[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	local := queues{
-		Retention:           time.Duration(first(`live\.Retention, .* = .*?(\d+)\*24\*time\.Hour`)) * 24 * time.Hour,
-		DeadLetterRetention: time.Duration(first(`dead\.Retention, .* = (\d+)\*24\*time\.Hour`)) * 24 * time.Hour,
-		BatchSize:           first(`cmp\.Or\(o\.BatchSize, (\d+)\)`),
-	}
-	m := parse(t)
-	module := queues{
-		Retention:           m.one(t, "resource", "aws_sqs_queue", "queues").seconds(t, "message_retention_seconds"),
-		DeadLetterRetention: m.one(t, "resource", "aws_sqs_queue", "dead_letters").seconds(t, "message_retention_seconds"),
-		BatchSize:           int(number(m.local(t, "queues").GetAttr("orders").GetAttr("batch_size"))),
-	}
-	if diff := cmp.Diff(local, module); diff != "" {
-		t.Errorf("queues differ (- scripts/local, + infra/terraform):\n%s", diff)
-	}
 }
 
 func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
@@ -549,25 +511,6 @@ func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
 	document := firstCells(read(t, "../docs/reference/iam.md"))
 	if diff := cmp.Diff(document, set(code)); diff != "" {
 		t.Errorf("statements differ (- docs/reference/iam.md, + infra/terraform):\n%s", diff)
-	}
-}
-
-// check.sh copies the shared mocks into the test files for OpenTofu.
-func TestEveryTestFileUsesTheSharedMocks(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("terraform/tests/*.tftest.hcl")
-	if err != nil || len(files) == 0 || len(files) > 6 {
-		t.Fatalf("got %d files of tests, want one to six: %v", len(files), err)
-	}
-	for _, name := range files {
-		file, problems := hclparse.NewParser().ParseHCLFile(name)
-		if problems.HasErrors() {
-			t.Fatal(problems)
-		}
-		provider := body{file.Body.(*hclsyntax.Body), parse(t)}.one(t, "mock_provider", "aws")
-		if provider.text(t, "source") != "./tests/mocks" || len(provider.Blocks) > 0 {
-			t.Errorf("%s: mock_provider: must have the source ./tests/mocks and no mocks of its own", name)
-		}
 	}
 }
 
