@@ -2,7 +2,7 @@
 // HTTP, receipts, and the last unit of a SKU. It runs the real intake.Intake,
 // order.Processor and receipt.Processor over the stores of their contract suites.
 //
-// The usual schedule runs one task after the other without a fault. A deviation is a
+// The default schedule runs one task after the other without a fault. A deviation is a
 // fault of one call, a call of another actor, or the start of a task beside a running
 // one.
 package effects
@@ -75,14 +75,14 @@ const theOrder order.ID = "ORD-1"
 // deviations appends the faults of the next call, the starts of waiting tasks and the
 // calls of other actors.
 func deviations(s *stage.Stage, all []stage.Option) []stage.Option {
-	usual := all[0].Event
+	first := all[0].Event
 	if a := s.Current; a != nil {
 		for _, f := range a.Next.Faults {
 			all = append(all, stage.Option{Actor: a, Fault: f})
 		}
 	}
 	for _, e := range s.Events {
-		if e != usual {
+		if e != first {
 			all = append(all, stage.Option{Event: e})
 		}
 	}

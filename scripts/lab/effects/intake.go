@@ -69,7 +69,7 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 		again: time.Second, // 502, and the client repeats it
 		run: func(a *stage.Actor) (time.Time, bool) {
 			charged := c.charged
-			view, err := w.desk(a).Put(a.Context, c.order, "caller", "")
+			view, err := w.intake(a).Put(a.Context, c.order, "caller", "")
 			switch {
 			case errors.Is(err, order.ErrConflict):
 				w.told(c, "conflict")
@@ -87,8 +87,8 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 	}
 }
 
-// desk returns what takes a request.
-func (w *intakeWorld) desk(a *stage.Actor) putter { //nolint:ireturn // the product or the naive code
+// intake returns what takes a request.
+func (w *intakeWorld) intake(a *stage.Actor) putter { //nolint:ireturn // the product or the naive code
 	ports := intakePorts{a, w}
 	if w.Naive {
 		return naiveIntake{ports}

@@ -1,48 +1,40 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
-// copyModule copies a module without .git, build and node_modules: gremlins copies it
-// again for each worker.
-func copyModule(from, to string) error {
-	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+// copyModule copies the files of a module that git knows or could know: gremlins copies
+// them again for each worker, so build and node_modules stay behind.
+func copyModule(ctx context.Context, from, to string) error {
+	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = from
+	names, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files in %s: %w", from, err)
+	}
+	for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(from, name)) //nolint:gosec // G304: a file of this module
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not committed
+		}
+		target := filepath.Join(to, name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o750), os.WriteFile(target, content, 0o600))
 		if err != nil {
 			return err
 		}
-		if name != from && slices.Contains([]string{".git", "build", "node_modules"}, d.Name()) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil // .git of a work tree is a file
-		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		if d.IsDir() {
-			return os.MkdirAll(target, 0o750)
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		content, err := os.ReadFile(name) //nolint:gosec // G304, G122: a file of this module
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o600) //nolint:gosec // G703: as above
-	})
+	}
+	return nil
 }
 
 // control is a file with two mutants that is added to each package. No test checks the
@@ -91,13 +83,22 @@ func prepare(module, pkg string) error {
 			name = parsed.Name.Name
 		}
 	}
+	for _, file := range files {
+		if name != "main" {
+			break
+		}
+		source, err := os.ReadFile(file) //nolint:gosec // G304: a file of the copy
+		if err != nil {
+			return err
+		}
+		renamed := strings.Replace("\n"+string(source), "\npackage main\n", "\npackage "+path.Base(pkg)+"\n", 1)
+		//nolint:gosec // G703: as above
+		if err := os.WriteFile(file, []byte(renamed[1:]), 0o600); err != nil {
+			return err
+		}
+	}
 	if name == "main" {
 		name = path.Base(pkg)
-		for _, file := range files {
-			if err := rename(file, "package main", "package "+name); err != nil {
-				return err
-			}
-		}
 	}
 	for file, code := range map[string]string{control: controlCode, controlTest: controlTestCode} {
 		if err := os.WriteFile(filepath.Join(folder, file), fmt.Appendf(nil, code, name), 0o600); err != nil {
@@ -105,14 +106,4 @@ func prepare(module, pkg string) error {
 		}
 	}
 	return nil
-}
-
-// rename replaces the package clause.
-func rename(file, from, to string) error {
-	source, err := os.ReadFile(file) //nolint:gosec // G304: a file of the copy
-	if err != nil {
-		return err
-	}
-	renamed := strings.Replace("\n"+string(source), "\n"+from+"\n", "\n"+to+"\n", 1)
-	return os.WriteFile(file, []byte(renamed[1:]), 0o600) //nolint:gosec // G703: as above
 }

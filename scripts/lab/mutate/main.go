@@ -83,7 +83,7 @@ func (a arguments) run(ctx context.Context, out io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a leftover in the temporary folder is harmless
 	module := filepath.Join(dir, "module")
-	if err := copyModule(root, module); err != nil {
+	if err := copyModule(ctx, root, module); err != nil {
 		return err
 	}
 	var failures []error

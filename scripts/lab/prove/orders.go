@@ -83,7 +83,7 @@ func figuresOf(r simulation.Report, seed uint64, took time.Duration) string {
 		"In the worlds with these actors: %d webhooks, %d reconcile runs and %d publications; %d worlds ran the\n"+
 		"deployed batch handler.\n\n| fault | times |\n|---|---:|\n",
 		r.Schedules, r.Merged, r.Drawn, seed, t[world.Steps], t[world.Deliveries], t[world.Charges],
-		t[world.CardDeclines], took.Seconds(), found, t[world.Webhooks], t[world.Looks], t[world.Publications],
+		t[world.CardDeclines], took.Seconds(), found, t[world.Webhooks], t[world.ReconcileRuns], t[world.Publications],
 		t[world.Handled])
 	for _, what := range deviationsOf(t) {
 		fmt.Fprintf(&b, "| %s | %d |\n", what, t[what])

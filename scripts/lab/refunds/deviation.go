@@ -86,7 +86,7 @@ func (w *World) waiting(which func(*stage.Event) bool) (all []*stage.Event) {
 
 // skew returns how wrong the clock of a new actor is.
 func (w *World) skew() time.Duration {
-	if w.Class == Kind || w.Calm {
+	if w.Class == Kind || w.FaultFree {
 		return 0
 	}
 	all := []time.Duration{0, 0, 0, 0, 30 * time.Hour, -30 * time.Hour, time.Hour, -time.Hour}

@@ -65,7 +65,7 @@ const (
 	lostTime   = 10 * time.Second // until a lost answer is given up
 	function   = time.Minute      // the timeout of a function
 	listsFresh = 15 * time.Hour   // after the last change no list lags
-	calmGap    = time.Hour        // between the later deliveries of a message
+	lateGap    = time.Hour        // between the later deliveries of a message
 	mostSteps  = 20_000
 	// mostDeliveries is how often a message is delivered until its refund must have an
 	// end.
@@ -153,7 +153,7 @@ func (w *World) send(t *task) {
 // then refreshes every order.
 func (w *World) play() {
 	w.finish()
-	w.Calm = true
+	w.FaultFree = true
 	w.Now = w.Now.Add(listsFresh)
 	for _, o := range w.Orders {
 		w.refresh(o.ID)
@@ -196,7 +196,7 @@ func (w *World) deliver(t *task) {
 		w.violated(Settles, w.orderOf(t), "%s was delivered %d times", t.name, mostDeliveries)
 		return
 	}
-	gap := calmGap
+	gap := lateGap
 	if t.deliveries <= 3 && t.request != nil {
 		gap = w.gaps()[w.Pick(stage.Variety, len(w.gaps()))]
 	}
@@ -250,7 +250,7 @@ func (w *World) refresh(id order.ID) {
 		f := refund.Refresher{Store: ports, Provider: ports, Scope: scope, Now: a.as.Clock}
 		_, err := f.Refresh(w.Context, id)
 		w.Add(a.as.Name, fmt.Sprintf("ends: %v", err), "")
-		if r, _ := w.orders.Peek(id); err != nil && w.Calm && r.Status.Charged() {
+		if r, _ := w.orders.Peek(id); err != nil && w.FaultFree && r.Status.Charged() {
 			w.violated(AsAtStripe, id, "no fault, and Refresh returns %v", err)
 		}
 	})

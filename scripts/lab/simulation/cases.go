@@ -68,7 +68,7 @@ func Scenarios() (all []Search) {
 			all = append(all, Search{Case: c, Most: most})
 		}
 	}
-	for _, s := range slices.Concat(conflicts(), unusual(1)) {
+	for _, s := range slices.Concat(conflicts(), special(1)) {
 		s.Rare = true
 		all = append(all, s)
 	}
@@ -104,11 +104,11 @@ func Deep(most int) (all []Search) {
 	if most > 2 {
 		list = "triples"
 	}
-	return placed(list, slices.Concat(all, conflicts(), unusual(most)))
+	return placed(list, slices.Concat(all, conflicts(), special(most)))
 }
 
-// unusual returns cases with one unusual property each.
-func unusual(most int) (all []Search) {
+// special returns cases with one unusual property each.
+func special(most int) (all []Search) {
 	add := func(name string, c world.Case) {
 		c.Name, c.Gap, c.Variety = name+", back after an hour", time.Hour, len(all)
 		all = append(all, Search{Case: c, Most: most})

@@ -27,7 +27,7 @@ func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
 
 func drawCase(r *rand.Rand) world.Case {
 	c := world.Case{
-		Messages: drawMessages(r), Workers: 1 + r.IntN(4), Rare: true, Restless: true,
+		Messages: drawMessages(r), Workers: 1 + r.IntN(4), Rare: true, Adversarial: true,
 		People: oneIn(r, 2), Mistake: oneIn(r, 16), Releases: oneIn(r, 6), Adapter: oneIn(r, 16),
 		Neighbor: oneIn(r, 16), Denials: oneIn(r, 8), Variety: r.IntN(1000),
 		KeyLife: []time.Duration{0, 0, time.Minute, -1}[r.IntN(4)],

@@ -67,7 +67,7 @@ func (c Scenario) Search(ctx context.Context, most int) (r Report) {
 		}
 		s := &Stage{Context: ctx}
 		if left == 0 { // what follows need not be offered
-			s.usual = len(t)
+			s.defaultFrom = len(t)
 		}
 		s = c.run(s, pool, choose)
 		r.Schedules++

@@ -1,7 +1,7 @@
 // Package stage runs small simulated worlds and searches them for a violation. A world
 // has a clock, actors and events that are still to come. An actor is a coroutine that
 // stops before each of its calls. At each step a schedule chooses what happens next: the
-// usual option, or a deviation such as a fault of the call.
+// default option, or a deviation such as a fault of the call.
 //
 // The package refuses to know what the actors do and what is correct: the scenarios that
 // run on it say that.
@@ -21,14 +21,14 @@ import (
 
 // Stage is the state of one world.
 type Stage struct {
-	Context context.Context //nolint:containedctx // a world is one operation
-	Now     time.Time
-	Actors  []*Actor // that have not ended, in the order in which they began
-	Current *Actor   // whose turn it is; nil if none can continue
-	Events  []*Event // that are still to come
-	Broken  *Violation
-	Calm    bool // nothing unusual happens any more
-	Steps   int
+	Context   context.Context //nolint:containedctx // a world is one operation
+	Now       time.Time
+	Actors    []*Actor // that have not ended, in the order in which they began
+	Current   *Actor   // whose turn it is; nil if none can continue
+	Events    []*Event // that are still to come
+	Broken    *Violation
+	FaultFree bool // no fault or other deviation happens any more
+	Steps     int
 
 	CallTime time.Duration // of each call
 	LostTime time.Duration // more, until the caller of a lost call gives up
@@ -38,24 +38,24 @@ type Stage struct {
 	// Oldest means that the actor that began first continues, and not the one that began
 	// last.
 	Oldest bool
-	// Deviations appends what may happen instead of the usual option.
+	// Deviations appends what may happen instead of the default option.
 	Deviations func(all []Option) []Option
 	// Script, if not nil, says what can happen instead of all of the above.
 	Script Script
 
-	pool    *Pool
-	choose  Choose
-	tape    Tape
-	usual   int // after so many choices everything is usual; 0 means never
-	began   time.Time
-	begun   int      // actors
-	history *History // nil if none is kept
-	options []Option
+	pool        *Pool
+	choose      Choose
+	tape        Tape
+	defaultFrom int // after so many choices no deviation is offered; 0 means never
+	began       time.Time
+	begun       int      // actors
+	history     *History // nil if none is kept
+	options     []Option
 }
 
 // Script is what can happen in a world whose steps are not only calls and events.
 type Script interface {
-	// Options returns how many things can happen next, the usual one first; 0 ends the
+	// Options returns how many things can happen next, the default one first; 0 ends the
 	// world.
 	Options() int
 	// Take lets one of them happen.
@@ -120,7 +120,7 @@ func (s *Stage) Schedule(p *Pool, c Choose, began time.Time) {
 
 // Pick returns one of n options, and records the choice.
 func (s *Stage) Pick(k Kind, n int) int {
-	if s.Calm || n < 2 {
+	if s.FaultFree || n < 2 {
 		return 0
 	}
 	i := s.choose(k, n)
@@ -162,12 +162,12 @@ func (s *Stage) step() bool {
 	if s.Current == nil && next == nil {
 		return false
 	}
-	usual := Option{Actor: s.Current}
+	first := Option{Actor: s.Current}
 	if s.Current == nil {
-		usual = Option{Event: next}
+		first = Option{Event: next}
 	}
-	s.options = append(s.options[:0], usual)
-	if !s.Calm && (s.usual == 0 || len(s.tape) < s.usual) {
+	s.options = append(s.options[:0], first)
+	if !s.FaultFree && (s.defaultFrom == 0 || len(s.tape) < s.defaultFrom) {
 		s.options = s.Deviations(s.options)
 	}
 	switch o := s.options[s.Pick(Deviation, len(s.options))]; {

@@ -10,7 +10,7 @@ type Kind int
 
 // The kinds of choices.
 const (
-	Deviation Kind = iota // 0 is the usual option, every other one is a deviation
+	Deviation Kind = iota // 0 is the default option, every other one is a deviation
 	Detail                // of the deviation before it: costs nothing more
 	Variety               // as a deviation, but a random world has all its options equally often
 )
@@ -20,10 +20,10 @@ const (
 type Choose func(k Kind, n int) int
 
 // Tape is a recorded series of choices. Beyond its end, and where it has an option that
-// does not exist, the usual option counts. So every byte string is a valid schedule.
+// does not exist, the default option counts. So every byte string is a valid schedule.
 type Tape []byte
 
-// Deviations returns the number of choices that are not the usual one.
+// Deviations returns the number of choices that are not the default one.
 func (t Tape) Deviations() (n int) {
 	for _, option := range t {
 		if option != 0 {
@@ -45,7 +45,7 @@ func (t Tape) Chooser() Choose {
 	}
 }
 
-// Trimmed returns the tape without the usual choices at its end.
+// Trimmed returns the tape without the default choices at its end.
 func (t Tape) Trimmed() Tape {
 	for len(t) > 0 && t[len(t)-1] == 0 {
 		t = t[:len(t)-1]
@@ -162,17 +162,17 @@ func simplifications(t Tape) (all []Tape) {
 	all = append(all, t[:len(t)/2].Trimmed())
 	for i, option := range t {
 		if option != 0 {
-			usual := slices.Clone(t)
-			usual[i] = 0
-			all = append(all, usual)
+			simple := slices.Clone(t)
+			simple[i] = 0
+			all = append(all, simple)
 		}
 	}
 	for i, a := range t {
 		for j := i + 1; a != 0 && j < len(t); j++ {
 			if t[j] != 0 {
-				usual := slices.Clone(t)
-				usual[i], usual[j] = 0, 0
-				all = append(all, usual)
+				simple := slices.Clone(t)
+				simple[i], simple[j] = 0, 0
+				all = append(all, simple)
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 // Delivered reports that the queue delivered a message.
 func (o *Oracle) Delivered(d Delivery) {
-	o.calm[d.ID]++
-	if o.calm[d.ID] > mostCalm && o.subject.Done == nil {
+	o.undisturbed[d.ID]++
+	if o.undisturbed[d.ID] > maxDeliveries && o.subject.Done == nil {
 		o.fail(SettlesSoon, o.sent[d.Message].ID, "delivery %d was needed without a fault", d.Receives)
 	}
 }

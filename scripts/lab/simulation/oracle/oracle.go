@@ -30,12 +30,12 @@ type Oracle struct {
 	rules   Rules
 	orders  []*tracked
 
-	steps   int
-	calm    map[string]int // deliveries by message id, since the last disturbance
-	audited int            // lines of the ledger that were checked
-	owners  []string       // of every claim
-	foreign []string       // intents that this deployment did not make
-	edited  bool           // a person wrote a wrong intent into some row
+	steps       int
+	undisturbed map[string]int // deliveries by message id, since the last disturbance
+	audited     int            // lines of the ledger that were checked
+	owners      []string       // of every claim
+	foreign     []string       // intents that this deployment did not make
+	edited      bool           // a person wrote a wrong intent into some row
 
 	broken    *stage.Violation
 	noted     *stage.Violation // the first one of a row or of a call
@@ -83,7 +83,7 @@ type tracked struct {
 
 // New returns an oracle for the messages that are sent in a world.
 func New(v View, r Rules, s Subject, sent []Sent) *Oracle {
-	o := &Oracle{view: v, subject: s, sent: sent, rules: r, calm: map[string]int{}}
+	o := &Oracle{view: v, subject: s, sent: sent, rules: r, undisturbed: map[string]int{}}
 	for _, m := range sent {
 		if o.of(m.ID) == nil {
 			o.orders = append(o.orders, &tracked{
@@ -115,18 +115,18 @@ func (o *Oracle) Conclude() (v *stage.Violation, noted bool) {
 
 // Continue reports whether the world may take another step after a number of steps
 // without a deviation. If the number is too large, the world does not settle.
-func (o *Oracle) Continue(usual int) bool {
-	if o.noted != nil && o.steps > o.notedStep+mostAfter {
+func (o *Oracle) Continue(quiet int) bool {
+	if o.noted != nil && o.steps > o.notedStep+stepsAfterNote {
 		return false
 	}
-	if usual > mostUsual {
-		o.fail(SettlesSoon, o.sent[0].ID, "not settled after %d steps without a fault", mostUsual)
+	if quiet > maxSteps {
+		o.fail(SettlesSoon, o.sent[0].ID, "not settled after %d steps without a fault", maxSteps)
 	}
 	return o.broken == nil
 }
 
 // Disturbed reports that something unusual happened, so that more deliveries are needed.
-func (o *Oracle) Disturbed() { clear(o.calm) }
+func (o *Oracle) Disturbed() { clear(o.undisturbed) }
 
 // ChangedOutside reports that a customer, a bank or a person changed an order's intent.
 func (o *Oracle) ChangedOutside(id order.ID) { o.of(id).outside = true }
@@ -348,8 +348,40 @@ func (o *Oracle) AppendState(b []byte) []byte {
 	for _, id := range o.foreign {
 		b = append(b, id...)
 	}
-	for _, id := range slices.Sorted(maps.Keys(o.calm)) {
-		b = binary.AppendVarint(append(b, id...), int64(o.calm[id]))
+	for _, id := range slices.Sorted(maps.Keys(o.undisturbed)) {
+		b = binary.AppendVarint(append(b, id...), int64(o.undisturbed[id]))
 	}
 	return b
+}
+
+type invariant = stage.Invariant
+
+// The invariants that the oracle checks, most serious first. I13 is about logs.
+const (
+	ChargedOnce      invariant = "I1"  // at most one successful charge per order, ever
+	ChargedAmount    invariant = "I2"  // the charge has the claimed amount and currency
+	ConflictParked   invariant = "I9"  // same id, other content: not charged, parked, the first order untouched
+	NoFalseDecline   invariant = "I15" // no order shows "declined" if it was charged or only needs authentication
+	BooksAgree       invariant = "I4"  // at rest, table and ledger agree
+	AckedWhenDurable invariant = "I5"  // nothing is acknowledged before its outcome is durable
+	AsAllowed        invariant = "I7"  // only the transitions of the diagram
+	OneEventEach     invariant = "I8"  // one event per transition
+	NeighborsApart   invariant = "I10" // a poison message never delays or repeats its neighbors
+	AllAnswered      invariant = "I6"  // received = acknowledged + redelivered + parked
+	EverythingEnds   invariant = "I3"  // every message ends in a settled order, or is parked with a reason
+	NoneForgotten    invariant = "I17" // no order waits for ever: it gets its outcome, or is reported
+	PublishedInOrder invariant = "I16" // every transition is published, at least once and in order for each order
+	SettlesSoon      invariant = "I11" // without faults, everything settles within two deliveries and one lease
+	CheapDuplicate   invariant = "I12" // a duplicate of a settled order costs one store call and no Stripe call
+	SameHistory      invariant = "I14" // the same seed gives the same history
+)
+
+// Invariants returns every invariant that a simulated world can break, most serious
+// first.
+func Invariants() []stage.Invariant {
+	return []stage.Invariant{
+		ChargedOnce, ChargedAmount, ConflictParked, NoFalseDecline, BooksAgree, AckedWhenDurable, AsAllowed,
+		OneEventEach, NeighborsApart, AllAnswered, EverythingEnds, NoneForgotten, PublishedInOrder, SettlesSoon,
+		CheapDuplicate, SameHistory,
+	}
 }

@@ -137,11 +137,11 @@ func timeRules() []rule {
 		},
 		{
 			NoneForgotten,
-			"a look postpones the next one by at most a day, or six hours if it failed, and is the last of a declined order",
+			"a recheck postpones the next one by at most a day, or six hours if it failed, and is the last of a declined order",
 			"orders whose webhook never came", (*change).isPostponed,
 		},
 		{
-			AsAllowed, "a look that finds no outcome changes nothing but when the next one is due",
+			AsAllowed, "a recheck that finds no outcome changes nothing but when the next one is due",
 			"the row from its cursor",
 			func(c *change) bool {
 				before := c.before
@@ -207,7 +207,7 @@ func (c *change) isPostponed() bool {
 	switch {
 	case !c.postpones():
 		return true
-	case c.cause.known.lookFailed():
+	case c.cause.known.recheckFailed():
 		return due >= 15*time.Minute && due <= Day/4
 	case c.after.Status == order.Declined: // which is looked at once
 		return c.after.DueAt.IsZero()

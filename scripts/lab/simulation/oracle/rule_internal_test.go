@@ -21,7 +21,7 @@ const (
 	released  = "a release"
 	takenOver = "a takeover"
 	finished  = "a finish"
-	postponed = "a postponed look"
+	postponed = "a postponed recheck"
 	settled   = "a settle"
 	disputed  = "a dispute"
 )
@@ -173,15 +173,15 @@ func timeMistakes() []mistake {
 		{"an unsettled order", claimed, "it is due while it is worked on", due(time.Minute)},
 		{"an unsettled order", bound, "it is due too late", due(16 * time.Minute)},
 		{"an unsettled order", released, "it is never due", never},
-		{"a look postpones", postponed, "for years", due(10 * 365 * Day)},
-		{"a look postpones", postponed, "by less than the status's time", due(60 * time.Hour)},
-		{"a look postpones", postponed, "for ever", never},
-		{"a look postpones", postponed, "by a day although it failed", func(c *change) { c.cause.known.unsaved = true }},
-		{"a look postpones", postponed, "by a day although Stripe did not answer", func(c *change) {
+		{"a recheck postpones", postponed, "for years", due(10 * 365 * Day)},
+		{"a recheck postpones", postponed, "by less than the status's time", due(60 * time.Hour)},
+		{"a recheck postpones", postponed, "for ever", never},
+		{"a recheck postpones", postponed, "by a day although it failed", func(c *change) { c.cause.known.unsaved = true }},
+		{"a recheck postpones", postponed, "by a day although Stripe did not answer", func(c *change) {
 			c.cause.known.failed = order.KindUnknown
 		}},
-		{"a look that finds", postponed, "it releases the order's reason", func(c *change) { c.after.LastError = "" }},
-		{"a look that finds", postponed, "it is an attempt", func(c *change) { c.after.Attempt++ }},
+		{"a recheck that finds", postponed, "it releases the order's reason", func(c *change) { c.after.LastError = "" }},
+		{"a recheck that finds", postponed, "it is an attempt", func(c *change) { c.after.Attempt++ }},
 	}
 }
 

@@ -108,8 +108,9 @@ func (o *Oracle) checkRelease(known *knowledge, why string) {
 	}
 }
 
-// lookFailed reports whether a look at the order has failed, and is to be repeated soon.
-func (n *knowledge) lookFailed() bool { return n.failed != "" || n.wrong || n.unsaved }
+// recheckFailed reports whether a look at the order has failed, and is to be repeated
+// soon.
+func (n *knowledge) recheckFailed() bool { return n.failed != "" || n.wrong || n.unsaved }
 
 // refused reports whether the order can only be refused after what Stripe said.
 func (n *knowledge) refused() bool {

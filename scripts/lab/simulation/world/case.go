@@ -20,26 +20,26 @@ type Case struct {
 	// the message again.
 	Gap time.Duration
 
-	Workers   int             // how many deliveries may overlap; 0 is 2
-	Rare      bool            // also the faults that the protocol cannot tell from others
-	People    bool            // cancel, pay, refresh; and Stripe forgets its keys
-	Restless  bool            // the queue delivers twice and in any order; pauses; early redrives
-	Cancels   bool            // operators cancel orders, at any moment
-	Mistake   bool            // a person writes an intent into a row that was made for something else
-	Neighbor  bool            // another deployment on the same Stripe account has an order with the same id
-	Webhooks  bool            // Stripe sends an event for each change of an intent
-	Reconcile bool            // the schedule starts the reconciler
-	Publish   bool            // the table's stream delivers the events of its rows, which go to an event bus
-	Denials   bool            // one action that the function needs is denied for a while
-	Releases  bool            // an older release runs too: other parameters, keys and fingerprints
-	Clocks    []time.Duration // the possible errors of a worker's clock
-	KeyLife   time.Duration   // as in stripetest.Rules
-	Receives  int             // the queue's maxReceiveCount; 0 is the deployed one
-	Strict    bool            // no order may be canceled: false, for tests of the search itself
-	Adapter   bool            // the Stripe adapter sends its requests through net/http
-	Batch     int             // if not 0: the deployed handler with batches of this size, over a pretend SQS
-	FIFO      bool            // with Batch: FIFO queues, with the customer as message group
-	Variety   int             // decides details that would multiply the schedules if they were choices
+	Workers     int             // how many deliveries may overlap; 0 is 2
+	Rare        bool            // also the faults that the protocol cannot tell from others
+	People      bool            // cancel, pay, refresh; and Stripe forgets its keys
+	Adversarial bool            // the queue delivers twice and in any order; pauses; early redrives
+	Cancels     bool            // operators cancel orders, at any moment
+	Mistake     bool            // a person writes an intent into a row that was made for something else
+	Neighbor    bool            // another deployment on the same Stripe account has an order with the same id
+	Webhooks    bool            // Stripe sends an event for each change of an intent
+	Reconcile   bool            // the schedule starts the reconciler
+	Publish     bool            // the table's stream delivers the events of its rows, which go to an event bus
+	Denials     bool            // one action that the function needs is denied for a while
+	Releases    bool            // an older release runs too: other parameters, keys and fingerprints
+	Clocks      []time.Duration // the possible errors of a worker's clock
+	KeyLife     time.Duration   // as in stripetest.Rules
+	Receives    int             // the queue's maxReceiveCount; 0 is the deployed one
+	Strict      bool            // no order may be canceled: false, for tests of the search itself
+	Adapter     bool            // the Stripe adapter sends its requests through net/http
+	Batch       int             // if not 0: the deployed handler with batches of this size, over a pretend SQS
+	FIFO        bool            // with Batch: FIFO queues, with the customer as message group
+	Variety     int             // decides details that would multiply the schedules if they were choices
 
 	Consumer func() Consumer `json:"-"` // runs instead of the product; nil is the product
 }
@@ -47,7 +47,7 @@ type Case struct {
 // Trait is an unusual property of a case.
 type Trait struct {
 	Name string // as a finding needs it; "" if only the search for the shortest one leaves it out
-	// Remove makes the case usual in this respect; nil if only fewer messages do.
+	// Remove removes it from the case; nil if only fewer messages do.
 	Remove func(c *Case)
 }
 
@@ -59,8 +59,8 @@ func (c Case) Traits() (all []Trait) {
 		}
 	}
 	noGap := func(c *Case) { c.Gap = oracle.Visibility }
-	add(c.Gap < oracle.Visibility && c.Restless, "", noGap)
-	add(c.Gap < oracle.Visibility && !c.Restless, "delivered again after "+c.Gap.String(), noGap)
+	add(c.Gap < oracle.Visibility && c.Adversarial, "", noGap)
+	add(c.Gap < oracle.Visibility && !c.Adversarial, "delivered again after "+c.Gap.String(), noGap)
 	add(c.Gap > oracle.Visibility, "a pause of "+c.Gap.String(), noGap)
 	add(c.KeyLife > 0, "keys that live "+c.KeyLife.String(), func(c *Case) { c.KeyLife = 0 })
 	add(c.KeyLife < 0, "keys that are never kept", func(c *Case) { c.KeyLife = 0 })

@@ -10,18 +10,18 @@ import (
 
 // choices are what was decided in a world.
 type choices struct {
-	trace      trace
-	deviates   bool     // the last choice is not the usual one
-	deviations []string // the kind of each choice that is not the usual one
-	receiving  bool     // the queue chooses a message
-	usual      int      // steps since the last deviation
+	trace          trace
+	deviates       bool     // the last choice is not the default one
+	deviations     []string // the kind of each choice that is not the default one
+	receiving      bool     // the queue chooses a message
+	sinceDeviation int      // steps since the last deviation
 }
 
 // Trace returns a hash of the choices, of the number of options of each and, after a run,
 // of the time at its end.
 func (w *World) Trace() uint64 { return uint64(w.choices.trace) }
 
-// Deviations returns the kind of each choice so far that is not the usual one.
+// Deviations returns the kind of each choice so far that is not the default one.
 func (w *World) Deviations() []string { return w.choices.deviations }
 
 // chose notes that one of n options was chosen.
@@ -45,19 +45,20 @@ func (w *World) pickMessage(n int) int {
 	return i
 }
 
-// usualSteps returns the number of steps since the last deviation or denial. It does not
-// count the events that a publisher sends: an order that cannot be parked has thousands.
-func (w *World) usualSteps() int {
+// stepsSinceDeviation returns the number of steps since the last deviation or denial. It
+// does not count the events that a publisher sends: an order that cannot be parked has
+// thousands.
+func (w *World) stepsSinceDeviation() int {
 	if current := w.current(); current == nil || current.task.kind != publish {
-		w.choices.usual++
+		w.choices.sinceDeviation++
 	}
 	if w.choices.deviates || w.denying() {
-		w.choices.usual = 0
+		w.choices.sinceDeviation = 0
 	}
-	return w.choices.usual
+	return w.choices.sinceDeviation
 }
 
-// Options describes the n options of the current choice, the usual one as "". A
+// Options describes the n options of the current choice, the default one as "". A
 // description says where the world is, so that it means the same in a world with fewer
 // messages, in which the numbers of the options differ.
 func (w *World) Options(n int) []string {

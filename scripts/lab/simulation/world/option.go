@@ -52,7 +52,7 @@ type option struct {
 	old    bool
 }
 
-// deviation returns the kind of trouble that an option is, if it is not the usual one.
+// deviation returns the kind of trouble that an option is, if it is not the default one.
 func (o option) deviation() string {
 	switch {
 	case o.fault != None:
@@ -77,24 +77,24 @@ func (o option) deviation() string {
 	return string(o.kind)
 }
 
-// pauses are the times for which no worker runs in a restless world. An outage is shorter
-// than the queue's retention.
+// pauses are the times for which no worker runs in an adversarial world. An outage is
+// shorter than the queue's retention.
 func pauses() []time.Duration {
 	return []time.Duration{
 		30 * time.Second, 10 * time.Minute, time.Hour, 14 * time.Hour, 25 * time.Hour, 5 * oracle.Day,
 	}
 }
 
-// options returns what can happen next, the usual option first: the current worker
+// options returns what can happen next, the default option first: the current worker
 // continues, else a late request arrives, else the queue delivers, else a frozen worker
 // thaws, else operators handle what is left. Without an option the world is at rest.
 func (w *World) options() []option {
 	at, waiting := w.nextDelivery()
-	usual, more := w.usual(at, waiting)
+	first, more := w.defaultOption(at, waiting)
 	if !more {
 		return nil
 	}
-	options := append(w.lab.options[:0], usual)
+	options := append(w.lab.options[:0], first)
 	current := w.current()
 	if current != nil {
 		options = w.faults(options, current)
@@ -104,33 +104,33 @@ func (w *World) options() []option {
 		options = append(options, option{kind: deliver, at: w.Now})
 	}
 	if waiting && current == nil {
-		options = w.unusualDeliveries(options, at)
+		options = w.deviantDeliveries(options, at)
 	}
 	for _, a := range w.Actors {
-		if k := workerOf(a); k != current && usual.worker != k {
+		if k := workerOf(a); k != current && first.worker != k {
 			options = append(options, option{kind: turn, worker: k})
 		}
 	}
 	for i := range w.late {
-		if usual.kind != arrive || i > 0 {
+		if first.kind != arrive || i > 0 {
 			options = append(options, option{kind: arrive, n: i})
 		}
 	}
 	if w.setup.People {
 		options = w.people(options)
 	}
-	if w.setup.Restless {
+	if w.setup.Adversarial {
 		options = w.unrest(options, at, waiting)
 	}
 	options = w.outsiders(options)
 	if w.setup.Webhooks {
-		options = w.events(options, usual)
+		options = w.events(options, first)
 	}
 	if w.setup.Reconcile {
-		options = w.looks(options, usual)
+		options = w.rechecks(options, first)
 	}
 	if w.setup.Publish {
-		options = w.publications(options, usual)
+		options = w.publications(options, first)
 	}
 	w.lab.options = options
 	return options
@@ -153,7 +153,7 @@ func (w *World) outsiders(options []option) []option {
 	return options
 }
 
-func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
+func (w *World) defaultOption(at time.Time, waiting bool) (first option, more bool) {
 	n, eventAt, events := w.nextEvent()
 	switch {
 	case w.Current != nil:
@@ -176,7 +176,7 @@ func (w *World) usual(at time.Time, waiting bool) (usual option, more bool) {
 			return option{kind: refresh, n: i}, true
 		}
 	}
-	if _, last, waits := w.nextLook(); w.setup.Reconcile && waits && !w.incidents.looked {
+	if _, last, waits := w.nextRecheck(); w.setup.Reconcile && waits && !w.incidents.rechecked {
 		return option{kind: reconcile, at: last}, true
 	}
 	if w.unpublished() {
@@ -205,8 +205,8 @@ func (w *World) faults(options []option, k *Worker) []option {
 	return options
 }
 
-// unusualDeliveries returns deliveries to workers with a wrong clock or an older release.
-func (w *World) unusualDeliveries(options []option, at time.Time) []option {
+// deviantDeliveries returns deliveries to workers with a wrong clock or an older release.
+func (w *World) deviantDeliveries(options []option, at time.Time) []option {
 	for i := range w.setup.Clocks {
 		options = append(options, option{kind: deliver, at: at, n: i + 1})
 	}

@@ -12,14 +12,14 @@ import (
 
 // incidents are what people, Stripe and the queue did on their own.
 type incidents struct {
-	orders   []*incident // one per order, by the first message
-	denial   denial
-	paused   bool // the gap is over
-	forgot   bool // Stripe has forgotten its keys
-	edited   bool // a person has written a wrong intent into a row
-	met      bool // the neighbor has used its keys
-	redriven bool // since the last disturbance
-	looked   bool // the reconciler looks at every waiting order, and nothing has happened since it began
+	orders    []*incident // one per order, by the first message
+	denial    denial
+	paused    bool // the gap is over
+	forgot    bool // Stripe has forgotten its keys
+	edited    bool // a person has written a wrong intent into a row
+	met       bool // the neighbor has used its keys
+	redriven  bool // since the last disturbance
+	rechecked bool // the reconciler looks at every waiting order, and nothing has happened since it began
 }
 
 // incident is what happened to one order.
@@ -40,7 +40,7 @@ func (n *incidents) of(id order.ID) *incident {
 }
 
 func (n *incidents) appendState(b []byte) []byte {
-	b = appendNumbers(b, bit(n.paused), bit(n.forgot), bit(n.redriven), bit(n.edited), bit(n.met), bit(n.looked))
+	b = appendNumbers(b, bit(n.paused), bit(n.forgot), bit(n.redriven), bit(n.edited), bit(n.met), bit(n.rechecked))
 	b = append(appendNumbers(b, n.denial.until.UnixNano()), n.denial.of...)
 	for _, x := range n.orders {
 		b = appendNumbers(b, bit(x.changed)<<1|bit(x.restored))
@@ -108,9 +108,9 @@ func (k *Worker) refresh(id order.ID) (again bool) {
 }
 
 // cancellations returns the orders that an operator can cancel: those with a row, in any
-// state. In a restless world several operators do it at the same time.
+// state. In an adversarial world several operators do it at the same time.
 func (w *World) cancellations(options []option) []option {
-	if w.doing(cancel) && !w.setup.Restless {
+	if w.doing(cancel) && !w.setup.Adversarial {
 		return options
 	}
 	for i, x := range w.incidents.orders {

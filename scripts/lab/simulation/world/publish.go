@@ -45,9 +45,9 @@ func (w *World) unpublished() bool {
 }
 
 // publications returns an early delivery of the stream.
-func (w *World) publications(options []option, usual option) []option {
-	late := w.Current != nil && !w.setup.Restless
-	if usual.kind == publish || late || !w.unpublished() || len(w.Actors) > w.setup.workers() {
+func (w *World) publications(options []option, first option) []option {
+	late := w.Current != nil && !w.setup.Adversarial
+	if first.kind == publish || late || !w.unpublished() || len(w.Actors) > w.setup.workers() {
 		return options
 	}
 	return append(options, option{kind: publish})

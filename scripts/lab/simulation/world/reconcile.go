@@ -12,9 +12,9 @@ import (
 
 var _ settle.Waiting = waiting{}
 
-// nextLook returns the times at which the first and the last waiting order is due, and
+// nextRecheck returns the times at which the first and the last waiting order is due, and
 // whether any order waits.
-func (w *World) nextLook() (first, last time.Time, waits bool) {
+func (w *World) nextRecheck() (first, last time.Time, waits bool) {
 	for _, x := range w.incidents.orders {
 		r, _ := w.services.store.Peek(x.id)
 		if r.DueAt.IsZero() {
@@ -38,21 +38,21 @@ func (w *World) waitsForReconcile(x *incident) bool {
 	return w.setup.Reconcile && !r.DueAt.IsZero()
 }
 
-// looks returns an early run of the reconciler: between deliveries at the time at which
-// the first order is due, and at any time if one is due.
-func (w *World) looks(options []option, usual option) []option {
-	first, _, waits := w.nextLook()
-	between := w.Current == nil || !first.After(w.Now)
-	room := len(w.Actors) <= w.setup.workers() && (w.setup.Restless || !w.doing(reconcile))
-	if waits && between && room && usual.kind != reconcile && w.mayPause(first, 0) {
-		options = append(options, option{kind: reconcile, at: first})
+// rechecks returns an early run of the reconciler: between deliveries at the time at
+// which the first order is due, and at any time if one is due.
+func (w *World) rechecks(options []option, first option) []option {
+	due, _, waits := w.nextRecheck()
+	between := w.Current == nil || !due.After(w.Now)
+	room := len(w.Actors) <= w.setup.workers() && (w.setup.Adversarial || !w.doing(reconcile))
+	if waits && between && room && first.kind != reconcile && w.mayPause(due, 0) {
+		options = append(options, option{kind: reconcile, at: due})
 	}
 	return options
 }
 
-// onlyLooks reports whether an option changes no row and no intent without the
+// onlyRechecks reports whether an option changes no row and no intent without the
 // reconciler.
-func (o option) onlyLooks() bool {
+func (o option) onlyRechecks() bool {
 	task := o.kind
 	if o.kind == call {
 		task = o.worker.task.kind
@@ -68,14 +68,14 @@ func (w *World) reconcile(at time.Time) {
 	if at.After(w.Now) {
 		w.Now = at
 	}
-	w.incidents.looked = true
+	w.incidents.rechecked = true
 	w.start(task{
-		kind: reconcile, threads: true, failed: func() { w.incidents.looked = false }, run: (*Worker).look,
+		kind: reconcile, threads: true, failed: func() { w.incidents.rechecked = false }, run: (*Worker).recheck,
 	}, "schedule", "starts reconcile run", "")
 }
 
-// look looks at every due order, as the function of the schedule does.
-func (k *Worker) look() {
+// recheck asks about every due order, as the function of the schedule does.
+func (k *Worker) recheck() {
 	r := settle.Reconciler{
 		Follower: k.follower(), Waiting: waiting{k}, Parallel: 1,
 	}
@@ -84,7 +84,7 @@ func (k *Worker) look() {
 		return
 	}
 	if err != nil || done.More || len(done.Failed)+len(done.Unavailable) > 0 {
-		k.world.incidents.looked = false // the next run continues
+		k.world.incidents.rechecked = false // the next run continues
 	}
 	k.world.oracle.Reported(done.NoIntent)
 }

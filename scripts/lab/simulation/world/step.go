@@ -11,7 +11,7 @@ import (
 
 func (w *World) take(o option) {
 	w.cause = oracle.Cause{}
-	w.incidents.looked = w.incidents.looked && o.onlyLooks()
+	w.incidents.rechecked = w.incidents.rechecked && o.onlyRechecks()
 	switch o.kind {
 	case call:
 		w.step(o.worker, o.fault)
@@ -146,7 +146,7 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 		w.incidents.paused = true
 	default:
 		w.queue.unseen--
-		if w.setup.Gap < oracle.Visibility && !w.setup.Restless {
+		if w.setup.Gap < oracle.Visibility && !w.setup.Adversarial {
 			must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Receipt, w.setup.Gap))
 			w.oracle.Disturbed()
 		}

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -21,23 +20,6 @@ func sold(id order.ID, method string) Message {
 
 func one(method string) Case {
 	return Case{Messages: []Message{sold("ORD-1", method)}, Gap: oracle.Visibility}
-}
-
-// runChoosing runs a world in which an option that fits is taken as often as given,
-// instead of the usual one.
-func runChoosing(c Case, times int, fits func(w *World, o option) bool) (*World, *stage.Violation) {
-	var w *World
-	w = NewLab().NewWorld(c, func(_ stage.Kind, _ int) int {
-		for i, o := range w.lab.options {
-			if i > 0 && times > 0 && fits(w, o) {
-				times--
-				return i
-			}
-		}
-		return 0
-	})
-	w.KeepHistory()
-	return w, w.Run()
 }
 
 // endless is a fault at every delivery, for longer than any search lasts.
@@ -140,27 +122,5 @@ func TestAHistoryEndsAtTheNotedViolation(t *testing.T) {
 	last := w.History()[len(w.History())-1]
 	if broken == nil || broken.Invariant != oracle.EverythingEnds || last.What != "done message 1 (settled)" {
 		t.Errorf("got %v after %q, want %s after the reply", broken, last.What, oracle.EverythingEnds)
-	}
-}
-
-// The worker read "declined" before the customer paid, and the event of the payment meets
-// its lease. No webhook comes again: the reconciler's one look at a declined order shows
-// the payment.
-func TestAPaymentDuringTheLeaseOfADecliningWorkerIsFoundByReconcile(t *testing.T) {
-	t.Parallel()
-	c, paid := one(Declined), false
-	c.Webhooks, c.Reconcile, c.Publish, c.People = true, true, true, true
-	w, broken := runChoosing(c, 3, func(w *World, o option) bool {
-		current := w.current()
-		if o.kind == pay && current != nil && current.next.Name == ordertest.Finish {
-			paid = true
-			return true
-		}
-		return paid && o.kind == event
-	})
-	leased := slices.ContainsFunc(w.History(), func(l stage.Line) bool { return l.What == "answers 200 (leased)" })
-	r, _ := w.services.store.Peek("ORD-1")
-	if broken != nil || r.Status != order.Paid || !leased {
-		t.Errorf("status %s, leased: %t, broken: %v\n%v", r.Status, leased, broken, w.History())
 	}
 }

@@ -37,10 +37,10 @@ type hook struct {
 func (h *hook) waits() bool { return !h.over && h.sending == 0 }
 
 // lateness is how long an event may be late: longer than a lease and shorter than the
-// visibility timeout, so that it meets a worker that lost its claim, and in restless
+// visibility timeout, so that it meets a worker that lost its claim, and in adversarial
 // worlds longer than anything else.
 func (w *World) lateness() []time.Duration {
-	if w.setup.Restless {
+	if w.setup.Adversarial {
 		return []time.Duration{2 * oracle.FunctionTime, 2 * time.Hour, 2 * oracle.Day}
 	}
 	return []time.Duration{2 * oracle.FunctionTime}
@@ -69,19 +69,19 @@ func (w *World) nextEvent() (n int, at time.Time, waits bool) {
 	return n, at, waits
 }
 
-// events returns what can happen to events besides the usual option.
-func (w *World) events(options []option, usual option) []option {
+// events returns what can happen to events besides the default option.
+func (w *World) events(options []option, first option) []option {
 	room := len(w.Actors) <= w.setup.workers()
 	for i, h := range w.hooks {
 		switch {
-		case usual.kind == event && usual.n == i:
+		case first.kind == event && first.n == i:
 			for d := range w.lateness() {
 				if h.sent == 0 {
 					options = append(options, option{kind: eventLate, n: i, late: d})
 				}
 			}
 			options = append(options, option{kind: eventLost, n: i})
-		case h.waits() && room && (!h.due.After(w.Now) || w.setup.Restless):
+		case h.waits() && room && (!h.due.After(w.Now) || w.setup.Adversarial):
 			options = append(options, option{kind: event, n: i, at: w.Now})
 		case h.sent > 0 && !h.repeated && room:
 			options = append(options, option{kind: eventAgain, n: i, at: w.Now})

@@ -113,7 +113,7 @@ func epoch() time.Time { return time.Unix(5_000_000_000, 0).UTC() }
 
 func (w *World) makeQueues() {
 	w.queue = queue{Machine: sqstest.New(1), orders: ordersQueue, dead: deadQueue, oldest: epoch()}
-	if w.setup.Restless {
+	if w.setup.Adversarial {
 		w.queue.Pick = w.pickMessage
 	}
 	settings := sqstest.DefaultSettings()
@@ -161,7 +161,7 @@ func (s *script) Options() int {
 	options := w.options()
 	if len(options) == 0 {
 		w.oracle.AtRest()
-	} else if w.over() || !w.oracle.Continue(w.usualSteps()) {
+	} else if w.over() || !w.oracle.Continue(w.stepsSinceDeviation()) {
 		return 0
 	}
 	return len(options)

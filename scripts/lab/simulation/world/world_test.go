@@ -10,8 +10,6 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-func usual(stage.Kind, int) int { return 0 }
-
 // sold returns an order of mugs for 19.99 USD each.
 func sold(quantity int64, method string) world.Message {
 	m := world.Message{ID: "ORD-1", Customer: "CUST987", Currency: "usd", Payer: "cus_pretend", Method: method}
@@ -36,15 +34,10 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 		{At: 500 * ms, Who: "A", What: "finish ORD-1 as paid", Answer: "ok"},
 		{At: 600 * ms, Who: "A", What: "done message 1 (settled)", Answer: "ok"},
 	}
-	for name, adapter := range map[string]bool{"over HTTP": true, "without HTTP": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := world.Case{Messages: []world.Message{sold(2, world.Visa)}, Gap: time.Hour, Adapter: adapter}
-			w := world.NewLab().NewWorld(c, usual).KeepHistory()
-			broken := w.Run()
-			if diff := cmp.Diff(w.History(), want); diff != "" || broken != nil {
-				t.Errorf("broken: %v, (-got +want)\n%s", broken, diff)
-			}
-		})
+	c := world.Case{Messages: []world.Message{sold(2, world.Visa)}, Gap: time.Hour, Adapter: true}
+	w := world.NewLab().NewWorld(c, func(stage.Kind, int) int { return 0 }).KeepHistory()
+	broken := w.Run()
+	if diff := cmp.Diff(w.History(), want); diff != "" || broken != nil {
+		t.Errorf("broken: %v, (-got +want)\n%s", broken, diff)
 	}
 }
