@@ -207,7 +207,8 @@ func readWaves(path string) ([][]string, error) {
 
 // post sends each wave once the queue is empty, and returns when it is empty again. When
 // the killer has killed, it attends to the dead meanwhile.
-func (l *local) post(ctx context.Context, s stage, limit time.Duration) (posted []invariants.Message, err error) {
+func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]invariants.Message, error) {
+	var posted []invariants.Message
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	decoder, c, total := jobs.NewDecoder(), newCounter(os.Stderr), len(slices.Concat(s.waves...))

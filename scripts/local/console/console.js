@@ -1,7 +1,6 @@
 // The live page: follows /feed, keeps a bounded model of the system, and shows it once per
 // animation frame. The shapes of frames, orders and timelines are those of package watch.
 // Text from the server is always set as text, never as HTML.
-// @ts-check
 
 const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_WORK = 2, SHOWN_LETTERS = 50;
 const REFETCH = 250; // milliseconds between two readings of a timeline
@@ -18,13 +17,14 @@ const SYMBOLS = {
   twice: "⚠", none: "–",
 };
 
-/** @param {string} id */
-const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
-const words = (/** @type {string} */ s) => s.replaceAll("_", " ");
-const count = (/** @type {number} */ n) => n.toLocaleString("en-US");
+/** @type {(selector: string) => any} */
+const one = (selector) => document.querySelector(selector);
+/** @type {(id: string) => any} */
+const byId = (id) => document.getElementById(id);
+const words = (s) => s.replaceAll("_", " ");
+const count = (n) => n.toLocaleString("en-US");
 
-/** @param {number} n @param {string} one @param {string} [more] */
-const many = (n, one, more = `${one}s`) => `${count(n)} ${n === 1 ? one : more}`;
+const many = (n, single, more = `${single}s`) => `${count(n)} ${n === 1 ? single : more}`;
 
 /* ---- The model ---- */
 
@@ -94,12 +94,7 @@ function shownOrders() {
 
 /* ---- The document ---- */
 
-/**
- * Makes an element. A property whose value is undefined is left out.
- * @param {string} name
- * @param {Object<string, string|undefined>} [attributes]
- * @param {...(Node|string)} children
- */
+/** Makes an element. An attribute whose value is undefined is left out. */
 function make(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   setAll(node, attributes);
@@ -127,12 +122,6 @@ const nodesOf = new WeakMap();
 /**
  * Makes the children of parent follow items: one child per key, in the same order. A child
  * that stays is not moved as long as the order of those that stay is the same.
- * @template T
- * @param {HTMLElement} parent
- * @param {T[]} items
- * @param {(item: T) => string|number} key
- * @param {(item: T) => HTMLElement} create
- * @param {(node: HTMLElement, item: T, isNew: boolean) => void} update
  */
 function follow(parent, items, key, create, update) {
   const before = nodesOf.get(parent) ?? new Map(), after = new Map();
@@ -155,7 +144,6 @@ function chip(node, name, word = words(name)) {
   text(node, `${SYMBOLS[name] ?? "•"} ${word}`.trim());
 }
 
-/** @param {number} until */
 const seconds = (until) => Math.max(0, Math.ceil((until - Date.now()) / 1000));
 
 /* ---- Stations ---- */
@@ -164,7 +152,7 @@ function renderCounts() {
   const values = { ...model.totals, dead: model.dead.length };
   for (const [name, value] of Object.entries(model.queue)) values[`queue.${name}`] = value;
   for (const node of document.querySelectorAll("[data-count]")) {
-    text(node, count(values[/** @type {HTMLElement} */ (node).dataset.count ?? ""] ?? 0));
+    text(node, count(values[node.dataset.count ?? ""] ?? 0));
   }
   byId("picture").classList.toggle("charged-twice", model.totals.twice > 0);
 }
@@ -172,7 +160,7 @@ function renderCounts() {
 function renderQueue() {
   const { waiting, inFlight } = model.queue;
   for (const [name, n] of [["waiting", waiting], ["in_flight", inFlight]]) {
-    const dots = /** @type {HTMLElement} */ (document.querySelector(`[data-queue="${name}"] .dots`));
+    const dots = one(`[data-queue="${name}"] .dots`);
     const shown = Math.min(Number(n), SHOWN_DOTS);
     while (dots.childElementCount > shown) dots.lastElementChild?.remove();
     while (dots.childElementCount < shown) dots.append(make("i"));
@@ -189,7 +177,7 @@ function renderInstances() {
       text(name, i.version === model.control.version ? `#${i.n}` : `#${i.n} ${i.version}`);
       chip(state, i.state, i.state === "working" ? "" : undefined);
       text(broken, i.broken ? `no ${i.broken}` : "");
-      follow(/** @type {HTMLElement} */ (node.lastElementChild), workOf(i), (w) => w.order,
+      follow(node.lastElementChild, workOf(i), (w) => w.order,
         () => make("li", {}, make("span"), make("b")), renderWork);
     });
 }
@@ -324,7 +312,7 @@ function renderLights() {
     text(id, l.id);
     text(claim, l.claim);
     set(claim, "title", `checked for ${many(l.orders, "order")}`);
-    follow(/** @type {HTMLElement} */ (places), broken.slice(0, 3), (b) => b, createPlace, () => {});
+    follow(places, broken.slice(0, 3), (b) => b, createPlace, () => {});
   });
 }
 
@@ -353,24 +341,24 @@ function createLine(l) {
 
 const clockTime = (millis) => new Date(millis).toLocaleTimeString("en-GB");
 
-const seed = () => /** @type {HTMLInputElement} */ (document.querySelector("input[name=seed]"));
+const seed = () => one("input[name=seed]");
 
 function renderControl() {
-  const c = model.control, storm = /** @type {HTMLElement} */ (document.querySelector("button[data-storm]"));
+  const c = model.control, storm = one("button[data-storm]");
   set(document.body, "data-stormy", c.storm ? "true" : undefined);
   set(storm, "data-storm", c.storm ? "stop" : "start");
   text(storm, c.storm ? "Stop the storm" : "Start the storm");
   text(byId("posted"), c.posted ? `${many(c.posted, "order")} posted.` : "");
   seed().disabled = c.storm;
   if (c.storm) seed().value = String(c.seed ?? 0);
-  /** @type {HTMLInputElement} */ (document.querySelector("input[name=slow]")).checked = c.slowSteps;
+  one("input[name=slow]").checked = c.slowSteps;
   text(byId("version"), c.version);
   renderGuard(c.guard ?? "", c.building ?? "");
 }
 
 function renderGuard(removed, building) {
   for (const node of document.querySelectorAll("[data-without]")) {
-    const name = /** @type {HTMLElement} */ (node).dataset.without;
+    const name = node.dataset.without;
     set(node, "data-removed", name === removed ? "true" : undefined);
     set(node, "data-building", name === building ? "true" : undefined);
   }
@@ -385,7 +373,7 @@ function renderGuard(removed, building) {
   text(byId("broken-title"), `${state} without: ${title}`);
   const sentences = entry.querySelector("p")?.textContent ?? "";
   text(byId("broken-text"), building ? "This takes some seconds. Until then, the last version runs." : sentences);
-  const attack = /** @type {HTMLElement} */ (entry).dataset.shownBy ?? "", repeat = byId("repeat");
+  const attack = entry.dataset.shownBy ?? "", repeat = byId("repeat");
   set(repeat, "data-attack", attack);
   const button = document.querySelector(`.actions [data-attack="${CSS.escape(attack)}"]`);
   text(repeat, `Attack: ${button?.textContent ?? attack}`);
@@ -435,7 +423,7 @@ setInterval(() => {
 
 /* ---- The feed ---- */
 
-const meta = (name) => /** @type {HTMLMetaElement} */ (document.querySelector(`meta[name="${name}"]`)).content;
+const meta = (name) => one(`meta[name="${name}"]`).content;
 
 function connect() {
   const feed = new EventSource(`/feed?run=${meta("console-run")}`);
@@ -500,7 +488,7 @@ document.addEventListener("click", (event) => {
   if (button) pressed(button);
   else {
     const order = target.closest("[data-order]");
-    if (order) timeline.open(/** @type {HTMLElement} */ (order).dataset.order ?? "");
+    if (order) timeline.open(order.dataset.order ?? "");
   }
 });
 
@@ -514,7 +502,7 @@ function pressed(button) {
 }
 
 document.addEventListener("change", async (event) => {
-  const input = /** @type {HTMLInputElement} */ (event.target);
+  const input = event.target;
   if (input.name !== "slow") return;
   await post("/pace", { slow: String(input.checked) });
   changed.add("control"); // shows what is set, if the request failed

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -59,17 +58,22 @@ func (s *System) functions() []function {
 		{&s.Webhook, lambdatest.Options{
 			Binary: o.Webhook, Timeout: requestTime, Instances: min(o.Instances, webhooksAtOnce),
 		}, []variables{tables, stock, s.stripe(laterStripe), {"WEBHOOK_SECRETS": webhookSecret}}},
-		{&s.Intake, lambdatest.Options{Binary: o.Intake, Timeout: requestTime, Instances: o.Instances},
-			[]variables{tables, stock, s.sends(s.orderPair())}},
-		{&s.Reconcile, lambdatest.Options{Binary: o.Reconcile, Timeout: lookTime},
-			[]variables{tables, stock, s.stripe(laterStripe), {"STRIPE_RATE": scheduled}}},
+		{&s.Intake, lambdatest.Options{
+			Binary: o.Intake, Timeout: requestTime, Instances: o.Instances,
+		}, []variables{tables, stock, s.sends(s.orderPair())}},
+		{&s.Reconcile, lambdatest.Options{
+			Binary: o.Reconcile, Timeout: lookTime,
+		}, []variables{tables, stock, s.stripe(laterStripe), {"STRIPE_RATE": scheduled}}},
 		{&s.Publish, lambdatest.Options{Binary: o.Publish, Timeout: requestTime}, []variables{bus}},
-		{&s.Receipt, s.consumer(o.Receipt, nil),
-			[]variables{mail, s.stripe(StripeWaits), s.consumes(receiptPair, receiptBudget)}},
-		{&s.Function, s.consumer(o.Binary, o.ObserveInstance),
-			[]variables{tables, stock, s.stripe(StripeWaits), s.consumes(s.orderPair(), orderBudget)}},
-		{&s.Refund, s.consumer(o.Refund, s.observeRefunds),
-			[]variables{tables, s.stripe(StripeWaits), s.consumes(s.refundPair(), orderBudget)}},
+		{&s.Receipt, s.consumer(o.Receipt, nil), []variables{
+			mail, s.stripe(StripeWaits), s.consumes(receiptPair, receiptBudget),
+		}},
+		{&s.Function, s.consumer(o.Binary, o.ObserveInstance), []variables{
+			tables, stock, s.stripe(StripeWaits), s.consumes(s.orderPair(), orderBudget),
+		}},
+		{&s.Refund, s.consumer(o.Refund, s.observeRefunds), []variables{
+			tables, s.stripe(StripeWaits), s.consumes(s.refundPair(), orderBudget),
+		}},
 	}
 }
 
@@ -172,7 +176,10 @@ func until(ctx context.Context, done func() bool) error {
 
 // consumers are the functions of orders and of refunds.
 func (s *System) consumers() []*lambdatest.Host {
-	return slices.DeleteFunc([]*lambdatest.Host{s.Function, s.Refund}, func(h *lambdatest.Host) bool { return h == nil })
+	if s.Refund == nil {
+		return []*lambdatest.Host{s.Function}
+	}
+	return []*lambdatest.Host{s.Function, s.Refund}
 }
 
 // Kill kills the busy instances of both functions whose payload matches, see

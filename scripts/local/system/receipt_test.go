@@ -116,8 +116,11 @@ func (m *mailing) survivesKills() {
 			name, call string
 			n          int
 		}{
-			{"load", "GetItem", 1}, {"read", string(stripetest.Read), 1}, {"claim", "PutItem", 1},
-			{"send", "send", 1}, {"record", "PutItem", 2},
+			{"load", "GetItem", 1},
+			{"read", string(stripetest.Read), 1},
+			{"claim", "PutItem", 1},
+			{"send", "send", 1},
+			{"record", "PutItem", 2},
 		} {
 			m.killAt(point{when, p.call, p.n}, body(when+"-"+p.name))
 		}

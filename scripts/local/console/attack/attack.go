@@ -260,7 +260,8 @@ func fails(name string, o outage, lasts time.Duration, orders int) action {
 			a.showFaults()
 			a.watch.Say(watch.Good, "", o.text+": over")
 		})
-		return a.postMany(orders, 0, fmt.Sprintf("%s for %.0f s; %d orders posted", o.text, lasts.Seconds(), orders))
+		text := fmt.Sprintf("%s for %.0f s; %d orders posted", o.text, lasts.Seconds(), orders)
+		return a.postMany(orders, 0, text)
 	}
 }
 

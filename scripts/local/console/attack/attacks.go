@@ -60,7 +60,8 @@ func posts() []act {
 			func(a *Attacker, _ context.Context) (console.Result, error) {
 				return a.postMany(10, 3, "ten orders posted, three of them twice")
 			}),
-		of(group, "conflict", "Same id, another amount", "One of the two is charged, the other is parked: conflict.",
+		of(group, "conflict", "Same id, another amount",
+			"One of the two is charged, the other is parked: conflict.",
 			post("posted with two different amounts", conflicting)),
 		of(group, "malformed", "Malformed message", "Parked with a reason. Nobody is charged.",
 			post("posted with a field that no order has", malformed)),
@@ -74,7 +75,8 @@ func crashes() []act {
 	return []act{
 		of(group, "kill-after-yes", "Kill right after Stripe's yes",
 			"Charged, and no row says so. The next delivery reads the bound intent: one charge.",
-			trapped("its instance will be killed right after Stripe has charged it", killsAt(confirmed, watch.Stripe))),
+			trapped("its instance will be killed right after Stripe has charged it",
+				killsAt(confirmed, watch.Stripe))),
 		of(group, "kill-now", "Kill an instance now",
 			"Its messages come back after the visibility timeout. One charge.", (*Attacker).killNow),
 		of(group, "freeze", "Freeze an instance for 10 s",
@@ -103,7 +105,8 @@ func outages() []act {
 			fails("stripe", outage{text: "Stripe is down", stripe: stripetest.Unavailable}, 20*time.Second, 3)),
 		of(group, "throttle", "Throttle DynamoDB for 10 s",
 			"Calls are repeated, orders take longer. Each is charged once.",
-			fails("dynamodb", outage{text: "DynamoDB throttles every second call", throttled: true}, 10*time.Second, 5)),
+			fails("dynamodb", outage{text: "DynamoDB throttles every second call", throttled: true},
+				10*time.Second, 5)),
 	}
 }
 

@@ -58,7 +58,8 @@ func parseWrite(c dynamodbtest.Call) write {
 		}
 	}
 	w := write{
-		order: first.Key.text("orderId") + first.Item.text("orderId"), step: first.step(), text: strings.Join(lines, "\n"),
+		order: first.Key.text("orderId") + first.Item.text("orderId"), step: first.step(),
+		text:  strings.Join(lines, "\n"),
 		owner: first.ExpressionAttributeValues.text(":owner") + first.ExpressionAttributeValues.text(":owner0"),
 	}
 	if strings.HasPrefix(first.KeyConditionExpression, "orderId = :id") {

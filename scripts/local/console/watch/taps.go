@@ -222,7 +222,9 @@ func (w *Watch) delivered(sent stripetest.Sent) {
 	w.about(sent.Event.Intent.OrderID(), func(l *line) {
 		w.totals.Webhooks++
 		l.Webhooks++
-		e := Entry{Kind: Call, From: Stripe, To: Others, Text: "webhook " + sent.Event.Type, Answer: fmt.Sprint(sent.Status)}
+		e := Entry{
+			Kind: Call, From: Stripe, To: Others, Text: "webhook " + sent.Event.Type, Answer: fmt.Sprint(sent.Status),
+		}
 		if sent.Status == 0 {
 			e.Kind, e.Answer = Lost, "no answer"
 		}

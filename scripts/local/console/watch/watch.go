@@ -115,7 +115,8 @@ func (w *Watch) frame() (Frame, bool) {
 	f := Frame{
 		Clock: ifNew(was.Clock, is.Clock), Queue: ifNew(was.Queue, is.Queue), Totals: ifNew(was.Totals, is.Totals),
 		Instances: ifNew(was.Instances, is.Instances), Lights: ifNew(was.Lights, is.Lights),
-		Dead: ifNew(was.Dead, is.Dead), Faults: ifNew(was.Faults, is.Faults), Control: ifNew(was.Control, is.Control),
+		Dead: ifNew(was.Dead, is.Dead), Faults: ifNew(was.Faults, is.Faults),
+		Control: ifNew(was.Control, is.Control),
 	}
 	for l := range w.changed {
 		if l.N > 0 {
