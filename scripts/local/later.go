@@ -12,14 +12,13 @@ import (
 
 // attend does what follows from a kill while messages wait: the operator cancels an order
 // that was not charged, and the clocks move until the lease of a refund has ended.
-func (l *local) attend(ctx context.Context, dead []victim, c counter) (err error) {
+func (l *local) attend(ctx context.Context, dead []victim) (err error) {
 	for _, v := range dead {
 		switch v.at { //nolint:exhaustive // an order that was charged is settled by its message or by the schedule
 		case stripetest.Create: // as `orders cancel` does
 			c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
 			_, err = c.Cancel(ctx, v.id, time.Now())
 		case stripetest.CreateRefund:
-			c.clear()
 			fmt.Printf("Killed after Stripe made the refund. No other worker takes it over before "+
 				"its lease ends: skipping %.0f minutes ...\n", order.MaxLease.Minutes())
 			err = l.SkipLeases(ctx)

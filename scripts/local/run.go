@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -211,17 +210,14 @@ func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]invar
 	var posted []invariants.Message
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	decoder, c, total := jobs.NewDecoder(), newCounter(os.Stderr), len(slices.Concat(s.waves...))
-	defer c.clear()
-	attended := false
+	decoder, attended := jobs.NewDecoder(), false
 	meanwhile := func() error {
-		c.show("%d of %d messages done", len(posted)-l.Waiting(), total)
 		dead := s.killer.deaths()
 		if attended || len(dead) == 0 {
 			return nil
 		}
 		attended = true
-		return l.attend(ctx, dead, c)
+		return l.attend(ctx, dead)
 	}
 	for _, wave := range s.waves {
 		drafts := make([]sqstest.Draft, len(wave))

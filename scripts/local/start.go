@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
@@ -48,7 +49,7 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	fmt.Println(
 		"Compiling the functions and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
 	)
-	if err := compile(ctx, f, newCounter(os.Stderr)); err != nil {
+	if err := compile(ctx, f); err != nil {
 		return nil, err
 	}
 	file, err := os.Create(filepath.Clean(f.log()))
@@ -76,10 +77,21 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	return &local{s, f, log, file, t}, nil
 }
 
-// compile builds the functions and shows on a terminal how long it has taken so far. The
-// first one compiles what all of them share; then the others are built at the same time.
-func compile(ctx context.Context, f folder, c counter) error {
-	defer c.seconds("compiling the functions")()
+// compile builds the functions, and says every ten seconds that it does. The first one
+// compiles what all of them share; then the others are built at the same time.
+func compile(ctx context.Context, f folder) error {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for began := time.Now(); ; {
+			select {
+			case <-time.After(10 * time.Second):
+				fmt.Fprintf(os.Stderr, "compiling the functions: %.0f s\n", time.Since(began).Seconds())
+			case <-done:
+				return
+			}
+		}
+	}()
 	build := func(function string) error {
 		return lambdatest.Build(ctx, "./functions/"+function, f.binary(function))
 	}
