@@ -257,7 +257,7 @@ function renderOrder(node, o) {
   const [id, now, deliveries, charges, status] = node.children;
   text(id.lastElementChild, o.amount ?? "");
   for (const step of now.firstElementChild.children) step.classList.toggle("current", step.dataset.is === o.step);
-  now.firstElementChild.hidden = !isRunning(o);
+  now.firstElementChild.hidden = !isRunning(o) || isBroken(o); // its note needs the room
   text(now.lastElementChild, noteOf(o));
   set(now.lastElementChild, "title", noteOf(o));
   text(deliveries, many(o.deliveries, "delivery", "deliveries"));
