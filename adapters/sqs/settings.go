@@ -16,18 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Setting names a queue attribute on which the function relies. It is the dimension of
-// MetricQueueMisconfigured.
-type Setting string
-
-// The settings that are compared.
-const (
-	SettingRetention           Setting = "retention"
-	SettingMaxReceives         Setting = "max_receives"
-	SettingRedriveTarget       Setting = "redrive_target"
-	SettingDeadLetterRetention Setting = "dead_letter_retention"
-)
-
 // QueueSettings are attributes of one queue, as SQS reports them. The zero value means
 // unknown.
 type QueueSettings struct {
@@ -43,7 +31,7 @@ type Settings struct{ Orders, DeadLetters QueueSettings }
 // Mismatch is a setting with which messages can be lost, or reach the dead-letter queue
 // without a reason.
 type Mismatch struct {
-	Setting   Setting
+	Setting   string // its name in the log and in MetricQueueMisconfigured
 	Attribute string // SQS's name for it, and the queue
 	Got, Want string
 	Remedy    string
@@ -69,25 +57,25 @@ func (s Settings) Mismatches(p Policy) []Mismatch {
 		}
 	}
 	check(orders.Retention >= p.Retention, Mismatch{
-		SettingRetention, "MessageRetentionPeriod of the queue",
+		"retention", "MessageRetentionPeriod of the queue",
 		orders.Retention.String(), "at least " + p.Retention.String(),
 		fmt.Sprintf("SQS deletes waiting messages before they are parked; "+
 			"set the attribute to %d (seconds) or lower QUEUE_RETENTION", int(p.Retention.Seconds())),
 	})
 	check(orders.RedriveTarget != "" && (dead.ARN == "" || orders.RedriveTarget == dead.ARN), Mismatch{
-		SettingRedriveTarget, "deadLetterTargetArn in the RedrivePolicy of the queue",
+		"redrive_target", "deadLetterTargetArn in the RedrivePolicy of the queue",
 		cmp.Or(orders.RedriveTarget, "none"), cmp.Or(dead.ARN, "the dead-letter queue"),
 		"SQS deletes messages that kill the function, or moves them to a queue without an alarm; " +
 			"set it to the queue of DEAD_LETTER_QUEUE_URL",
 	})
 	check(orders.RedriveTarget == "" || orders.MaxReceives >= p.MaxReceives, Mismatch{
-		SettingMaxReceives, "maxReceiveCount in the RedrivePolicy of the queue",
+		"max_receives", "maxReceiveCount in the RedrivePolicy of the queue",
 		strconv.Itoa(orders.MaxReceives), "at least " + strconv.Itoa(p.MaxReceives),
 		"SQS moves waiting messages to the dead-letter queue without a reason; set it to " + strconv.Itoa(p.MaxReceives),
 	})
 	// SQS developer guide, "Setting-up dead-letter queue retention in Amazon SQS".
 	check(dead.ARN == "" || dead.Retention > orders.Retention, Mismatch{
-		SettingDeadLetterRetention, "MessageRetentionPeriod of the dead-letter queue",
+		"dead_letter_retention", "MessageRetentionPeriod of the dead-letter queue",
 		dead.Retention.String(), "more than the queue's " + orders.Retention.String(),
 		"a message that SQS moves keeps its age; " +
 			"raise the attribute, up to 1209600 (seconds), or lower the queue's",
@@ -191,9 +179,9 @@ func (h *Handler) compareSettings(ctx context.Context, requestID slog.Attr) {
 		h.Log.LogAttrs(ctx, slog.LevelWarn, "queue settings not compared", slog.Any("error", err), requestID)
 	}
 	for _, m := range settings.Mismatches(h.Policy) {
-		h.Meter.Count(MetricQueueMisconfigured, "Setting", string(m.Setting))
+		h.Meter.Count(MetricQueueMisconfigured, "Setting", m.Setting)
 		h.Log.LogAttrs(ctx, slog.LevelError, "queue misconfigured",
-			slog.String("setting", string(m.Setting)), slog.String("attribute", m.Attribute),
+			slog.String("setting", m.Setting), slog.String("attribute", m.Attribute),
 			slog.String("got", m.Got), slog.String("want", m.Want), slog.String("remedy", m.Remedy), requestID)
 	}
 }

@@ -286,33 +286,6 @@ func TestAPutThatFailsIsAnErrorAndCanBeRepeated(t *testing.T) {
 	}
 }
 
-// Fifty clients put two contents under one id at the same time.
-func TestOfTwoContentsOneIsSent(t *testing.T) {
-	t.Parallel()
-	w := newWorld(false)
-	contents := []order.Order{ordertest.Order("O-1"), other("O-1")}
-	sent := make([]int, len(contents))
-	var mu sync.Mutex
-	var racing sync.WaitGroup
-	for i := range 50 {
-		racing.Go(func() {
-			v, err := w.Put(t.Context(), contents[i%2], alice, "")
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case err == nil && v.Sent:
-				sent[i%2]++
-			case !errors.Is(err, order.ErrConflict):
-				t.Errorf("client %d: got %+v, %v, want it sent or a conflict", i, v, err)
-			}
-		})
-	}
-	racing.Wait()
-	if sent[0] > 0 == (sent[1] > 0) || sent[0]+sent[1] != 25 {
-		t.Errorf("got %v messages, want 25 of one content and none of the other", sent)
-	}
-}
-
 func TestARegistrationOfANewerReleaseIsNotAConflict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(false)

@@ -5,20 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/eventbridge"
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -206,42 +201,4 @@ func TestABatchEndsBeforeTheFunctionsDeadline(t *testing.T) {
 			t.Errorf("got %d records done after %v, want the 10 of the first call, a second before the deadline", done, took)
 		}
 	})
-}
-
-// accepting is an EventBridge that accepts ten events in each request, without a network.
-type accepting struct{}
-
-func (accepting) Do(r *http.Request) (*http.Response, error) {
-	_, err := io.Copy(io.Discard, r.Body)
-	entries := strings.Repeat(`,{"EventId":"11710aed-b79e-4468-a20b-bb3c0c3b4860"}`, outbox.MaxPut)
-	body := strings.NewReader(`{"FailedEntryCount":0,"Entries":[` + entries[1:] + `]}`)
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, err
-}
-
-// BenchmarkHandle measures a batch of 100 events, from JSON to the response, without the
-// network.
-func BenchmarkHandle(b *testing.B) {
-	var records []string
-	for i := range 100 {
-		id := fmt.Sprintf("ORD-%d", i)
-		records = append(records, strings.ReplaceAll(recordJSON, "ORD-1", id))
-	}
-	payload := []byte(`{"Records":[` + strings.Join(records, ",") + `]}`)
-	r, err := wire(b.Context(), complete("http://127.0.0.1:1"), io.Discard)
-	if err != nil {
-		b.Fatal(err)
-	}
-	cfg := config.AWS{Region: "us-east-1", AccessKeyID: "pretend"}.Config(config.EventBridge, accepting{})
-	r.publisher.Bus = eventbridge.New(cfg, "orders", "test")
-	handle := dynamodb.HandleStream(r.publish)
-	b.ReportAllocs()
-	for b.Loop() {
-		var e events.DynamoDBEvent
-		if err := json.Unmarshal(payload, &e); err != nil {
-			b.Fatal(err)
-		}
-		if out, err := handle(b.Context(), e); err != nil || len(out.BatchItemFailures) > 0 {
-			b.Fatalf("got %v, %v", out, err)
-		}
-	}
 }

@@ -186,17 +186,6 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestMember(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]string{
-		`{"x":{"type":"b"},"type":"a"`: "a", `{"\u0074ype":"\u0061"}`: "a", `{"type":5}`: "", `{"x":1}`: "", `[]`: "", `{"x":,"type":"a"}`: "",
-	} {
-		if got := strictjson.Member([]byte(body), "type"); got != want {
-			t.Errorf("%s: got %q, want %q", body, got, want)
-		}
-	}
-}
-
 // crafted returns bodies of about size bytes that are made to be expensive, by name.
 func crafted(size int) map[string]string {
 	fill := func(pattern string, bytes int) string { // %d is a number that differs each time

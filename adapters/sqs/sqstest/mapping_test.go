@@ -287,24 +287,6 @@ func TestAMapping(t *testing.T) {
 	}
 }
 
-func TestADuplicateMayRunInASecondInvocation(t *testing.T) {
-	t.Parallel()
-	var both sync.WaitGroup
-	both.Add(2)
-	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
-		both.Done()
-		both.Wait() // returns only if the other one runs now
-		return failing(), nil
-	})
-	f.Duplicate = func(sqstest.Message) sqstest.Twice { return sqstest.AtOnceBeside }
-	f.put("a")
-	f.drain()
-	want := []string{"a1: 1 deleted, 0 failed, 0 lost", "a1: 1 deleted, 0 failed, 0 lost"}
-	if diff := cmp.Diff(f.bodies(), want); diff != "" {
-		t.Errorf("batches (-got +want):\n%s", diff)
-	}
-}
-
 // Lambda developer guide, "Batching behavior": a batch ends at its size or at 6 MB.
 func TestABatchEndsAtItsSizeOrAt6MB(t *testing.T) {
 	t.Parallel()
@@ -328,36 +310,6 @@ func TestABatchEndsAtItsSizeOrAt6MB(t *testing.T) {
 		if diff := cmp.Diff(got, tt.want); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
-	}
-}
-
-func TestInvocationsRunAtTheSameTimeUpToTheConcurrency(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	running, most := 0, 0
-	gate := make(chan struct{})
-	f := newFeed(t, func(context.Context, events.SQSEvent) (any, error) {
-		mu.Lock()
-		running++
-		if most = max(most, running); most == 3 && running == 3 {
-			select {
-			case <-gate:
-			default:
-				close(gate) // opens when three run at once
-			}
-		}
-		mu.Unlock()
-		<-gate
-		mu.Lock()
-		defer mu.Unlock()
-		running--
-		return failing(), nil
-	})
-	f.Concurrency, f.BatchSize = 3, 1
-	f.put("a", "b", "c", "d", "e", "f")
-	f.drain()
-	if most != 3 {
-		t.Errorf("got %d invocations at once, want 3", most)
 	}
 }
 
