@@ -223,3 +223,19 @@ func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 		t.Errorf("batch item failures = %q, want %q", got, want)
 	}
 }
+
+// SQS deletes a message at the end of its retention, and the order would be lost. One
+// that can never be parked reaches maxReceiveCount in its last day, so that SQS
+// dead-letters it before.
+func TestTheLastDayHasTimeForAllReceives(t *testing.T) {
+	t.Parallel()
+	const works = 30 * time.Second // what each delivery may take, as infra/terraform has it
+	p, now := DefaultPolicy(), time.Unix(4e9, 0)
+	d := Delivery{Count: 1, SentAt: now.Add(-6 * 24 * time.Hour)}
+	for all := time.Duration(0); d.Count <= p.MaxReceives; d.Count++ {
+		a := p.unparked(d, now, 0.99)
+		if all += a.Delay + works; a.Verdict != order.Redeliver || all > 24*time.Hour {
+			t.Fatalf("receive %d: got %+v after %v, want it received within a day", d.Count, a, all)
+		}
+	}
+}
