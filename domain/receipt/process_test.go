@@ -166,12 +166,14 @@ func TestProcess(t *testing.T) {
 			{pass(24 * time.Hour), "", "done duplicate: doubtful no_response 0"},
 		}},
 		"a worker that dies leaves one doubt": {false, []step{
-			{die, "", lost}, {heal, "", "redeliver in_progress: sending 1"},
+			{die, "", lost},
+			{heal, "", "redeliver in_progress: sending 1"},
 			{revive, "", "done receipt_doubtful: doubtful claim_abandoned 1"},
 			{nil, "", "done duplicate: doubtful claim_abandoned 1"},
 		}},
 		"at least once, a doubt is sent again": {true, []step{
-			{die, "", lost}, {heal, "", "redeliver in_progress: sending 1"},
+			{die, "", lost},
+			{heal, "", "redeliver in_progress: sending 1"},
 			{func(w *world) { revive(w); w.mailbox.Plan(receipttest.SendsThenLoses) }, "", "redeliver receipt_doubtful: doubtful no_response 2"},
 			{nil, "", "done settled: sent 3"},
 		}},
@@ -196,7 +198,8 @@ func TestProcess(t *testing.T) {
 		"an address that is gone does not end a doubt": {true, []step{
 			{fate(receipttest.SendsThenLoses), "", "redeliver receipt_doubtful: doubtful no_response 1"},
 			{payer(receipt.ErrNoAddress), "", "done no_address: doubtful no_address 1"},
-			{nil, "", "done no_address: doubtful no_address 1"}, {nil, receipt.Sent, sent},
+			{nil, "", "done no_address: doubtful no_address 1"},
+			{nil, receipt.Sent, sent},
 		}},
 		"an address that is gone does not end the doubt of a dead worker": {true, []step{
 			{die, "", lost},
@@ -233,26 +236,32 @@ func TestProcess(t *testing.T) {
 			w.during(func() { w.want(w.report(receipt.Delivered), "done settled: delivered 1") })
 		}, "", "done settled: delivered 1"}}},
 		"a report resolves a doubt": {false, []step{
-			{fate(receipttest.SendsThenLoses), "", doubt}, {nil, receipt.Bounced, "done settled: bounced 1"},
-			{nil, receipt.Bounced, "done duplicate: bounced 1"}, {nil, "", "done duplicate: bounced 1"},
+			{fate(receipttest.SendsThenLoses), "", doubt},
+			{nil, receipt.Bounced, "done settled: bounced 1"},
+			{nil, receipt.Bounced, "done duplicate: bounced 1"},
+			{nil, "", "done duplicate: bounced 1"},
 		}},
 
 		// The provider stops the first e-mail, so the event of the order sends another
 		// one. Then the report that stopped the first arrives again.
 		"a repeated report while the second is sent": {false, []step{
-			{nil, "", sent}, {nil, receipt.Failed, "done settled: failed 1"},
+			{nil, "", sent},
+			{nil, receipt.Failed, "done settled: failed 1"},
 			{func(w *world) { w.during(func() { w.report(receipt.Failed) }) }, "", "done settled: sent 2"},
-			{nil, receipt.Failed, "done duplicate: sent 2"}, {nil, "", "done duplicate: sent 2"},
+			{nil, receipt.Failed, "done duplicate: sent 2"},
+			{nil, "", "done duplicate: sent 2"},
 		}},
 		"a repeated report while nobody knows of the second": {false, []step{
-			{nil, "", sent}, {nil, receipt.Failed, "done settled: failed 1"},
+			{nil, "", sent},
+			{nil, receipt.Failed, "done settled: failed 1"},
 			{fate(receipttest.SendsThenLoses), "", "done receipt_doubtful: doubtful no_response 2"},
 			{nil, receipt.Failed, "done duplicate: doubtful no_response 2"},
 			{nil, "", "done duplicate: doubtful no_response 2"},
 		}},
 		"a report about a lost receipt": {false, []step{{nil, receipt.Sent, "park receipt_lost: 0"}}},
 		"a report about a receipt that changes with every look": {false, []step{
-			{nil, "", sent}, {save(order.ErrStale), receipt.Delivered, "redeliver claim_lost: sent 1"},
+			{nil, "", sent},
+			{save(order.ErrStale), receipt.Delivered, "redeliver claim_lost: sent 1"},
 			{heal, receipt.Delivered, "done settled: delivered 1"},
 		}},
 	} {

@@ -59,7 +59,8 @@ func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t ord
 		in.MessageAttributes[sqs.AttrTrace] = text(string(t))
 	}
 	if sqs.FIFO(s.url) { // a standard queue rejects the second parameter
-		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(o.ID())), aws.String(sqs.DeduplicationID(body))
+		in.MessageGroupId = aws.String(string(o.ID()))
+		in.MessageDeduplicationId = aws.String(sqs.DeduplicationID(body))
 	}
 	if _, err = s.client.SendMessage(ctx, in); err != nil {
 		return fmt.Errorf("send order %q: %w", o.ID(), err)
