@@ -14,14 +14,11 @@ import (
 	"orderonce/domain/settle"
 )
 
-// disputeFollower returns a DisputeFollower that adds the names of its calls to calls.
-func (w *world) disputeFollower(calls *[]string) *settle.DisputeFollower {
-	return &settle.DisputeFollower{
-		Follower: settle.Follower{
-			Store: w.counted(calls), Payments: w.counted(calls), Scope: "test",
-			Now: func() time.Time { return w.now },
-		},
-		Disputes: countedDisputes{w.bank, calls},
+// disputeFollower returns a Follower that adds the names of its calls to calls.
+func (w *world) disputeFollower(calls *[]string) *settle.Follower {
+	return &settle.Follower{
+		Store: w.counted(calls), Payments: w.counted(calls), Scope: "test",
+		Now: func() time.Time { return w.now }, Disputes: countedDisputes{w.bank, calls},
 	}
 }
 
@@ -165,7 +162,7 @@ func TestADisputeOfAnotherScopeIsForeign(t *testing.T) {
 // Each error means that the hint must come again.
 func TestFollowADisputeErrors(t *testing.T) {
 	t.Parallel()
-	stale := func(w *world, f *settle.DisputeFollower) { // another hint records more between list and write
+	stale := func(w *world, f *settle.Follower) { // another hint records more between list and write
 		f.Disputes = listThen{w.bank, func() {
 			w.bank.CloseDispute("du_1", order.DisputeLost)
 			if _, _, err := w.disputeFollower(new([]string)).Follow(w.Context(), disputed()); err != nil {
@@ -175,17 +172,17 @@ func TestFollowADisputeErrors(t *testing.T) {
 	}
 	for claim, tt := range map[string]struct {
 		hint     settle.Hint
-		sabotage func(w *world, f *settle.DisputeFollower)
+		sabotage func(w *world, f *settle.Follower)
 		want     string
 		shows    order.DisputeStatus // by the record, afterwards
 	}{
-		"the provider does not list them": {disputed(), func(w *world, _ *settle.DisputeFollower) {
+		"the provider does not list them": {disputed(), func(w *world, _ *settle.Follower) {
 			w.bank.Fail(ordertest.ListDisputes, ordertest.ReturnsUnavailable)
 		}, "list disputes of order ORD-1: unavailable: the bank rejected the call, or a fault was injected (request req_4)", ""},
 		"the list is older than the record": {
 			disputed(), stale, "record dispute of order \"ORD-1\": concurrent update of the record", order.DisputeLost,
 		},
-		"the record is missing": {disputed(), func(w *world, _ *settle.DisputeFollower) {
+		"the record is missing": {disputed(), func(w *world, _ *settle.Follower) {
 			w.store.Delete(w.order.ID())
 			w.attempts = 0
 		}, "load order ORD-1: order not found", ""},

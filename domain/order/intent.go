@@ -50,9 +50,9 @@ type Failure struct {
 
 const authenticationRequired = "authentication_required"
 
-// wantsCustomer reports whether the bank declined only because the customer has to
+// needsAuthentication reports whether the bank declined only because the customer has to
 // authenticate.
-func (f Failure) wantsCustomer() bool {
+func (f Failure) needsAuthentication() bool {
 	return f.Code == authenticationRequired || f.DeclineCode == authenticationRequired
 }
 
@@ -93,7 +93,7 @@ func OutcomeOf(i Intent) (o Outcome, settled bool) {
 			return Outcome{}, false
 		}
 		status := Declined
-		if i.Failure.wantsCustomer() {
+		if i.Failure.needsAuthentication() {
 			status = ActionRequired
 		}
 		return Outcome{Status: status, Intent: i.ID, Failure: i.Failure.String()}, true

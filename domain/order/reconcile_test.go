@@ -154,15 +154,15 @@ func (n *night) tryRun(budget int) (settle.Reconciled, error) {
 				}
 				return n.now
 			},
+			Refunds: func(_ context.Context, id order.ID) (int, error) {
+				n.count("refunds")
+				if n.refunds == nil {
+					return 0, nil
+				}
+				return 0, n.refunds(id)
+			},
 		},
 		Waiting: n, Parallel: stdcmp.Or(n.parallel, 4), CancelDeclined: n.cancelDeclined,
-		Refunds: func(_ context.Context, id order.ID) error {
-			n.count("refunds")
-			if n.refunds == nil {
-				return nil
-			}
-			return n.refunds(id)
-		},
 	}
 	return r.Run(n.t.Context(), until)
 }
@@ -784,10 +784,10 @@ func TestReconcileLooksAtRefunds(t *testing.T) {
 		},
 		"a refund that was settled": {settles: true, want: settle.Reconciled{}, postpone: 1},
 		"the provider is down": {
-			err: errDown, want: settle.Reconciled{Unavailable: []settle.FailedLook{{OrderID: "order", Err: errDown}}}, postpone: 1,
+			err: errDown, want: settle.Reconciled{Unavailable: []settle.FailedRecheck{{OrderID: "order", Err: errDown}}}, postpone: 1,
 		},
 		"the key lacks the permission": {
-			err: errAccount, want: settle.Reconciled{Failed: []settle.FailedLook{{OrderID: "order", Err: errAccount}}}, postpone: 1,
+			err: errAccount, want: settle.Reconciled{Failed: []settle.FailedRecheck{{OrderID: "order", Err: errAccount}}}, postpone: 1,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

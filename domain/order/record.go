@@ -116,16 +116,16 @@ func CheckClaim(r Record, o Order, l Lease) error {
 		return &SettledError{Record: r}
 	case r.Owner == l.Owner:
 		return nil
-	case Held(r.Until, l.From):
+	case LeaseRunning(r.Until, l.From):
 		return &InProgressError{Until: r.Until}
 	}
 	return nil
 }
 
-// Held reports whether a lease until then is running at now. A lease that ends later than
-// any correct clock could have written is ignored, so that a broken clock does not lock
-// the order for years. Stores keep times to the millisecond.
-func Held(until, now time.Time) bool {
+// LeaseRunning reports whether a lease until then is running at now. A lease that ends
+// later than any correct clock could have written is ignored, so that a broken clock does
+// not lock the order for years. Stores keep times to the millisecond.
+func LeaseRunning(until, now time.Time) bool {
 	return !until.Truncate(time.Millisecond).Before(now.Truncate(time.Millisecond)) &&
 		!until.After(now.Add(MaxLease+MaxSkew))
 }

@@ -3,8 +3,6 @@ package order
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 )
 
 // Store keeps records. It decides nothing: a transition is a pure function of a record,
@@ -79,101 +77,4 @@ func Change[T any](
 		seen = now
 	}
 	return seen, ErrStale
-}
-
-// Begin claims the order for the lease, or takes over an order whose lease has expired.
-// The claim is NewClaim of the record. A refused order is open again: Begin adds the
-// event of that transition in the same write.
-//
-// stock is what to reserve if the order holds none, all or none of them; the claim says
-// which the order holds, or which SKU is short. They are nil for a store that does
-// not track stock. An order that holds none may have an intent: Recreate does not know
-// its stock.
-//
-// Begin returns the errors of CheckClaim: ErrUnknownVersion if a newer release wrote the
-// record, ErrConflict if the id is used with different content, *SettledError if the
-// order is settled, *InProgressError if another lease is running. It returns ErrCorrupt
-// for an invalid record. After any error that a function of this file does not name, its
-// write may or may not have happened; the next Begin reads what did.
-//
-// A new order and a duplicate cost one call, a takeover two, and a SKU that is short
-// one more.
-func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities) (Claim, error) {
-	var short *ShortError
-	if len(quantities) > MaxSKUs {
-		quantities, short = nil, &ShortError{SKU: TooManySKUs}
-	}
-	r, err := Change(ctx, s, Record{OrderID: o.ID()}, begin(o, l, quantities))
-	if errors.As(err, &short) {
-		r, err = Change(ctx, s, r, begin(o, l, nil))
-	}
-	if err != nil {
-		return Claim{}, about("begin", o.ID(), err)
-	}
-	c := NewClaim(r, o, l)
-	if short != nil && c.Stock == nil {
-		c.Short, c.Unlisted = short.SKU, short.Unlisted
-	}
-	return c, nil
-}
-
-// Bind records the one intent that may ever be confirmed for this order, and its mode,
-// and removes the record's Suspect. It returns nil if this intent is already bound, and
-// ErrClaimLost if the claim was lost or another intent is bound.
-func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error {
-	_, err := Change(ctx, s, c.seen(c.Intent), bind(c.Lease.Owner, i, at))
-	return about("bind", c.Order.ID(), err)
-}
-
-// Finish settles or refuses the order, adds one event and ends the claim. It returns nil
-// if the record already has this status and intent, ErrClaimLost if the claim was lost or
-// the outcome is not that of the bound intent, and a *TransitionError for a status that
-// cannot follow open. Finish and Settle have the StockEffect of the transition on the
-// stock that the order holds, in the same write.
-func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
-	err := Open.Transition(o.Status)
-	if err == nil {
-		_, err = Change(ctx, s, c.seen(o.Intent), finish(c.Lease.Owner, o, at))
-	}
-	return about("finish", c.Order.ID(), err)
-}
-
-// Release ends the claim of an attempt that did not settle the order, and records the
-// reason and the claim's Suspect, if it has one. It returns ErrClaimLost if the claim was
-// lost.
-func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) error {
-	_, err := Change(ctx, s, c.seen(c.Intent), release(c.Lease.Owner, c.Suspect, why, at))
-	return about("release", c.Order.ID(), err)
-}
-
-// Settle records an outcome that the provider reported later. It is guarded by the
-// status, seq, intent and stock of r as loaded: it returns ErrStale if they changed
-// since, a *TransitionError for an invalid transition, and nil, changing nothing, if the
-// record already has this status and intent.
-func Settle(ctx context.Context, s Store, r Record, o Outcome, at time.Time) error {
-	_, err := Change(ctx, s, r, settle(r, o, at))
-	return about("settle", r.OrderID, err)
-}
-
-// NoteParked records that the order's message was moved to the dead-letter queue, and
-// why. It changes nothing else. It returns nil, changing nothing, if there is no record,
-// or the order is neither open nor refused, or the record has another fingerprint. The
-// next Begin, Finish or Settle removes the note.
-func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time) error {
-	r, err := s.Load(ctx, o.ID())
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err == nil {
-		r.Events = nil
-		_, err = Change(ctx, s, r, park(o, why, at))
-	}
-	return about("note parked", o.ID(), err)
-}
-
-func about(verb string, id ID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s order %q: %w", verb, id, err)
 }

@@ -2,18 +2,50 @@ package order
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 )
 
-// transition returns a record as a change leaves it, for the record as it is. A missing
-// record has no status. See Change.
-type transition func(Record) (Record, error)
+// Begin claims the order for the lease, or takes over an order whose lease has expired.
+// The claim is NewClaim of the record. A refused order is open again: Begin adds the
+// event of that transition in the same write.
+//
+// quantities are what to reserve if the order holds no stock, all or none of them; the
+// claim says which the order holds, or which SKU is short. They are nil for a store that
+// does not track stock. An order that holds none may have an intent, because a restored
+// record does not know its stock.
+//
+// Begin returns the errors of CheckClaim, and ErrCorrupt for an invalid record. After any
+// error that a function of this file does not name, its write may or may not have
+// happened; the next Begin reads what did.
+//
+// A new order and a duplicate cost one call, a takeover two, and a SKU that is short one
+// more.
+func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities) (Claim, error) {
+	var short *ShortError
+	if len(quantities) > MaxSKUs {
+		quantities, short = nil, &ShortError{SKU: TooManySKUs}
+	}
+	r, err := Change(ctx, s, Record{OrderID: o.ID()}, begin(o, l, quantities))
+	if errors.As(err, &short) {
+		r, err = Change(ctx, s, r, begin(o, l, nil))
+	}
+	if err != nil {
+		return Claim{}, about("begin", o.ID(), err)
+	}
+	c := NewClaim(r, o, l)
+	if short != nil && c.Stock == nil {
+		c.Short, c.Unlisted = short.SKU, short.Unlisted
+	}
+	return c, nil
+}
 
-// begin claims the order under l, and reserves its stock if it holds none. Its errors are
-// those of CheckClaim. stock is nil if the store does not track stock, or has too few.
-func begin(o Order, l Lease, quantities Quantities) transition {
+// begin claims the order under l, and reserves the quantities if it holds no stock.
+func begin(o Order, l Lease, quantities Quantities) func(Record) (Record, error) {
 	return func(r Record) (Record, error) {
 		if r.Status == "" {
 			r = Record{
@@ -22,18 +54,19 @@ func begin(o Order, l Lease, quantities Quantities) transition {
 		} else if err := CheckClaim(r, o, l); err != nil {
 			return r, err
 		}
-		holds := r.Stock != nil || quantities == nil
-		if r.Owner == l.Owner && holds { // a repetition, because the answer to the first write was lost
+		repeated := r.Owner == l.Owner // because the answer to the first write was lost
+		switch {
+		case r.Stock == nil && quantities != nil:
+			r.Stock = quantities
+		case repeated:
 			return r, ErrUnchanged
 		}
-		if !holds {
-			r.Stock = quantities
-		}
-		if r.Owner == l.Owner {
+		if repeated {
 			return r, nil
 		}
 		if r.Status == Refused {
-			r = reopened(r, l)
+			r = r.With(Event{From: Refused, To: Open, Intent: r.Intent, At: l.From})
+			r.Status, r.Failure = Open, ""
 		}
 		r.CustomerID = o.CustomerID() // a recreated record has none
 		r.Trace = cmp.Or(r.Trace, l.Trace)
@@ -43,17 +76,14 @@ func begin(o Order, l Lease, quantities Quantities) transition {
 	}
 }
 
-// reopened returns a refused record as open, with the event of that transition.
-func reopened(r Record, l Lease) Record {
-	r = r.With(Event{From: Refused, To: Open, Intent: r.Intent, At: l.From})
-	r.Status, r.Failure = Open, ""
-	return r
-}
-
-// bind records the one intent that may ever be confirmed for the order. It leaves the
-// time of the recheck: each change of it writes the index twice.
-func bind(owner string, i Intent, at time.Time) transition {
-	return func(r Record) (Record, error) {
+// Bind records the one intent that may ever be confirmed for this order, and its mode,
+// and removes the record's Suspect. It returns nil if this intent is already bound, and
+// ErrClaimLost if the claim was lost or another intent is bound.
+//
+// It leaves the time of the recheck: each change of it writes the index twice.
+func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error {
+	owner := c.Lease.Owner
+	_, err := Change(ctx, s, c.seen(c.Intent), func(r Record) (Record, error) {
 		switch {
 		case !r.heldBy(owner) || r.Intent != "" && r.Intent != i.ID:
 			return r, ErrClaimLost
@@ -62,12 +92,21 @@ func bind(owner string, i Intent, at time.Time) transition {
 		}
 		r.Intent, r.Mode, r.Suspect, r.UpdatedAt = i.ID, i.Mode, "", at
 		return r, nil
-	}
+	})
+	return about("bind", c.Order.ID(), err)
 }
 
-// finish settles or refuses the order under the owner's claim.
-func finish(owner string, o Outcome, at time.Time) transition {
-	return func(r Record) (Record, error) {
+// Finish settles or refuses the order, adds one event and ends the claim. It returns nil
+// if the record already has this status and intent, ErrClaimLost if the claim was lost or
+// the outcome is not that of the bound intent, and a *TransitionError for a status that
+// cannot follow open. Finish and Settle have the StockEffect of the transition on the
+// stock that the order holds, in the same write.
+func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
+	owner := c.Lease.Owner
+	_, err := Change(ctx, s, c.seen(o.Intent), func(r Record) (Record, error) {
+		if err := Open.Transition(o.Status); err != nil {
+			return r, err
+		}
 		switch {
 		case r.has(o):
 			return r, ErrUnchanged
@@ -75,19 +114,24 @@ func finish(owner string, o Outcome, at time.Time) transition {
 			return r, ErrClaimLost
 		}
 		return r.settled(o, at), nil
-	}
+	})
+	return about("finish", c.Order.ID(), err)
 }
 
-// release ends the claim and records why, with what the attempt found.
-func release(owner string, suspect IntentID, why Reason, at time.Time) transition {
-	return func(r Record) (Record, error) {
+// Release ends the claim of an attempt that did not settle the order, and records the
+// reason and the claim's Suspect, if it has one. It returns ErrClaimLost if the claim was
+// lost.
+func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) error {
+	owner, suspect := c.Lease.Owner, c.Suspect
+	_, err := Change(ctx, s, c.seen(c.Intent), func(r Record) (Record, error) {
 		if !r.heldBy(owner) {
 			return r, ErrClaimLost
 		}
 		r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, string(why), at
 		r.Suspect = cmp.Or(suspect, r.Suspect)
 		return r, nil
-	}
+	})
+	return about("release", c.Order.ID(), err)
 }
 
 // seen returns the record as the claim knows it, bound to an intent.
@@ -100,9 +144,12 @@ func (c Claim) seen(bound IntentID) Record {
 // heldBy reports whether the record is open and still claimed by the owner.
 func (r *Record) heldBy(owner string) bool { return r.Status == Open && r.Owner == owner }
 
-// settle records an outcome, if the record is still as it was seen.
-func settle(seen Record, o Outcome, at time.Time) transition {
-	return func(r Record) (Record, error) {
+// Settle records an outcome that the provider reported later. It is guarded by the
+// status, seq, intent and stock of the record as it was seen: it returns ErrStale if they
+// changed since, a *TransitionError for an invalid transition, and nil, changing nothing,
+// if the record already has this status and intent.
+func Settle(ctx context.Context, s Store, seen Record, o Outcome, at time.Time) error {
+	_, err := Change(ctx, s, seen, func(r Record) (Record, error) {
 		if r.has(o) {
 			return r, ErrUnchanged
 		}
@@ -113,18 +160,30 @@ func settle(seen Record, o Outcome, at time.Time) transition {
 			return r, ErrStale
 		}
 		return r.settled(o, at), nil
-	}
+	})
+	return about("settle", seen.OrderID, err)
 }
 
-// park notes that the order's message was moved to the dead-letter queue.
-func park(o Order, why Reason, at time.Time) transition {
-	return func(r Record) (Record, error) {
-		if r.Status != Open && r.Status != Refused || r.Fingerprint != o.Fingerprint() {
-			return r, ErrUnchanged
-		}
-		r.LastError, r.ParkedAt, r.UpdatedAt = string(why), at, at
-		return r, nil
+// NoteParked records that the order's message was moved to the dead-letter queue, and
+// why. It changes nothing else. It returns nil, changing nothing, if there is no record,
+// or the order is neither open nor refused, or the record has another fingerprint. The
+// next Begin, Finish or Settle removes the note.
+func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time) error {
+	seen, err := s.Load(ctx, o.ID())
+	if errors.Is(err, ErrNotFound) {
+		return nil
 	}
+	if err == nil {
+		seen.Events = nil
+		_, err = Change(ctx, s, seen, func(r Record) (Record, error) {
+			if r.Status != Open && r.Status != Refused || r.Fingerprint != o.Fingerprint() {
+				return r, ErrUnchanged
+			}
+			r.LastError, r.ParkedAt, r.UpdatedAt = string(why), at, at
+			return r, nil
+		})
+	}
+	return about("note parked", o.ID(), err)
 }
 
 // settled returns the record after an outcome: with its event, without a claim, and
@@ -169,4 +228,11 @@ func (r Record) takes(o Outcome) bool {
 func (r Record) UnchangedSince(seen Record) bool {
 	return r.Status == seen.Status && r.Seq == seen.Seq && r.Intent == seen.Intent &&
 		maps.Equal(r.Stock, seen.Stock)
+}
+
+func about(verb string, id ID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s order %q: %w", verb, id, err)
 }

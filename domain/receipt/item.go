@@ -92,7 +92,7 @@ func (i Item) claimed(l order.Lease) Item {
 // abandoned reports whether the owner of the claim ended without a result: it died
 // between the claim and the record, or could not write the record.
 func (i Item) abandoned(now time.Time) bool {
-	return i.Status == Sending && !order.Held(i.Until, now)
+	return i.Status == Sending && !order.LeaseRunning(i.Until, now)
 }
 
 // Report is what the provider reports about an e-mail, or what its response to a send

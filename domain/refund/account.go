@@ -47,7 +47,7 @@ type Item struct {
 // Abandoned reports whether an open refund has had no attempt for a day, so that its
 // message may be gone. A message in the queue comes back within minutes.
 func (i Item) Abandoned(now time.Time) bool {
-	return i.Status == Open && !order.Held(i.Until, now) && now.Sub(i.UpdatedAt) >= 24*time.Hour
+	return i.Status == Open && !order.LeaseRunning(i.Until, now) && now.Sub(i.UpdatedAt) >= 24*time.Hour
 }
 
 // Item returns the refund with this id.

@@ -57,9 +57,10 @@ func TestFollow(t *testing.T) {
 			t.Parallel()
 			w := newWorldWith(t, tt.card)
 			tt.before(w)
-			orders := settle.Follower{Store: w.orders, Payments: w.bank.Intents, Scope: scope, Now: noon}
 			refunds := refund.Refresher{Store: &staleOnce{Store: w.store}, Provider: w.bank, Scope: scope, Now: noon}
-			f := settle.RefundFollower{Orders: orders.Follow, Refresh: refunds.Seq}
+			f := settle.Follower{
+				Store: w.orders, Payments: w.bank.Intents, Scope: scope, Now: noon, Refunds: refunds.Seq,
+			}
 			got, _, err := f.Follow(t.Context(), tt.hint)
 			if err != nil || got != tt.want || w.account().Status != tt.status {
 				t.Errorf("got %s, %v and the order %s, want %s and %s", got, err, w.account().Status, tt.want, tt.status)

@@ -161,7 +161,7 @@ func CheckBegin(a Account, r Request, l order.Lease) error {
 		return &SettledError{Item: i, Order: a.Status}
 	case i.Owner == l.Owner:
 		return nil
-	case order.Held(i.Until, l.From):
+	case order.LeaseRunning(i.Until, l.From):
 		return &order.InProgressError{Until: i.Until}
 	}
 	return nil

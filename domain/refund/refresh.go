@@ -50,7 +50,7 @@ func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
 	}
 }
 
-// Seq is Refresh, and returns the order's number of events. See settle.RefundFollower.
+// Seq is Refresh, and returns the order's number of events. See settle.Follower.
 func (f *Refresher) Seq(ctx context.Context, id order.ID) (int, error) {
 	account, err := f.Refresh(ctx, id)
 	return account.Seq, err
@@ -98,7 +98,7 @@ func (r Refund) belongsTo(a Account) bool {
 // does not show. The item keeps the refund that it names, unless that one failed and
 // another one counts. An open item under a running lease is left to its worker.
 func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
-	if len(made) == 0 || i.Status == Open && order.Held(i.Until, now) {
+	if len(made) == 0 || i.Status == Open && order.LeaseRunning(i.Until, now) {
 		return Outcome{}, false
 	}
 	listed := slices.ContainsFunc(made, func(r Refund) bool { return r.ID == i.Refund })

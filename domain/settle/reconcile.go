@@ -21,21 +21,18 @@ type Waiting interface {
 	Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error]
 }
 
-// Reconciler looks at the orders that wait, and settles those that the provider has
+// Reconciler rechecks the orders that wait, and settles those that the provider has
 // settled. It never moves money.
 //
-// The index is its cursor: an order that was looked at is due later, or never again, so
+// The index is its cursor: an order that was rechecked is due later, or never again, so
 // the next run continues one that was killed. A disputed order waits for nothing and is
-// not looked at: see DisputeFollower.
+// not rechecked. Refunds, of the Follower, rechecks those of charged orders.
 type Reconciler struct {
 	Follower
 	Waiting  Waiting
 	Parallel int // orders at once
-	// Refunds looks at the refunds of a charged order, and moves no money. nil looks at
-	// none.
-	Refunds func(context.Context, order.ID) error
-	// CancelDeclined may cancel an order that holds stock and waits for its customer: see
-	// Cancellation. It returns the record as it is afterwards. nil cancels none.
+	// CancelDeclined may cancel an order that holds stock and waits for its customer, see
+	// order.Cancellation. It returns the record as it is afterwards. nil cancels none.
 	CancelDeclined func(context.Context, order.Record) (order.Record, error)
 }
 
@@ -48,7 +45,7 @@ type Paced struct {
 	Allow func(context.Context) error
 }
 
-// Read implements Payments.
+// Read implements order.Payments.
 func (p Paced) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
 	if err := p.Allow(ctx); err != nil {
 		return order.Intent{}, err
@@ -56,7 +53,7 @@ func (p Paced) Read(ctx context.Context, id order.IntentID) (order.Intent, error
 	return p.Payments.Read(ctx, id)
 }
 
-// CancelIntent implements Canceler.
+// CancelIntent implements order.Canceler.
 func (p Paced) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	if err := p.Allow(ctx); err != nil {
 		return order.Intent{}, err
@@ -70,39 +67,39 @@ const HintFreed Followed = "freed"
 
 // Reconciled is what one run did.
 type Reconciled struct {
-	Followed    map[Followed]int               // orders, by what came of the look
-	Failed      []FailedLook                   // orders with a fault of their own, such as a corrupt record
-	Unavailable []FailedLook                   // orders for which the store or the provider did not answer
+	Followed    map[Followed]int               // orders, by what came of the recheck
+	Failed      []FailedRecheck                // orders with a fault of their own, such as a corrupt record
+	Unavailable []FailedRecheck                // orders for which the store or the provider did not answer
 	Mismatched  []order.Record                 // orders that disagree with the provider; a person must look
-	NoIntent    []order.Record                 // open orders without an intent and a lease, whose message may be gone
+	NoIntent    []order.Record                 // open orders without intent and lease, whose message may be gone
 	Oldest      map[order.Status]time.Duration // longest time since the last change of an order that still waits
-	Overdue     time.Duration                  // longest time that an order was due before its look
+	Overdue     time.Duration                  // longest time that an order was due before its recheck
 	More        bool                           // the run ended before the last order
 }
 
-// FailedLook is a look at an order that is repeated later.
-type FailedLook struct {
+// FailedRecheck is a recheck that is repeated later.
+type FailedRecheck struct {
 	OrderID order.ID
 	Err     error
 }
 
 const (
-	// minPostponed and maxPostponed bound the time between two looks at an order.
+	// minPostponed and maxPostponed bound the time between two rechecks of an order.
 	minPostponed = 15 * time.Minute
 	maxPostponed = 24 * time.Hour
-	// failedSooner is how much sooner a look that failed is repeated.
+	// failedSooner is how much sooner a recheck that failed is repeated.
 	failedSooner = 4
-	// maxUnavailable is after how many unanswered looks in a row the run ends.
+	// maxUnavailable is after how many unanswered rechecks in a row the run ends.
 	maxUnavailable = 10
 )
 
-// Run looks at the due orders until none is left, the time is over, or the provider or
+// Run rechecks the due orders until none is left, the time is over, or the provider or
 // the store is down. It returns the first error of Due, and an error if they are down: no
-// look was answered, or many in a row were not.
+// recheck was answered, or many in a row were not.
 //
-// An order whose look fails is due later, so that orders that always fail do not keep a
-// run from the others. One that cannot be decoded stays due: it cannot be postponed, but
-// costs no call of the provider.
+// An order whose recheck fails is due later, so that orders that always fail do not keep
+// a run from the others. One that cannot be decoded stays due: it cannot be postponed,
+// but costs no call of the provider.
 func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, error) {
 	run := reconciling{
 		Reconciler: r, done: Reconciled{Followed: map[Followed]int{}, Oldest: map[order.Status]time.Duration{}},
@@ -121,7 +118,7 @@ func (r *Reconciler) Run(ctx context.Context, until time.Time) (Reconciled, erro
 		}
 		working.Go(func() {
 			defer func() { <-slots }()
-			run.look(ctx, id)
+			run.recheck(ctx, id)
 		})
 	}
 	working.Wait()
@@ -134,13 +131,12 @@ type reconciling struct {
 
 	mu         sync.Mutex
 	done       Reconciled
-	answered   bool // a look got an answer of the store and the provider
-	unanswered int  // looks in a row that got none
+	answered   bool // a recheck got an answer of the store and the provider
+	unanswered int  // rechecks in a row that got none
 	gaveUp     bool // so many in a row got none that the rest waits for the next run
 }
 
-// down reports whether the run gave up. It does not change its mind when an answer
-// arrives late.
+// down reports whether the run gave up. A late answer does not change that.
 func (r *reconciling) down() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,11 +153,12 @@ func (r *reconciling) outage() error {
 	return nil
 }
 
-// look looks at one order and postpones the next look if the order still waits.
-func (r *reconciling) look(ctx context.Context, id order.ID) {
+// recheck follows the hint that an order is due, and postpones the next recheck if the
+// order still waits.
+func (r *reconciling) recheck(ctx context.Context, id order.ID) {
 	followed, record, err := r.follow(ctx, Hint{OrderID: id})
 	if err == nil && followed != HintForeign && record.Status.Charged() && r.Refunds != nil {
-		err = r.Refunds(ctx, id)
+		_, err = r.Refunds(ctx, id)
 	}
 	if err == nil && followed == HintUnchanged && r.CancelDeclined != nil {
 		followed, record, err = r.cancelDeclined(ctx, record)
@@ -173,23 +170,13 @@ func (r *reconciling) look(ctx context.Context, id order.ID) {
 	if errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrNotFound) || ctx.Err() != nil {
 		return // another one settled or erased it, or the run was interrupted
 	}
-	stored := record.OrderID != ""
+	stored := record.OrderID != "" // the store is up: it returned the record and postponed the recheck
 	if err != nil && stored {
-		again := r.lookAgain(ctx, record, r.Now()) // the first write may have waited for long
+		again := r.recheckSooner(ctx, record, r.Now()) // the first write may have waited for long
 		stored = again == nil || errors.Is(again, order.ErrStale)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.addTimes(followed, record, now)
-	if err != nil {
-		r.addFailed(record, FailedLook{id, err}, stored)
-		return
-	}
-	r.add(followed, record)
-}
-
-// addTimes adds how long the order has waited, and for its look.
-func (r *reconciling) addTimes(followed Followed, record order.Record, now time.Time) {
 	if !record.DueAt.IsZero() {
 		r.done.Overdue = max(r.done.Overdue, now.Sub(record.DueAt))
 	}
@@ -197,11 +184,21 @@ func (r *reconciling) addTimes(followed Followed, record order.Record, now time.
 	if waits && followed != HintSettled && followed != HintForeign && record.Status != order.Declined {
 		r.done.Oldest[record.Status] = max(r.done.Oldest[record.Status], now.Sub(record.LastChange()))
 	}
+	if err != nil {
+		r.addFailed(record, FailedRecheck{id, err}, stored)
+		return
+	}
+	r.done.Followed[followed]++
+	switch followed { //nolint:exhaustive // the others asked nobody
+	case HintNoIntent:
+		r.done.NoIntent = append(r.done.NoIntent, record)
+	case HintUnchanged, HintSettled, HintFreed: // the provider was asked
+		r.answered, r.unanswered = true, 0
+	}
 }
 
-// addFailed adds a look that failed. stored reports whether the store is up: it returned
-// the record and postponed the look.
-func (r *reconciling) addFailed(record order.Record, f FailedLook, stored bool) {
+// addFailed adds a recheck that failed.
+func (r *reconciling) addFailed(record order.Record, f FailedRecheck, stored bool) {
 	_, mismatch := errors.AsType[*order.MismatchError](f.Err)
 	_, transition := errors.AsType[*order.TransitionError](f.Err)
 	kind := order.KindOf(f.Err)
@@ -225,19 +222,10 @@ func (r *reconciling) addFailed(record order.Record, f FailedLook, stored bool) 
 	}
 }
 
-// add adds a look that succeeded.
-func (r *reconciling) add(followed Followed, record order.Record) {
-	r.done.Followed[followed]++
-	switch followed { //nolint:exhaustive // the others asked nobody
-	case HintNoIntent:
-		r.done.NoIntent = append(r.done.NoIntent, record)
-	case HintUnchanged, HintSettled, HintFreed: // the provider was asked
-		r.answered, r.unanswered = true, 0
-	}
-}
-
 // cancelDeclined cancels an order about which the provider reports nothing new.
-func (r *reconciling) cancelDeclined(ctx context.Context, seen order.Record) (Followed, order.Record, error) {
+func (r *reconciling) cancelDeclined(
+	ctx context.Context, seen order.Record,
+) (Followed, order.Record, error) {
 	record, err := r.CancelDeclined(ctx, seen)
 	switch {
 	case err != nil:
@@ -250,21 +238,22 @@ func (r *reconciling) cancelDeclined(ctx context.Context, seen order.Record) (Fo
 	return HintUnchanged, record, nil
 }
 
-// postpone moves the next look away as far as the order has waited, between the status's
-// own time and a day. A record that does not wait any more, neither for its charge nor
-// for a refund, is left.
+// postpone moves the next recheck away as far as the order has waited, between the
+// status's own time and a day. A record that does not wait any more is left.
 //
-// A declined order gets one look, because the webhook of a customer who pays at the
+// A declined order gets one recheck, because the webhook of a customer who pays at the
 // moment of the decline may meet the lease of the worker that records the decline.
-// Webhooks report later payments. One that holds stock is looked at until CancelDeclined
+// Webhooks report later payments. One that holds stock is rechecked until CancelDeclined
 // cancels it.
-func (r *reconciling) postpone(ctx context.Context, followed Followed, record order.Record, now time.Time) error {
+func (r *reconciling) postpone(
+	ctx context.Context, followed Followed, record order.Record, now time.Time,
+) error {
 	least, _ := record.RecheckAfter()
 	switch {
 	case atRest(record):
 		return nil
 	case followed == HintForeign: // nobody looked at it
-		return r.lookAgain(ctx, record, now)
+		return r.recheckSooner(ctx, record, now)
 	case record.Status == order.Declined && len(record.Stock) == 0:
 		return Postpone(ctx, r.Store, record, time.Time{})
 	}
@@ -272,12 +261,18 @@ func (r *reconciling) postpone(ctx context.Context, followed Followed, record or
 	return Postpone(ctx, r.Store, record, now.Add(after))
 }
 
-// lookAgain moves the next look at an order away after one that failed. It never ends the
-// looks, and repeats them sooner than postpone does.
-func (r *reconciling) lookAgain(ctx context.Context, record order.Record, now time.Time) error {
+// recheckSooner postpones a recheck that failed. It never ends the rechecks, and repeats
+// them sooner than postpone does.
+func (r *reconciling) recheckSooner(ctx context.Context, record order.Record, now time.Time) error {
 	if atRest(record) {
 		return nil // another one settled it since it was due
 	}
 	after := min(max(now.Sub(record.LastChange()), minPostponed*failedSooner), maxPostponed) / failedSooner
 	return Postpone(ctx, r.Store, record, now.Add(after))
+}
+
+// atRest reports whether the record waits neither for its charge nor for a refund.
+func atRest(r order.Record) bool {
+	_, waits := r.RecheckAfter()
+	return !waits && r.DueAt.IsZero()
 }

@@ -77,7 +77,7 @@ func checkRecreate(there, lost order.Record, at time.Time) error {
 		}
 	case there.Status != order.Open:
 		return &order.SettledError{Record: there}
-	case order.Held(there.Until, at):
+	case order.LeaseRunning(there.Until, at):
 		return &order.InProgressError{Until: there.Until}
 	}
 	return nil
@@ -97,10 +97,4 @@ func about(verb string, id order.ID, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s order %q: %w", verb, id, err)
-}
-
-// atRest reports whether the record waits neither for its charge nor for a refund.
-func atRest(r order.Record) bool {
-	_, waits := r.RecheckAfter()
-	return !waits && r.DueAt.IsZero()
 }

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 // has an outcome that the record does not show. It never moves money. It returns the
 // record as it is afterwards. Errors: those of Store and Payments, *MismatchError, and
 // ErrNoIntent.
-func Refresh(ctx context.Context, st order.Store, ps order.Payments, s order.Scope, id order.ID, at time.Time) (order.Record, error) {
+func Refresh(
+	ctx context.Context, st order.Store, ps order.Payments, s order.Scope, id order.ID, at time.Time,
+) (order.Record, error) {
 	r, err := st.Load(ctx, id)
 	if err != nil {
 		return order.Record{}, fmt.Errorf("load order %s: %w", id, err)
@@ -29,7 +32,9 @@ func Refresh(ctx context.Context, st order.Store, ps order.Payments, s order.Sco
 
 // settleFrom reads the record's intent and settles the record if the intent has an
 // outcome that the record does not show.
-func settleFrom(ctx context.Context, st order.Store, ps order.Payments, s order.Scope, r order.Record, at time.Time) (bool, error) {
+func settleFrom(
+	ctx context.Context, st order.Store, ps order.Payments, s order.Scope, r order.Record, at time.Time,
+) (bool, error) {
 	intent, err := order.ReadIntent(ctx, ps, s, r)
 	if err != nil {
 		return false, err
@@ -42,4 +47,35 @@ func settleFrom(ctx context.Context, st order.Store, ps order.Payments, s order.
 		return false, fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
 	}
 	return true, nil
+}
+
+// ErrNoFingerprint reports an intent that this application did not prepare.
+var ErrNoFingerprint = errors.New("intent without an order fingerprint")
+
+// Restore writes the record of an order that the store lost, from the intent that was
+// prepared for it, and settles the record if the intent has an outcome. It never moves
+// money. Afterwards a redelivered message of the order finds the intent bound and does
+// not charge again.
+//
+// Use it after a restore from backup, for an order that was parked as record_lost.
+// Errors: those of Store and Payments, *MismatchError, and ErrNoFingerprint.
+func Restore(
+	ctx context.Context, st order.Store, ps order.Payments, s order.Scope,
+	id order.ID, bound order.IntentID, at time.Time,
+) (order.Record, error) {
+	i, err := ps.Read(ctx, bound)
+	if err != nil {
+		return order.Record{}, fmt.Errorf("read intent %s: %w", bound, err)
+	}
+	if err := order.Verify(i, s, id, i.Total); err != nil {
+		return order.Record{}, err
+	}
+	if i.Fingerprint == "" {
+		return order.Record{}, fmt.Errorf("intent %s: %w", bound, ErrNoFingerprint)
+	}
+	lost := order.Record{OrderID: id, Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode}
+	if err := Recreate(ctx, st, lost, at); err != nil {
+		return order.Record{}, err
+	}
+	return Refresh(ctx, st, ps, s, id, at)
 }

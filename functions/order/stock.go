@@ -23,18 +23,18 @@ func newProcess(c environment, store order.Store, p payments) process {
 	if c.Stock == "" {
 		return processor.Process
 	}
-	return freeing(processor.Process, order.Cancellation{
+	return cancelDeclined(processor.Process, order.Cancellation{
 		Store: store, Payments: p, Canceler: p, Scope: c.Scope.Order(),
 	}, processor.Now)
 }
 
-// freeing returns p, which afterwards cancels an order that it leaves declined and that
-// holds stock. A delivery that dies in between is repeated, and finds the order declined
-// again. An error leads to a redelivery too.
+// cancelDeclined returns p, which afterwards cancels an order that it leaves declined and
+// that holds stock. A delivery that dies in between is repeated, and finds the order
+// declined again. An error leads to a redelivery too.
 //
 // The result of an order that it canceled stays declined: the metric Settled and its
 // alarm count what came of the charge.
-func freeing(p process, c order.Cancellation, now func() time.Time) process {
+func cancelDeclined(p process, c order.Cancellation, now func() time.Time) process {
 	return func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		r := p(ctx, o, sent, l)
 		if r.Verdict != order.Done || r.Status != order.Declined {

@@ -38,9 +38,9 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 		reconciler: settle.Reconciler{
 			Follower: settle.Follower{
 				Store: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
+				Refunds: refunds{newRefunds(store, options), allow, f.Log, f.Meter}.recheck,
 			},
 			Waiting: store, Parallel: c.parallel(),
-			Refunds:        refunds{newRefunds(store, options), allow, f.Log, f.Meter}.look,
 			CancelDeclined: newCancelDeclined(c, store, payments, time.Now),
 		},
 		margin: c.margin(), log: f.Log, meter: f.Meter, now: time.Now,

@@ -29,9 +29,9 @@ func newRefunds(store *dynamodb.Store, o stripe.Options) refund.Refresher {
 	}
 }
 
-func (r refunds) look(ctx context.Context, id order.ID) error {
+func (r refunds) recheck(ctx context.Context, id order.ID) (seq int, err error) {
 	if err := r.allow(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	account, err := r.refresher.Refresh(ctx, id)
 	for _, i := range account.Items {
@@ -44,7 +44,7 @@ func (r refunds) look(ctx context.Context, id order.ID) error {
 			r.log.LogAttrs(ctx, slog.LevelWarn, "refund without a known status at Stripe", identifyRefund(id, i)...)
 		}
 	}
-	return err
+	return account.Seq, err
 }
 
 func identifyRefund(id order.ID, i refund.Item) []slog.Attr {

@@ -65,7 +65,7 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 		if tt.age == "" {
 			begin("NEW")
 		}
-		if err := looks.look(t.Context(), "ORD-1"); err != nil {
+		if _, err := looks.recheck(t.Context(), "ORD-1"); err != nil {
 			t.Fatal(err)
 		}
 		looks.meter.Flush()
@@ -97,11 +97,11 @@ func TestALookAtRefundsReturnsItsError(t *testing.T) {
 		refresher: refund.Refresher{Store: refundtest.NewMemory(orders), Scope: "test", Now: noon},
 		allow:     func(context.Context) error { return nil },
 	}
-	if err := looks.look(t.Context(), "MISSING"); !errors.Is(err, order.ErrNotFound) {
+	if _, err := looks.recheck(t.Context(), "MISSING"); !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("got %v, want %v", err, order.ErrNotFound)
 	}
 	looks.allow = func(context.Context) error { return context.Canceled }
-	if err := looks.look(t.Context(), "MISSING"); !errors.Is(err, context.Canceled) {
+	if _, err := looks.recheck(t.Context(), "MISSING"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

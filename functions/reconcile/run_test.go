@@ -147,7 +147,7 @@ func TestAFailedIndexIsAnErrorOfTheFunction(t *testing.T) {
 
 func TestARunWithOrdersThatFailedIsAnError(t *testing.T) {
 	t.Parallel()
-	failed := []settle.FailedLook{{OrderID: "ORD-1", Err: errIndex}}
+	failed := []settle.FailedRecheck{{OrderID: "ORD-1", Err: errIndex}}
 	for claim, tt := range map[string]struct {
 		done  settle.Reconciled
 		level string

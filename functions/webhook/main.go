@@ -79,15 +79,13 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	}, nil
 }
 
-// newFollower returns what follows hints: of a charge, then of its disputes, then of its
-// refunds.
-func newFollower(store *dynamodb.Store, o stripe.Options) *settle.RefundFollower {
-	orders := settle.DisputeFollower{
-		Follower: settle.Follower{Store: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now},
-		Disputes: dispute.New(o),
-	}
+// newFollower returns what follows hints of a charge, of its disputes and of its refunds.
+func newFollower(store *dynamodb.Store, o stripe.Options) *settle.Follower {
 	refunds := refund.Refresher{
 		Store: refundtable.New(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
 	}
-	return &settle.RefundFollower{Orders: orders.Follow, Refresh: refunds.Seq}
+	return &settle.Follower{
+		Store: store, Payments: charge.New(o), Scope: o.Scope, Now: time.Now,
+		Disputes: dispute.New(o), Refunds: refunds.Seq,
+	}
 }

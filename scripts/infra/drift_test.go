@@ -247,7 +247,6 @@ func webhookResults(t *testing.T) []string {
 	return slices.Concat(
 		matches(t, `\n\tresult\w+ += "(\w+)"`, "../adapters/stripe/webhook/webhook.go"),
 		matches(t, `\n\tHint\w+ +Followed = "(\w+)"`, "../domain/settle/follow.go"),
-		matches(t, `\nconst Hint\w+ Followed = "(\w+)"`, "../domain/settle/refund.go"),
 	)
 }
 
@@ -257,6 +256,7 @@ func reconcileResults(t *testing.T) []string {
 	t.Helper()
 	otherHints := []settle.Followed{
 		settle.HintUnbound, settle.HintAgrees, settle.HintDisputed, settle.HintDisputeClosed,
+		settle.HintRefunded,
 	}
 	return slices.DeleteFunc(slices.Concat(
 		matches(t, `"(\w+)": +(?:done\.|len\(done\.)`, "../functions/reconcile/run.go"),

@@ -227,8 +227,8 @@ func (w *auditFixture) dispute(id order.ID) (opened string) {
 // follow does what a webhook would.
 func (w *auditFixture) follow(id order.ID) {
 	w.Helper()
-	f := settle.DisputeFollower{
-		Follower: settle.Follower{Store: w.store, Payments: w.payments, Scope: scope, Now: noon},
+	f := settle.Follower{
+		Store: w.store, Payments: w.payments, Scope: scope, Now: noon,
 		Disputes: dispute.New(stripe.Options{Key: pretendKey, BaseURL: w.stripe.URL}),
 	}
 	_, _, err := f.Follow(w.Context(), settle.Hint{OrderID: id, Disputed: true})

@@ -131,15 +131,14 @@ func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
 		Follower: settle.Follower{
 			Store: store, Payments: settle.Paced{Payments: d.Payments(), Allow: allow}, Scope: d.Scope,
 			Mode: stripe.ModeOf(d.Key.Reveal()), Now: d.Now,
+			Refunds: func(ctx context.Context, id order.ID) (int, error) {
+				if err := allow(ctx); err != nil {
+					return 0, err
+				}
+				return refresher.Seq(ctx, id)
+			},
 		},
 		Waiting: store, Parallel: 1,
-		Refunds: func(ctx context.Context, id order.ID) error {
-			err := allow(ctx)
-			if err == nil {
-				_, err = refresher.Refresh(ctx, id)
-			}
-			return err
-		},
 	}
 	done, err := due.Run(ctx, d.Now().AddDate(1, 0, 0))
 	d.Progress("")
@@ -163,7 +162,7 @@ func dueReport(d settle.Reconciled) (string, dueOutcome) {
 	for _, followed := range slices.Sorted(maps.Keys(d.Followed)) {
 		fmt.Fprintf(&b, "%-12s %d\n", followed, d.Followed[followed])
 	}
-	failed := func(all []settle.FailedLook, errs map[order.ID]string) {
+	failed := func(all []settle.FailedRecheck, errs map[order.ID]string) {
 		for _, f := range all {
 			errs[f.OrderID] = f.Err.Error()
 			fmt.Fprintf(&b, "FAILED       %s: %v\n", f.OrderID, f.Err)

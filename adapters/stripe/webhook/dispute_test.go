@@ -67,8 +67,8 @@ func TestWebhooksOfADisputeEndInOneHistory(t *testing.T) {
 				t.Fatalf("got %+v, want a paid order", got)
 			}
 			id := s.Dispute("pi_000001")
-			follower := &settle.DisputeFollower{
-				Follower: settle.Follower{Store: store, Payments: s.Payments, Scope: rigtest.Scope, Now: s.Now},
+			follower := &settle.Follower{
+				Store: store, Payments: s.Payments, Scope: rigtest.Scope, Now: s.Now,
 				Disputes: dispute.New(s.Options),
 			}
 			endpoint := &webhook.Endpoint{

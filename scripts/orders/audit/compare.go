@@ -117,7 +117,7 @@ func Compare(o Order, s order.Scope, now time.Time) Result {
 	switch {
 	case o.Row.Problem != "":
 		r.add(o, RowUnreadable, Payment{}, o.Row.Problem)
-	case order.Held(o.Row.BusyUntil, now), o.young(now):
+	case order.LeaseRunning(o.Row.BusyUntil, now), o.young(now):
 		r.InProgress = true
 	case len(took) > 1:
 		r.add(o, TwoCharges, took[0], describe(took))

@@ -83,7 +83,7 @@ type Sequencer interface {
 // Repairer makes rows show what Stripe did, as a worker, a webhook or `orders restore`
 // would. It moves no money.
 type Repairer struct {
-	Follower settle.DisputeFollower
+	Follower settle.Follower
 	Refunds  refund.Refresher
 	Seq      Sequencer
 	Now      func() time.Time
@@ -91,7 +91,7 @@ type Repairer struct {
 
 // Repair carries out a plan. It repeats a plan once whose row changed at the same moment.
 // Errors: those of settle.Restore, settle.Refresh, refund.Refresher and
-// settle.DisputeFollower.
+// settle.Follower.
 func (r *Repairer) Repair(ctx context.Context, p Plan) error {
 	err := r.repair(ctx, p)
 	if errors.Is(err, order.ErrStale) {

@@ -241,8 +241,8 @@ func (d Deployment) Job(w audit.Window) audit.Job {
 func (d Deployment) Repairer() *audit.Repairer {
 	store := d.Store()
 	return &audit.Repairer{
-		Follower: settle.DisputeFollower{
-			Follower: settle.Follower{Store: store, Payments: d.Payments(), Scope: d.Scope, Now: d.Now},
+		Follower: settle.Follower{
+			Store: store, Payments: d.Payments(), Scope: d.Scope, Now: d.Now,
 			Disputes: dispute.New(d.options()),
 		},
 		Refunds: *d.Refresher(), Seq: store, Now: d.Now,

@@ -117,7 +117,7 @@ func (f *Report) next() string {
 			"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice"
 	case r.Status == order.Open && !r.ParkedAt.IsZero():
 		return "nothing by itself: its message is in the dead-letter queue, because of " + r.LastError
-	case r.Status == order.Open && order.Held(r.Until, f.Now):
+	case r.Status == order.Open && order.LeaseRunning(r.Until, f.Now):
 		return "a function works on it until " + Stamp(r.Until)
 	default:
 		return nextOf(r.Status) + recheck(r.DueAt)
