@@ -21,7 +21,6 @@ const (
 // another Dispute.
 type Dispute struct {
 	ID       string
-	Account  string // See call.account.
 	Charge   string // The id of the disputed charge.
 	Intent   string
 	Amount   int64
@@ -53,7 +52,7 @@ func (m *Machine) OpenDispute(now time.Time, intent string) (*Dispute, error) {
 	}
 	m.latestCharge(i).Disputed = true
 	d := &Dispute{
-		ID: fmt.Sprintf("du_%06d", len(m.disputes)+1), Account: i.Account, Charge: i.LatestCharge, Intent: i.ID,
+		ID: fmt.Sprintf("du_%06d", len(m.disputes)+1), Charge: i.LatestCharge, Intent: i.ID,
 		Amount: i.Amount, Currency: i.Currency, Status: DisputeNeedsResponse, Created: now,
 	}
 	m.disputes = append(m.disputes, d)

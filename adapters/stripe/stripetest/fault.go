@@ -47,7 +47,7 @@ type stage int
 const (
 	arrival stage = iota
 	execution
-	delivery
+	departure
 )
 
 func (k FaultKind) stage() stage {
@@ -55,7 +55,7 @@ func (k FaultKind) stage() stage {
 	case ServerErrorBeforeEffect, ServerErrorAfterEffect, Decline, Latency, SlowSuccess:
 		return execution
 	case LoseResponse, Garbage:
-		return delivery
+		return departure
 	case LoseRequest, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable:
 	}
 	return arrival

@@ -26,7 +26,6 @@ const (
 // Intent.
 type Intent struct {
 	ID                 string
-	Account            string // See call.account.
 	Amount             int64
 	Currency           string
 	Customer           string
@@ -96,7 +95,7 @@ func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
 // requires_payment_method without a payment method, else requires_confirmation.
 func (m *Machine) createIntent(now time.Time, c *call) Response {
 	intent := newIntent(c.Form)
-	intent.ID, intent.Account, intent.Created = fmt.Sprintf("pi_%06d", len(m.intents)+1), c.account(), now
+	intent.ID, intent.Created = fmt.Sprintf("pi_%06d", len(m.intents)+1), now
 	intent.Status = StatusRequiresPaymentMethod
 	if intent.PaymentMethod != "" {
 		intent.Status = StatusRequiresConfirmation

@@ -28,7 +28,7 @@ func (m *Machine) replay(c *call) *Response {
 		return nil
 	}
 	c.params = c.Form.Encode()
-	first, known := m.keys[c.storageKey()]
+	first, known := m.keys[c.Key]
 	switch {
 	case !known || m.expired(first, c.begun):
 		return nil
@@ -46,23 +46,20 @@ func (m *Machine) replay(c *call) *Response {
 	return &again
 }
 
-// storageKey is what a key is stored under: each account has its own keys.
-func (c *call) storageKey() string { return c.account() + "\n" + c.Key }
-
 // holdKey marks a key as in use, replacing an expired one.
 func (m *Machine) holdKey(c *call) {
 	if c.Method == post && c.Key != "" && m.rules.KeyLife >= 0 {
-		m.keys[c.storageKey()] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
+		m.keys[c.Key] = stored{path: c.Path, params: c.params, at: c.begun, running: true}
 	}
 }
 
 func (m *Machine) storeResponse(c *call) {
-	first, held := m.keys[c.storageKey()]
+	first, held := m.keys[c.Key]
 	if c.Method != post || !held {
 		return
 	}
 	first.running, first.response = false, c.response
-	m.keys[c.storageKey()] = first
+	m.keys[c.Key] = first
 }
 
 func (m *Machine) expired(s stored, now time.Time) bool {

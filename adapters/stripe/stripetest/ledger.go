@@ -35,10 +35,8 @@ type Charge struct {
 // ChargeFailure is why a charge was declined, as its failure_code and outcome show. It is
 // zero for a charge that succeeded.
 type ChargeFailure struct {
-	Code    string // failure_code, one of docs.stripe.com/error-codes.
-	Message string
-	Type    string // Of the outcome: issuer_declined or blocked.
-	Reason  string // Of the outcome: the issuer's decline code, or highest_risk_level.
+	Code   string // failure_code, one of docs.stripe.com/error-codes.
+	Reason string // Of the outcome: the issuer's decline code, or highest_risk_level.
 }
 
 // chargeFailure is the failure of a declined charge. docs.stripe.com/api/charges/object:
@@ -46,31 +44,24 @@ type ChargeFailure struct {
 // blocks by default. Otherwise it is the issuer's decline code. Both are
 // authentication_required if the bank requires authentication.
 func chargeFailure(card Card, decline *Error) ChargeFailure {
-	f := ChargeFailure{
-		Code: decline.Code, Message: decline.Message, Type: "issuer_declined", Reason: decline.DeclineCode,
-	}
 	if card == Blocked {
-		f.Type, f.Reason = "blocked", "highest_risk_level"
+		return ChargeFailure{Code: decline.Code, Reason: "highest_risk_level"}
 	}
-	return f
+	return ChargeFailure{Code: decline.Code, Reason: decline.DeclineCode}
 }
 
 // wire is the charge as Stripe sends it (docs.stripe.com/api/charges/object).
 func (c *Charge) wire(id string) object {
-	status, network, kind, captured := "succeeded", "approved_by_network", "authorized", c.Amount
+	status, captured := "succeeded", c.Amount
 	if c.Outcome == Declined {
-		status, network, kind, captured = "failed", "declined_by_network", c.Failure.Type, 0
-	}
-	if c.Failure.Type == "blocked" {
-		network = "not_sent_to_network"
+		status, captured = "failed", 0
 	}
 	return object{
 		"id": id, "object": "charge", "amount": c.Amount, "amount_captured": captured,
 		"amount_refunded": c.Refunded, "refunded": c.Refunded == c.Amount, "created": c.At.Unix(),
 		"currency": c.Currency, "disputed": c.Disputed, "livemode": false, "payment_intent": c.Intent,
-		"failure_code": orNull(c.Failure.Code), "failure_message": orNull(c.Failure.Message),
+		"failure_code": orNull(c.Failure.Code), "outcome": object{"reason": orNull(c.Failure.Reason)},
 		"paid": c.Outcome == Charged, "status": status,
-		"outcome": object{"network_status": network, "reason": orNull(c.Failure.Reason), "type": kind},
 	}
 }
 

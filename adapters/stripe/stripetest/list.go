@@ -12,18 +12,18 @@ import (
 // listed is an object that lists show.
 type listed interface {
 	*Intent | *Refund | *Dispute
-	about() (id, account, intent string)
+	about() (id, intent string)
 	wire() object
 }
 
-func (i *Intent) about() (id, account, intent string)  { return i.ID, i.Account, i.ID }
-func (r *Refund) about() (id, account, intent string)  { return r.ID, r.Account, r.Intent }
-func (d *Dispute) about() (id, account, intent string) { return d.ID, d.Account, d.Intent }
+func (i *Intent) about() (id, intent string)  { return i.ID, i.ID }
+func (r *Refund) about() (id, intent string)  { return r.ID, r.Intent }
+func (d *Dispute) about() (id, intent string) { return d.ID, d.Intent }
 
-// find returns the current version of an object of an account, or nil.
-func find[T listed](all []T, account, id string) T { //nolint:ireturn // a pointer
+// find returns the current version of an object, or nil.
+func find[T listed](all []T, id string) T { //nolint:ireturn // a pointer
 	for _, o := range all {
-		if is, of, _ := o.about(); is == id && of == account {
+		if is, _ := o.about(); is == id {
 			return o
 		}
 	}
@@ -37,9 +37,9 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 	of, after := c.Form.Get("payment_intent"), c.Form.Get("starting_after")
 	limit, refused := integer(c.Form, "limit", 10)
 	switch {
-	case of != "" && m.owned(c, of) == nil:
+	case of != "" && m.Intent(of) == nil:
 		return *missing("payment_intent", "payment_intent", of)
-	case after != "" && find(all, c.account(), after) == nil:
+	case after != "" && find(all, after) == nil:
 		return *missing("starting_after", "object", after)
 	case refused != nil:
 		return *refused
@@ -48,8 +48,8 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 	}
 	data, more, started := []any{}, false, after == ""
 	for _, o := range slices.Backward(all) {
-		id, account, intent := o.about()
-		show := started && account == c.account() && (of == "" || of == intent) && shown(o)
+		id, intent := o.about()
+		show := started && (of == "" || of == intent) && shown(o)
 		started = started || id == after
 		if more = show && len(data) == int(limit); more {
 			break

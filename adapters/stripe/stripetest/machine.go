@@ -203,7 +203,7 @@ func (m *Machine) lock(c *call) *Response {
 // truncate it.
 func (m *Machine) deliver(now time.Time, c *call, response Response) Response {
 	response.RequestID, response.At = c.number, now
-	switch m.takeFault(c, delivery).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
+	switch m.takeFault(c, departure).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
 	case LoseResponse:
 		response.Lost = true
 	case Garbage:

@@ -24,7 +24,6 @@ const (
 // another Refund.
 type Refund struct {
 	ID       string
-	Account  string // See call.account.
 	Charge   string // The id of the refunded charge.
 	Intent   string
 	Amount   int64
@@ -132,7 +131,7 @@ func (m *Machine) checkRefund(c *call) *Response {
 	switch {
 	case c.id == "":
 		return invalid("parameter_missing", "payment_intent", "Missing required param: payment_intent.")
-	case m.owned(c, c.id) == nil:
+	case m.Intent(c.id) == nil:
 		return missing("payment_intent", "payment_intent", c.id)
 	case c.Form.Has("amount") && (err != nil || amount < 1):
 		return invalid("parameter_invalid_integer", "amount", "Invalid positive integer")
@@ -155,7 +154,7 @@ func (m *Machine) createRefund(now time.Time, c *call) Response {
 }
 
 func (m *Machine) readRefund(_ time.Time, c *call) Response {
-	if r := find(m.refunds, c.account(), c.id); r != nil {
+	if r := find(m.refunds, c.id); r != nil {
 		return Response{Status: 200, Refund: r}
 	}
 	return *refusal(404, Error{
@@ -199,8 +198,7 @@ func (m *Machine) refund(now time.Time, i *Intent, r Refund) *Refund {
 	if r.Amount == 0 {
 		r.Amount = charge.Amount - charge.Refunded
 	}
-	r.ID, r.Account = fmt.Sprintf("re_%06d", len(m.refunds)+1), i.Account
-	r.Intent, r.Charge = i.ID, i.LatestCharge
+	r.ID, r.Intent, r.Charge = fmt.Sprintf("re_%06d", len(m.refunds)+1), i.ID, i.LatestCharge
 	r.Currency, r.Created = charge.Currency, now
 	if r.Status = RefundSucceeded; i.PaymentMethod == "pm_card_pendingRefund" {
 		r.Status = RefundPending

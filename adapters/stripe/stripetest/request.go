@@ -141,18 +141,11 @@ func (m *Machine) route(now time.Time, r Request) *call {
 		}
 	}
 	if c.op.endpoint == ReadRefund {
-		if refund := find(m.refunds, c.account(), c.id); refund != nil {
+		if refund := find(m.refunds, c.id); refund != nil {
 			c.orderID = refund.Metadata["orderId"]
 		}
 	}
 	return c
-}
-
-// account is the account of a call, which owns intents and idempotency keys: the part of
-// the API key after its prefix, so that a secret and a restricted key can belong to one
-// account. This is not a rule of Stripe's, whose keys do not show the account.
-func (c *call) account() string {
-	return strings.TrimPrefix(strings.TrimPrefix(c.APIKey, "sk_test_"), "rk_test_")
 }
 
 // authenticate accepts test keys only. docs.stripe.com/error-low-level: a 401 is not
@@ -179,7 +172,7 @@ func (m *Machine) validate(c *call) *Response {
 	if c.op.endpoint == "" {
 		return notFound(c)
 	}
-	if strings.Contains(c.op.path, root+"/{id}") && m.owned(c, c.id) == nil {
+	if strings.Contains(c.op.path, root+"/{id}") && m.Intent(c.id) == nil {
 		return refusal(404, Error{
 			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
 			Message: fmt.Sprintf("No such payment_intent: '%s'", c.id),
@@ -190,14 +183,6 @@ func (m *Machine) validate(c *call) *Response {
 		checks = append(checks, c.op.check(m, c))
 	}
 	return first(checks...)
-}
-
-// owned returns an intent of the call's account, or nil.
-func (m *Machine) owned(c *call, id string) *Intent {
-	if i := m.Intent(id); i != nil && i.Account == c.account() {
-		return i
-	}
-	return nil
 }
 
 func unknownParameter(c *call) *Response {

@@ -90,7 +90,7 @@ func (s *state) add(values ...any) {
 				s.add("")
 				continue
 			}
-			s.add(v.ID, v.Account, v.Charge, v.Intent, v.Currency, v.Reason, string(v.Status), v.Failure, v.Amount)
+			s.add(v.ID, v.Charge, v.Intent, v.Currency, v.Reason, string(v.Status), v.Failure, v.Amount)
 			s.add(v.Metadata)
 		case *Error:
 			if v == nil {
@@ -114,7 +114,7 @@ func (s *state) addIntent(i *Intent) {
 		return
 	}
 	s.add(
-		i.ID, i.Account, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge,
+		i.ID, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge,
 		i.CancellationReason, i.Amount, i.Metadata, i.LastError,
 	)
 }

@@ -15,49 +15,42 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 )
 
-// WebhookEndpoint is a webhook endpoint. Each of its secrets signs a request: two for the
-// day after one was rolled.
-type WebhookEndpoint struct {
-	URL     string
-	Secrets []string
-}
-
-// Webhooks sends a server's events to endpoints: at least once, in no promised order, and
-// again after a response that is not a 2xx, for three days (docs.stripe.com/webhooks).
+// Webhooks sends a server's events to an endpoint: at least once, in no promised order,
+// and again after a response that is not a 2xx, for three days
+// (docs.stripe.com/webhooks).
 type Webhooks struct {
-	Server    *Server
-	Endpoints []WebhookEndpoint
+	Server *Server
+	URL    string // of the endpoint
+	Secret string // that signs its requests
 	// Deliveries returns how long after an event each of its deliveries is sent. An event
 	// without deliveries is lost. A nil function sends each event once, at once.
 	Deliveries func(Event) []time.Duration
 	// Now is the time of signatures, for receivers whose clock Advance does not move. nil
 	// means the server's.
 	Now func() time.Time
-	// Observe, if set, is called after each request to an endpoint, outside of locks and
+	// Observe, if set, is called after each request to the endpoint, outside of locks and
 	// from several goroutines. Idle is false meanwhile.
 	Observe func(Sent)
 
 	mu      sync.Mutex
 	taken   int // events of the server that are in waiting or were sent
-	waiting []pendingEvent
+	waiting []delivery
 	sending int
 	sent    []Sent
 }
 
-// Sent is one request to an endpoint.
+// Sent is one request to the endpoint.
 type Sent struct {
 	Event  Event
-	URL    string
 	At     time.Time
 	Status int // 0 if no response came
 }
 
-type pendingEvent struct {
-	event   Event
-	to      WebhookEndpoint
-	created time.Time
-	due     time.Time
-	tries   int
+// delivery is one delivery of an event, until the endpoint accepts it.
+type delivery struct {
+	event        Event
+	created, due time.Time
+	tries        int
 }
 
 // Stripe does not say when it retries; it does for up to three days "with an exponential
@@ -107,7 +100,7 @@ func (w *Webhooks) Idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.take(now)
-	due := func(d pendingEvent) bool { return !d.due.After(now) }
+	due := func(d delivery) bool { return !d.due.After(now) }
 	return w.sending == 0 && !slices.ContainsFunc(w.waiting, due)
 }
 
@@ -119,12 +112,12 @@ func (w *Webhooks) Sent() []Sent {
 }
 
 // due takes the deliveries that must be sent now.
-func (w *Webhooks) due() (due []pendingEvent) {
+func (w *Webhooks) due() (due []delivery) {
 	now := w.Server.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.take(now)
-	w.waiting = slices.DeleteFunc(w.waiting, func(d pendingEvent) bool {
+	w.waiting = slices.DeleteFunc(w.waiting, func(d delivery) bool {
 		if d.due.After(now) {
 			return false
 		}
@@ -144,23 +137,20 @@ func (w *Webhooks) take(now time.Time) {
 		if w.Deliveries != nil {
 			delays = w.Deliveries(e)
 		}
-		for _, to := range w.Endpoints {
-			for _, delay := range delays {
-				w.waiting = append(w.waiting, pendingEvent{event: e, to: to, created: now, due: now.Add(delay)})
-			}
+		for _, delay := range delays {
+			w.waiting = append(w.waiting, delivery{event: e, created: now, due: now.Add(delay)})
 		}
 	}
 	w.taken = len(events)
 }
 
-func (w *Webhooks) send(ctx context.Context, d pendingEvent) {
-	now := w.Server.Now()
-	signed := now
+func (w *Webhooks) send(ctx context.Context, d delivery) {
+	sent := Sent{Event: d.event, At: w.Server.Now()}
+	signed := sent.At
 	if w.Now != nil {
 		signed = w.Now()
 	}
-	sent := Sent{Event: d.event, URL: d.to.URL, At: now}
-	sent.Status = sendEvent(ctx, d.to, d.event.Body(d.created), signed)
+	sent.Status = w.post(ctx, d.event.Body(d.created), signed)
 	if w.Observe != nil {
 		w.Observe(sent)
 	}
@@ -172,20 +162,20 @@ func (w *Webhooks) send(ctx context.Context, d pendingEvent) {
 		return
 	}
 	d.tries++
-	due, again := Retry(d.created, now, d.tries)
+	due, again := Retry(d.created, sent.At, d.tries)
 	if d.due = due; again {
 		w.waiting = append(w.waiting, d)
 	}
 }
 
-// sendEvent sends one request and returns the status of the response, or 0.
-func sendEvent(ctx context.Context, to WebhookEndpoint, body []byte, at time.Time) int {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
+// post sends one request and returns the status of the response, or 0.
+func (w *Webhooks) post(ctx context.Context, body []byte, at time.Time) int {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {
 		return 0
 	}
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
-	r.Header.Set("Stripe-Signature", Signature(body, at, to.Secrets...))
+	r.Header.Set("Stripe-Signature", Signature(body, at, w.Secret))
 	r.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -197,7 +187,7 @@ func sendEvent(ctx context.Context, to WebhookEndpoint, body []byte, at time.Tim
 }
 
 // Signature returns the value of the Stripe-Signature header for a body, with one v1 for
-// each secret.
+// each secret: two for the day after one was rolled.
 func Signature(body []byte, at time.Time, secrets ...string) string {
 	parts := []string{"t=" + strconv.FormatInt(at.Unix(), 10)}
 	for _, secret := range secrets {

@@ -23,10 +23,8 @@ func (s *System) startEvents(ctx context.Context) error {
 		return nil
 	}
 	s.Events = &stripetest.Webhooks{
-		Server: s.Stripe, Deliveries: s.Options.Deliveries, Now: time.Now, Observe: s.Options.ObserveWebhook,
-		Endpoints: []stripetest.WebhookEndpoint{
-			{URL: s.API.URL + "/stripe/webhook", Secrets: []string{webhookSecret}},
-		},
+		Server: s.Stripe, URL: s.API.URL + "/stripe/webhook", Secret: webhookSecret,
+		Deliveries: s.Options.Deliveries, Now: time.Now, Observe: s.Options.ObserveWebhook,
 	}
 	s.background(ctx, func(ctx context.Context) error {
 		s.Events.Run(ctx)
