@@ -25,8 +25,8 @@ import (
 	"orderonce/scripts/orders/view"
 )
 
-// letterFixture is a deployment whose dead-letter queue has one message of each verdict and an
-// invalid one. A person is at the terminal.
+// letterFixture is a deployment whose dead-letter queue has one message of each verdict
+// and an invalid one. A person is at the terminal.
 type letterFixture struct {
 	*deployment
 

@@ -227,22 +227,28 @@ func (d *deployment) steps(steps ...step) {
 func (d *deployment) process(method string, ids ...order.ID) {
 	d.Helper()
 	for _, id := range ids {
-		process(d.T, d.store, d.payments, id, method)
+		process(d.T, d.store, d.payments, orderOf(d.T, id, method))
 	}
 }
 
-func process(t *testing.T, claims order.Store, payments order.Payments, id order.ID, method string) {
+// orderOf returns an order of 39.98 USD with a payment method.
+func orderOf(t *testing.T, id order.ID, method string) order.Order {
 	t.Helper()
 	draft := ordertest.Draft(id)
 	draft.Payment.Method = method
 	o, err := order.New(draft)
 	must(t, err)
+	return o
+}
+
+func process(t *testing.T, claims order.Store, payments order.Payments, o order.Order) {
+	t.Helper()
 	stock, tracks := claims.(interface{ TracksStock() bool })
 	p := &order.Processor{
 		Store: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second,
 		TracksStock: tracks && stock.TracksStock(),
 	}
-	lease := order.Lease{Owner: "owner-of-" + string(id), From: noon(), Until: noon().Add(time.Minute)}
+	lease := order.Lease{Owner: "owner-of-" + string(o.ID()), From: noon(), Until: noon().Add(time.Minute)}
 	p.Process(t.Context(), o, noon(), lease)
 }
 

@@ -84,7 +84,6 @@ func TestPost(t *testing.T) {
 	mixed := append(append(append([]string{broken}, good[:10]...), broken), good[10:12]...)
 	for claim, tt := range map[string]struct {
 		in    []string
-		file  bool // in is a file's text, and not that of standard input
 		flags string
 		fails string // the second call, with this code
 		held  []string
@@ -94,12 +93,10 @@ func TestPost(t *testing.T) {
 	}{
 		"eleven orders take two calls": {in: good[:11], held: good[:11], calls: 2, want: "messages posted: 11\n"},
 		"a refund is posted":           {in: []string{refundLine}, held: []string{refundLine}, calls: 1, want: "messages posted: 1\n"},
-		"ten orders take one call":     {in: good[:10], held: good[:10], calls: 1, want: "messages posted: 10\n"},
 		"comments, blank lines and space around a body are not posted": {
 			in:   []string{"# mine", "", "  " + good[0] + "\t", "   ", "#" + good[1], good[2]},
 			held: []string{good[0], good[2]}, calls: 1, want: "messages posted: 2\n",
 		},
-		"a file is read":                {in: good[:1], file: true, held: good[:1], calls: 1, want: "messages posted: 1\n"},
 		"nothing to post needs no call": {in: []string{"# nothing"}, want: "messages posted: 0\n"},
 		"invalid orders are posted with --allow-invalid": {
 			in: []string{good[0], `{"orderId":"ORD-2"`}, flags: "--allow-invalid", held: []string{good[0], `{"orderId":"ORD-2"`},
@@ -129,11 +126,7 @@ func TestPost(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			q := newOrderQueue(t, tt.fails)
-			in := strings.Join(tt.in, "\n")
-			if tt.file {
-				tt.flags, in = ordersFile(t, in), "not this"
-			}
-			printed, code := q.posts(t, in, tt.flags)
+			printed, code := q.posts(t, strings.Join(tt.in, "\n"), tt.flags)
 			if part := missingPart(printed, tt.want); part != "" || code != tt.code || strings.Contains(printed, "canary") {
 				t.Errorf("got exit code %d and\n%s\nwant %d, %q and no payer", code, printed, tt.code, part)
 			}

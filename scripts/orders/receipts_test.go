@@ -32,7 +32,6 @@ func TestReceipts(t *testing.T) {
 			line: "receipts ORD-1001", code: 2,
 			want: doubt + "ORD-1001  refund#R-1  delivered since 2026-11-21T12:00:00Z  message-1\nreceipts: 2, doubtful: 1",
 		},
-		step{line: "receipts ORD-9", want: "receipts: 0, doubtful: 0"},
 		step{
 			line: "--json receipts ORD-2", code: 2,
 			want: `{"orderId":"ORD-2","receipt":"paid","status":"doubtful","failure":"no_response","attempt":1,` +

@@ -71,7 +71,7 @@ type refundPoster struct {
 func newRefundPoster(d cloud.Deployment) refundPoster {
 	queue := d.QueueAt(d.RefundQueue)
 	return refundPoster{
-		Shell: d.Shell, account: d.Accounts().Load, every: 500 * time.Millisecond,
+		Shell: d.Shell, account: d.Accounts().Load, every: lookEvery,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return queue.SendAs(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
 		},

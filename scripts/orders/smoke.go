@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -71,11 +70,11 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	p := probe{
-		send: d.QueueAt(d.Queue).Send, load: d.Store().Load, read: d.Payments().Read,
-		scope: d.Scope, now: d.Now, every: 500 * time.Millisecond, out: d.People(),
+	if err := d.QueueAt(d.Queue).Send(ctx, o.ID(), jobs.OrderBody(draft)); err != nil {
+		return err
 	}
-	if err := p.follow(ctx, o, jobs.OrderBody(draft), s.Limit); err != nil {
+	fmt.Fprintf(d.People(), "Posted order %s, waiting up to %s ...\n", id, s.Limit)
+	if err := follow(ctx, d, o, s.Limit); err != nil {
 		return err
 	}
 	if d.RefundQueue == "" {
@@ -92,58 +91,46 @@ func newID(now time.Time) string {
 	return "SMOKE-" + now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }
 
-// probe posts one order to a deployment and watches its row.
-type probe struct {
-	send  func(ctx context.Context, id order.ID, body string) error
-	load  func(context.Context, order.ID) (order.Record, error)
-	read  func(context.Context, order.IntentID) (order.Intent, error)
-	scope order.Scope
-	now   func() time.Time
-	every time.Duration
-	out   io.Writer
-}
+// lookEvery is the time between two looks at a row that a command waits for.
+const lookEvery = 500 * time.Millisecond
 
-// follow posts an order, waits until it is settled, and returns an error unless the row
-// is paid and the intent at Stripe matches it.
-func (p probe) follow(ctx context.Context, o order.Order, body string, limit time.Duration) error {
-	if err := p.send(ctx, o.ID(), body); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.out, "Posted order %s, waiting up to %s ...\n", o.ID(), limit)
-	r, err := p.wait(ctx, o.ID(), limit)
+// follow waits until an order is settled, and returns an error unless the row is paid and
+// the intent at Stripe matches it.
+func follow(ctx context.Context, d cloud.Deployment, o order.Order, limit time.Duration) error {
+	r, err := await(ctx, d, o.ID(), limit)
 	if err != nil {
 		return err
 	}
 	bound := cmp.Or(string(r.Intent), "no intent bound")
-	fmt.Fprintf(p.out, "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, bound)
+	fmt.Fprintf(d.People(), "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, bound)
 	var intent order.Intent
 	if r.Intent != "" {
-		if intent, err = p.read(ctx, r.Intent); err != nil {
+		if intent, err = d.Payments().Read(ctx, r.Intent); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.out, "charge  %s, %s, %s\n", intent.State, intent.Total, intent.ID)
+		fmt.Fprintf(d.People(), "charge  %s, %s, %s\n", intent.State, intent.Total, intent.ID)
 	}
-	return p.compare(o, r, intent)
+	return compare(d.Scope, o, r, intent)
 }
 
-// wait loads the row until it is settled, and prints each change.
-func (p probe) wait(ctx context.Context, id order.ID, limit time.Duration) (order.Record, error) {
+// await loads the row until it is settled, and prints each change.
+func await(ctx context.Context, d cloud.Deployment, id order.ID, limit time.Duration) (order.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	began, printed := p.now(), ""
+	began, printed, store := d.Now(), "", d.Store()
 	var r order.Record
-	err := cloud.Until(ctx, p.every, func() (done bool, err error) {
-		if r, err = p.load(ctx, id); err != nil && !errors.Is(err, order.ErrNotFound) {
+	err := cloud.Until(ctx, lookEvery, func() (done bool, err error) {
+		if r, err = store.Load(ctx, id); err != nil && !errors.Is(err, order.ErrNotFound) {
 			return false, fmt.Errorf("load order %q: %w", id, err)
 		}
 		if s := summary(r); s != printed {
-			fmt.Fprintf(p.out, "  %5.1f s  %s\n", p.now().Sub(began).Seconds(), s)
+			fmt.Fprintf(d.People(), "  %5.1f s  %s\n", d.Now().Sub(began).Seconds(), s)
 			printed = s
 		}
 		return r.Status != "" && r.Status != order.Open, nil
 	})
 	if err != nil && ctx.Err() != nil {
-		took := p.now().Sub(began).Round(time.Second)
+		took := d.Now().Sub(began).Round(time.Second)
 		err = fmt.Errorf("order %q: not settled after %s: %s%s", id, took, summary(r), advice(r))
 	}
 	return r, err
@@ -180,7 +167,7 @@ func advice(r order.Record) string {
 }
 
 // compare returns an error unless the order, its row and its intent agree.
-func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
+func compare(s order.Scope, o order.Order, r order.Record, i order.Intent) error {
 	switch {
 	case !r.Status.Charged():
 		return fmt.Errorf("order %q: status %s: want paid", o.ID(), summary(r))
@@ -190,7 +177,7 @@ func (p probe) compare(o order.Order, r order.Record, i order.Intent) error {
 		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s: want %s",
 			o.ID(), i.ID, i.State, order.Succeeded)
 	}
-	if err := order.Verify(i, p.scope, o.ID(), o.Total()); err != nil {
+	if err := order.Verify(i, s, o.ID(), o.Total()); err != nil {
 		return fmt.Errorf("order %q: ledger mismatch: %w", o.ID(), err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,15 +10,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 	"orderonce/scripts/orders/cloud"
@@ -176,61 +178,42 @@ func TestEveryOrderIsNew(t *testing.T) {
 	}
 }
 
-// TestFollow follows an order that a worker processes after 2.8 seconds, unless it is
-// stopped.
-func TestFollow(t *testing.T) {
+// The function works on the order while the command posts it.
+func TestSmokeSaysWhatBecameOfTheOrder(t *testing.T) {
 	t.Parallel()
-	for claim, tt := range map[string]struct {
-		card    ordertest.Card
-		stopped bool
-		mishap  ordertest.Fault
-		want    string // what is printed, in parts, and then the error
-	}{
-		"a paid order is shown with its charge": {
-			card: ordertest.Pays, want: "  0.0 s  no row yet\n  3.0 s  paid\nrow     paid, \ncharge  succeeded, \n<nil>",
+	d, stopped := deploy(t), false
+	environ, _ := serveQueues(t, sqstest.Options{Before: func(c sqstest.Call) {
+		if c.Operation != "SendMessage" || stopped {
+			return
+		}
+		var in struct{ MessageBody string }
+		must(t, json.Unmarshal(c.Request, &in))
+		job, err := jobs.NewDecoder().Decode(in.MessageBody)
+		must(t, err)
+		process(t, d.store, d.payments, job.Order)
+	}}, nil)
+	d.environ = append(d.environ, environ...)
+	const smoke = "smoke --limit 1s --customer cus_Me --method "
+	d.steps(
+		step{
+			line: smoke + pays, want: "Posted order SMOKE-\n  0.0 s  paid\nrow     paid, 1.00 USD, attempt 1, pi_\n" +
+				"charge  succeeded, 1.00 USD, pi_\nnothing refunded: REFUND_QUEUE_URL is not set",
 		},
-		"a declined order is an error that says why": {
-			card: ordertest.Declines,
-			want: "row     declined, \ncharge  needs_method, \nstatus declined, insufficient_funds: want paid",
+		step{
+			line: smoke + declines, code: 1,
+			want: "row     declined, \ncharge  needs_method, \nstatus declined, generic_decline: want paid",
 		},
-		"an order that is never processed is an error after the limit": {
-			card: ordertest.Pays, stopped: true, want: "not settled after 1m0s: no row yet: check the function's log",
+		step{
+			line: smoke + pays, code: 1, claim: "an order that stays open",
+			before: func() { d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create}) },
+			want: "  0.0 s  open, attempt 1\nnot settled after 0s: open, attempt 1, no intent bound, " +
+				"last error provider_unavailable: see docs/reference/failures.md",
 		},
-		"an order that stays open is an error with the row's last error": {
-			card: ordertest.Pays, mishap: ordertest.ReturnsUnavailable, want: "  3.0 s  open, attempt 1\n" +
-				"not settled after 1m0s: open, attempt 1, no intent bound, last error provider_unavailable: see docs/reference/failures.md",
+		step{
+			line: smoke + pays, code: 1, claim: "an order that is never processed", before: func() { stopped = true },
+			want: "  0.0 s  no row yet\nnot settled after 0s: no row yet: check the function's log",
 		},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				store, bank := new(ordertest.Memory), &ordertest.Bank{Scope: scope}
-				if tt.mishap != "" {
-					bank.Fail(ordertest.Prepare, tt.mishap)
-				}
-				var out strings.Builder
-				p := probe{
-					load: store.Load, read: bank.Read, scope: scope, now: time.Now, every: 500 * time.Millisecond, out: &out,
-					send: func(context.Context, order.ID, string) error {
-						if tt.stopped {
-							return nil
-						}
-						go func() { //nolint:contextcheck // the function has a context of its own
-							time.Sleep(2800 * time.Millisecond)
-							process(t, store, bank, "SMOKE-1", ordertest.PaymentMethod(tt.card))
-						}()
-						return nil
-					},
-				}
-				err := p.follow(t.Context(), ordertest.Order("SMOKE-1"), "{}", time.Minute)
-				printed := out.String() + fmt.Sprint(err)
-				if part := missingPart(printed, tt.want); part != "" {
-					t.Errorf("printed\n%s\nwant %q in it", printed, part)
-				}
-				time.Sleep(time.Minute) // the worker ends
-			})
-		})
-	}
+	)
 }
 
 func TestARowAndAChargeMustBeThoseOfTheOrder(t *testing.T) {
@@ -248,7 +231,7 @@ func TestARowAndAChargeMustBeThoseOfTheOrder(t *testing.T) {
 		r := order.Record{OrderID: o.ID(), Status: order.Paid, Total: o.Total(), Intent: "pi_1"}
 		i := order.Intent{ID: "pi_1", State: order.Succeeded, Total: o.Total(), OrderID: o.ID(), Scope: scope}
 		change(&r, &i)
-		if err := (probe{scope: scope}).compare(o, r, i); (err == nil) != (claim == "") {
+		if err := compare(scope, o, r, i); (err == nil) != (claim == "") {
 			t.Errorf("%s: got error %v", claim, err)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package deadletters reads and empties the dead-letter queues. It pages them without
-// losing a message, finds out what a message's row and Stripe say, decides about what to do with
-// the message, and redrives or deletes it. It does not depend on the command line, and it
-// reads no clock.
+// losing a message, finds out what a message's row and Stripe say, decides about what to
+// do with the message, and redrives or deletes it. It does not depend on the command
+// line, and it reads no clock.
 //
 // Queue receives and sends, Sources reads the facts, and Decide is a pure function from
 // the facts to a verdict. docs/guides/operate.md explains the verdicts.

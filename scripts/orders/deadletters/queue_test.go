@@ -254,80 +254,6 @@ func TestMessagesThatCannotBeSeenAreCounted(t *testing.T) {
 	}
 }
 
-// A message that SQS moved has the producer's attributes, whatever their names.
-func TestWhatTheFunctionCannotHaveWrittenIsDropped(t *testing.T) {
-	t.Parallel()
-	q := newQueues(t, false)
-	const strange = "Jane Doe\nredrive  ORD-2 \u009b31m"
-	attributes := map[string]sqstest.Attribute{}
-	for _, name := range []string{
-		sqs.AttrReason, sqs.AttrDetail, sqs.AttrOrderID, sqs.AttrTimesParked, sqs.AttrFirstMessageID, sqs.AttrFirstSent, sqs.AttrTrace,
-	} {
-		attributes[name] = sqstest.Text(strange)
-		if deadletters.Parses(name, strange) {
-			t.Errorf("%s: %q parses", name, strange)
-		}
-	}
-	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Send(now, q.dead, sqstest.Draft{Body: "{", Attributes: attributes})
-		must(t, err)
-		attributes = map[string]sqstest.Attribute{sqs.AttrDetail: sqstest.Text("Jane Doe")} // without a reason
-		_, err = m.Send(now, q.dead, sqstest.Draft{Body: "{", Attributes: attributes})
-		must(t, err)
-	})
-	reader := q.queue(http.DefaultClient)
-	_, err := reader.Each(t.Context(), 10, func(ctx context.Context, m deadletters.Message) (bool, error) {
-		if m.Reason != "" || m.Detail != "" || m.OrderID() != "" || m.TimesParked != 0 || m.FirstID != m.ID || !m.FirstSent.Equal(start()) {
-			t.Errorf("got %+v, want nothing of the producer's", m)
-		}
-		return true, reader.Redrive(ctx, m)
-	})
-	must(t, err)
-	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		messages, err := m.Messages(now, q.orders)
-		must(t, err)
-		for _, one := range messages {
-			if got := one.Attributes[sqs.AttrFirstSent].Text; got != start().Format(time.RFC3339) {
-				t.Errorf("redriven as first sent at %q, want the time that SQS has", got)
-			}
-		}
-	})
-}
-
-func TestAMessageHasItsOriginAndItsHistory(t *testing.T) {
-	t.Parallel()
-	const firstID = "0af76519-16cd-43dd-8448-eb211c80319c"
-	q := newQueues(t, false)
-	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Send(now, q.dead, sqstest.Draft{Body: bodyOf("ORD-1", "pm_card_visa"), Attributes: map[string]sqstest.Attribute{
-			sqs.AttrReason: sqstest.Text("refused"), sqs.AttrDetail: sqstest.Text("no such card"), sqs.AttrTimesParked: sqstest.Text("3"),
-			sqs.AttrFirstMessageID: sqstest.Text(firstID), sqs.AttrFirstSent: sqstest.Text("2026-10-31T08:00:00Z"),
-		}})
-		must(t, err)
-	})
-	lost := q.lose(bodyOf("ORD-2", "pm_card_visa"))
-	got := map[order.ID]deadletters.Message{}
-	_, err := q.queue(http.DefaultClient).Each(t.Context(), 10, func(_ context.Context, m deadletters.Message) (bool, error) {
-		got[m.OrderID()] = m
-		return false, nil
-	})
-	must(t, err)
-	type shown struct {
-		Reason, Detail, FirstID string
-		FirstSent               time.Time
-		Receives, TimesParked   int
-	}
-	for id, want := range map[order.ID]shown{
-		"ORD-1": {"refused", "no such card", firstID, start().Add(-day), 1, 3},
-		"ORD-2": {"none", "", lost.ID, start(), 4, 0},
-	} {
-		m := got[id]
-		if diff := cmp.Diff(shown{m.ReasonShown(), m.Detail, m.FirstID, m.FirstSent, m.Receives, m.TimesParked}, want); diff != "" {
-			t.Errorf("%s (-got +want):\n%s", id, diff)
-		}
-	}
-}
-
 // lose posts a message and receives it until SQS moves it to the dead-letter queue.
 func (q *queues) lose(body string) (lost sqstest.Message) {
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
@@ -497,25 +423,6 @@ func TestARedriveKeepsBodyAttributesAndGroup(t *testing.T) {
 		if diff := cmp.Diff(got[0].Attributes, want); diff != "" || got[0].Body != lost.Body || got[0].Group != lost.Group {
 			t.Errorf("fifo %t: got %+v, attributes (-got +want):\n%s", fifo, got[0], diff)
 		}
-	}
-}
-
-func TestARedriveAddsNoAttributeBeyondTheLimit(t *testing.T) {
-	t.Parallel()
-	q := newQueues(t, false)
-	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		all := map[string]sqstest.Attribute{}
-		for i := range 10 {
-			all[fmt.Sprint("mine-", i)] = sqstest.Text("1")
-		}
-		_, err := m.Send(now, q.dead, sqstest.Draft{Body: "body", Attributes: all})
-		must(t, err)
-	})
-	queue := q.queue(http.DefaultClient)
-	_, err := queue.Each(t.Context(), 10, redrive(queue))
-	must(t, err)
-	if got := q.messages(q.orders); len(got) != 1 || len(got[0].Attributes) != 10 {
-		t.Errorf("got %+v, want one message with its ten attributes", got)
 	}
 }
 

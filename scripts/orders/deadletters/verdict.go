@@ -98,8 +98,8 @@ func precedesRow(why order.Reason) bool {
 	return false
 }
 
-// decideReason decides about an order or a refund that is not settled, and that a redrive would
-// make. The reason says whether what parked it is gone.
+// decideReason decides about an order or a refund that is not settled, and that a redrive
+// would make. The reason says whether what parked it is gone.
 func decideReason(why order.Reason, money Money, id order.ID) Verdict {
 	switch why {
 	case order.ReasonStore, order.ReasonUnavailable, order.ReasonUnknown, order.ReasonReplayed,

@@ -21,12 +21,12 @@ type OrderJSON struct {
 	Holds      order.Quantities `json:"holds,omitempty"` // units by SKU
 	LastError  string           `json:"lastError,omitempty"`
 	Attempts   int              `json:"attempts,omitempty"`
-	HeldUntil  *time.Time       `json:"heldUntil,omitempty"`
-	ParkedAt   *time.Time       `json:"parkedAt,omitempty"`
-	CreatedAt  *time.Time       `json:"createdAt,omitempty"`
-	UpdatedAt  *time.Time       `json:"updatedAt,omitempty"`
-	RecheckAt  *time.Time       `json:"recheckAt,omitempty"`
-	Dispute    *disputeJSON     `json:"dispute,omitempty"`
+	HeldUntil  time.Time        `json:"heldUntil,omitzero"`
+	ParkedAt   time.Time        `json:"parkedAt,omitzero"`
+	CreatedAt  time.Time        `json:"createdAt,omitzero"`
+	UpdatedAt  time.Time        `json:"updatedAt,omitzero"`
+	RecheckAt  time.Time        `json:"recheckAt,omitzero"`
+	Dispute    disputeJSON      `json:"dispute,omitzero"`
 	Events     []EventJSON      `json:"events,omitempty"`
 	Refunded   int64            `json:"refunded,omitempty"`
 	ByOthers   int64            `json:"refundedByOthers,omitempty"`
@@ -76,14 +76,13 @@ func NewOrderJSON(r order.Record) OrderJSON {
 		OrderID: string(r.OrderID), Status: string(r.Status),
 		Amount: r.Total.Amount, Currency: string(r.Total.Currency), Intent: string(r.Intent),
 		Failure: r.Failure, Holds: r.Stock, LastError: r.LastError, Attempts: r.Attempt,
-		ParkedAt: optional(r.ParkedAt), CreatedAt: optional(r.CreatedAt), UpdatedAt: optional(r.UpdatedAt),
-		RecheckAt: optional(r.DueAt),
+		ParkedAt: r.ParkedAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), RecheckAt: r.DueAt.UTC(),
 	}
 	if r.Owner != "" {
-		o.HeldUntil = optional(r.Until)
+		o.HeldUntil = r.Until.UTC()
 	}
 	if d := r.Dispute; d.ID != "" {
-		o.Dispute = &disputeJSON{string(d.ID), string(d.Status), d.CreatedAt.UTC()}
+		o.Dispute = disputeJSON{string(d.ID), string(d.Status), d.CreatedAt.UTC()}
 	}
 	for _, e := range r.Events {
 		o.Events = append(o.Events, EventJSON{e.Seq, e.Type(), string(e.From), string(e.To), e.Failure, e.At.UTC()})
@@ -131,12 +130,4 @@ func (f *Report) JSON() OrderJSON {
 	}
 	o.WhatIsNext = f.next()
 	return o
-}
-
-// optional returns nil for the zero time.
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return new(t.UTC())
 }
