@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,37 +33,57 @@ type alarm struct {
 	bad, of          int
 }
 
-// alarms returns those of the module, as resource aws_cloudwatch_metric_alarm reads them.
+// alarms returns those of the module. Terraform's tests compare the list with the plan.
 func alarms(t *testing.T) map[string]alarm {
 	t.Helper()
 	all := map[string]alarm{}
-	for name, object := range parse(t).local(t, "alarms").AsValueMap() {
-		fields := object.AsValueMap()
-		a := alarm{name: name, metrics: map[string]string{}, above: absent, below: absent, bad: 1, of: 1}
-		switch {
-		case fields["below"] != cty.NilVal:
-			a.below = number(fields["below"])
-		case fields["above"] != cty.NilVal:
-			a.above = number(fields["above"])
-		default:
-			a.above = 0
+	head := regexp.MustCompile(`^([\w-]+): ([<>]) (\d+) in (\d+) of (\d+) x \d+ min$`)
+	for line := range strings.Lines(read(t, "terraform/tests/alarms.txt")) {
+		parts := strings.Split(strings.TrimSpace(line), "; ")
+		m := head.FindStringSubmatch(parts[0])
+		if m == nil {
+			t.Fatalf("alarms.txt: %q", line)
 		}
-		if fields["expression"] != cty.NilVal {
-			a.expression = fields["expression"].AsString()
+		a := alarm{name: m[1], expression: "m", metrics: map[string]string{}, above: absent, below: absent}
+		limit := &a.above
+		if m[2] == "<" {
+			limit = &a.below
 		}
-		if periods := fields["periods"]; periods != cty.NilVal {
-			a.bad, a.of = int(number(periods.AsValueSlice()[0])), int(number(periods.AsValueSlice()[1]))
+		if _, err := fmt.Sscan(strings.Join(m[3:], " "), limit, &a.bad, &a.of); err != nil {
+			t.Fatal(err)
 		}
-		if fields["metric"] != cty.NilVal {
-			a.metrics["m"] = fields["metric"].AsString()
-		} else {
-			for id, metric := range fields["metrics"].AsValueMap() {
-				a.metrics[id] = metric.AsString()
+		for _, part := range parts[1:] {
+			if id, metric, is := strings.Cut(part, ": "); is {
+				a.metrics[id] = metricOf(metric)
+			} else {
+				a.expression = part
 			}
 		}
-		all[name] = a
+		all[a.name] = a
 	}
 	return all
+}
+
+// metricOf returns a metric of the list as series have it.
+func metricOf(listed string) string {
+	words := strings.Fields(listed)
+	source, dimensions := "app", []string{}
+	for _, dimension := range words[3:] {
+		name, value, _ := strings.Cut(dimension, "=")
+		value = strings.TrimPrefix(value, "orderonce-dev-")
+		switch name {
+		case "FunctionName":
+			source = "lambda/" + value
+		case "QueueName":
+			source = "queue/" + value
+		case "ApiId":
+			source = map[string]string{"orders": "api/intake", "a1b2c3d4e5": "api/webhook"}[value]
+		case "Scope":
+		default:
+			dimensions = append(dimensions, dimension)
+		}
+	}
+	return strings.Join(append([]string{source, words[1], words[2]}, dimensions...), " ")
 }
 
 // firstAt returns when datapoints by period first raise the alarm, and whether they do. A
@@ -306,7 +327,8 @@ func result(t *testing.T, expression string, metrics series) float64 {
 	if problems.HasErrors() || v.IsNull() {
 		return absent
 	}
-	return number(v)
+	n, _ := v.AsBigFloat().Float64()
+	return n
 }
 
 // raised reports whether an alarm is raised while every period has the values of s. A
@@ -320,11 +342,7 @@ func (a alarm) raised(t *testing.T, s series) bool {
 			values[id] = v
 		}
 	}
-	expression := a.expression
-	if expression == "" {
-		expression = "m" // the only metric
-	}
-	v := result(t, expression, values)
+	v := result(t, a.expression, values)
 	return v > a.above || v < a.below || !math.IsNaN(a.below) && math.IsNaN(v)
 }
 

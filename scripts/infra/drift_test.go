@@ -1,15 +1,18 @@
 // Package infra_test compares infra/terraform with the rest of the repository: the table
 // and the queues of the tests and the local system, the variables and metrics of the
-// functions, and the documentation. It evaluates the local values of the module and does
-// not run Terraform. What Terraform plans is tested by infra/terraform/tests. The tests
-// run in the folder infra.
+// functions, and the documentation. It does not run Terraform: what Terraform plans is
+// tested by infra/terraform/tests, whose listings of policies, alarms and environments it
+// reads. The tests run in the folder infra.
 package infra_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +20,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/zclconf/go-cty/cty"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -111,17 +113,16 @@ func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
 	if want := sqs.DefaultPolicy().Retention; retention != want {
 		t.Errorf("message_retention_seconds: got %v, want %v, because a function parks a day before", retention, want)
 	}
-	for name, queue := range m.local(t, "queues").AsValueMap() {
-		if queue.GetAttr("function").IsNull() {
-			continue
-		}
+	for _, name := range []string{"order", "refund", "receipt"} {
 		// A test in adapters/sqs counts how many receives the delays of the policy need.
-		if got, want := number(queue.GetAttr("receives")), sqs.DefaultPolicy().MaxReceives; int(got) != want {
-			t.Errorf("%s: maxReceiveCount: got %v, want %d, so that the function parks first, with a reason", name, got, want)
+		got := matches(t, `receives += (\d+)`, "terraform/"+name+".tf")
+		if want := fmt.Sprint(sqs.DefaultPolicy().MaxReceives); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: maxReceiveCount: got %v, want %s, so that the function parks first, with a reason", name, got, want)
 		}
-		if size := queue.GetAttr("max_size"); !size.IsNull() && number(size) < 2*sqs.MaxBody {
-			t.Errorf("%s: max_message_size: got %v, want at least %d: a redriven message has attributes",
-				name, number(size), 2*sqs.MaxBody)
+	}
+	for _, kib := range matches(t, `max_size += (\d+) \* 1024\n`, "terraform/*.tf") {
+		if n, err := strconv.Atoi(kib); err != nil || n<<10 < 2*sqs.MaxBody {
+			t.Errorf("max_message_size: got %s KiB, want at least %d bytes: a redriven message has attributes", kib, 2*sqs.MaxBody)
 		}
 	}
 }
@@ -130,21 +131,29 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`env:"([A-Z_]+)(,notEmpty)?[^\x60]*?"(?:\s+envDefault:"(\w+)")?`)
 	shared := strings.Join(matches(t, `(?s)(.*)`, "../functions/internal/*/*.go"), "")
-	// tests/core.tftest.hcl says why the module sets another value than the default.
+	// Their files say why the module sets another value than the default.
 	// In hours or seconds, the retention is the same.
 	others := []string{"webhook STRIPE_TIMEOUT", "order QUEUE_RETENTION", "intake OWNER_CLAIM", "intake CUSTOMER_CLAIM"}
-	for function, environment := range parse(t).local(t, "environments").AsValueMap() {
-		given, known := environment.AsValueMap(), map[string]string{} // name and default
+	environments := map[string]map[string]string{}
+	for line := range strings.Lines(read(t, "terraform/tests/environments.txt")) { // compared by Terraform's tests
+		function, setting, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name, value, _ := strings.Cut(setting, "=")
+		if environments[function] == nil {
+			environments[function] = map[string]string{}
+		}
+		environments[function][name] = value
+	}
+	for function, given := range environments {
+		known := map[string]string{} // name and default
 		own := strings.Join(matches(t, `(?s)(.*)`, "../functions/"+function+"/*.go"), "")
 		for _, match := range variable.FindAllStringSubmatch(own+shared, -1) {
 			known[match[1]] = match[3]
-			if match[2] != "" && given[match[1]] == cty.NilVal && strings.Contains(own, match[0]) {
+			if match[2] != "" && given[match[1]] == "" && strings.Contains(own, match[0]) {
 				t.Errorf("%s: %s: not set", function, match[1])
 			}
 		}
-		for name, value := range given {
+		for name, got := range given {
 			want, ok := known[name]
-			got := value.AsString()
 			if !ok {
 				t.Errorf("%s: %s: not a variable of the function", function, name)
 			}
@@ -157,7 +166,7 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 
 func TestTheModulePrintsTheVariablesOfTheOperatorsTool(t *testing.T) {
 	t.Parallel()
-	printed := parse(t).one(t, "output", "operator_environment").text(t, "value")
+	printed := read(t, "terraform/outputs.tf")
 	elsewhere := []string{"QUEUE_RETENTION", "STRIPE_API_BASE", "STRIPE_SECRET_KEY"} // secret, or not of a deployment
 	for _, name := range matches(t, `env:"([A-Z_]+)"`, "../scripts/orders/cloud/deployment.go") {
 		if !slices.Contains(elsewhere, name) && !strings.Contains(printed, "export "+name+"=") {
@@ -337,11 +346,9 @@ func TestTheGuideListsThePermissionsOfTheKey(t *testing.T) {
 // reason.
 func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
 	t.Parallel()
-	m := parse(t)
-	text := strings.NewReplacer("# ", "", `\"`, `"`).Replace(read(t, "terraform/pins.tf")) + m.local(t, "runbook").AsString()
-	for _, a := range m.local(t, "alarms").AsValueMap() {
-		text += " " + a.GetAttr("description").AsString()
-	}
+	text := strings.NewReplacer(
+		"# ", "", `\"`, `"`, "${local.runbook}", "docs/guides/operate.md", "${local.failures}", "docs/reference/failures.md",
+	).Replace(strings.Join(matches(t, `(?s)(.*)`, "terraform/*.tf"), " "))
 	reference := regexp.MustCompile(`(docs/[a-z/]+\.md), (?:"([^"]+)"|([a-z_]+))`)
 	references := reference.FindAllStringSubmatch(strings.Join(strings.Fields(text), " "), -1)
 	if len(references) < 50 {
@@ -363,19 +370,16 @@ func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
 // were written second, new execution environments would read the old one.
 func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 	t.Parallel()
-	m := parse(t)
-	uses := map[string]string{"webhook secret": m.local(t, "webhook_secret_version").AsString()}
-	for name, key := range m.local(t, "stripe_keys").AsValueMap() {
-		uses[name] = strings.Join(strings.Fields(key.GetAttr("label").AsString())[:], " ")
-	}
-	const version = "aws_secretsmanager_secret_version."
-	write, reads := "Key "+version+"stripe.secret_string_wo_version.", "Read key "+version+"stripe_read.secret_string_wo_version."
-	want := map[string]string{
-		"webhook secret": version + "webhook.secret_string_wo_version",
-		"order":          write, "refund": write, "reconcile": write, "webhook": reads, "receipt": reads, // with stock reconcile cancels
-	}
-	if diff := cmp.Diff(uses, want); diff != "" {
-		t.Errorf("versions in the descriptions of functions (-got +want):\n%s", diff)
+	for _, locals := range parse(t).blocks("locals") {
+		for name, secret := range map[string]string{
+			"stripe_key": "stripe", "stripe_read_key": "stripe_read", "stripe_refund_key": "stripe_refund",
+			"webhook_secret_version": "webhook",
+		} {
+			used := locals.references(name)
+			if want := "aws_secretsmanager_secret_version." + secret; used != nil && !slices.Contains(used, want) {
+				t.Errorf("local.%s, which descriptions of functions have: got %q, want %s", name, used, want)
+			}
+		}
 	}
 }
 
@@ -406,7 +410,7 @@ func TestResourcesAreCreatedAndDeletedInAnOrderThatAWSAccepts(t *testing.T) {
 		"aws_lambda_event_source_mapping.queues": {"aws_iam_role_policy.functions"},
 	} {
 		kind, name, _ := strings.Cut(address, ".")
-		if diff := cmp.Diff(m.one(t, "resource", kind, name).dependencies(), after); diff != "" {
+		if diff := cmp.Diff(m.one(t, "resource", kind, name).references("depends_on"), after); diff != "" {
 			t.Errorf("%s: depends_on (-got +want):\n%s", address, diff)
 		}
 	}
@@ -440,10 +444,13 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 			t.Errorf("adapters/dynamodb calls %s: name here what needs it", call)
 		}
 	}
-	m := parse(t)
-	for function := range m.local(t, "functions").AsValueMap() {
+	for policy, allows := range statements(t) {
+		function, is := strings.CutPrefix(policy, "role ")
+		if !is {
+			continue
+		}
 		code := strings.Join(matches(t, `(?s)(.*)`, "../functions/"+function+"/*.go"), "")
-		allowed := actions(m.statements(t)[function])
+		allowed := actions(allows)
 		for action, all := range users {
 			uses := func(user string) bool { return strings.Contains(code, user) }
 			got, want := slices.Contains(allowed, action), slices.ContainsFunc(all, uses)
@@ -457,12 +464,13 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 // A write with another attribute is denied, so orders by HTTP would fail in AWS alone.
 func TestTheIntakeFunctionMayWriteTheAttributesOfARegistration(t *testing.T) {
 	t.Parallel()
-	statements := parse(t).statements(t)["intake"]
+	of := statements(t)["role intake"]
 	for sid, want := range map[string][]string{
 		"RegisterOrders": registrationAttributes(t, "func encodeRegistration(", `"(\w+)": `),
 		"MarkSentOrders": registrationAttributes(t, ") MarkSent(", `"(\w+)": |(openShard|dueAt)|attribute_exists\((\w+)\)`),
 	} {
-		got := set(texts(statements[sid].GetAttr("Condition")))
+		_, attributes, _ := strings.Cut(of[sid].condition, ":[")
+		got := set(regexp.MustCompile(`\w+`).FindAllString(attributes, -1))
 		if diff := cmp.Diff(got, want); diff != "" || len(want) < 4 {
 			t.Errorf("%s: attributes differ (- infra/terraform, + adapters/dynamodb):\n%s", sid, diff)
 		}
@@ -485,8 +493,8 @@ func registrationAttributes(t *testing.T, function, pattern string) (names []str
 func TestTheRuleOfReceiptsMatchesEventsThatExist(t *testing.T) {
 	t.Parallel()
 	document := read(t, "../docs/reference/events.md")
-	rule := parse(t).local(t, "receipt_sources").GetAttr("orders").GetAttr("pattern").GetAttr("detail-type")
-	for _, name := range texts(rule) {
+	names := matches(t, `"detail-type" = \["([^\]]+)"\]`, "terraform/receipt.tf")
+	for name := range strings.SplitSeq(names[0], `", "`) {
 		if !strings.Contains(document, "\n| `"+name+"` |") {
 			t.Errorf("events.md: no row %q, which a rule in receipt.tf matches", name)
 		}
@@ -495,19 +503,10 @@ func TestTheRuleOfReceiptsMatchesEventsThatExist(t *testing.T) {
 
 func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
 	t.Parallel()
-	var code []string
-	m := parse(t)
-	for _, statements := range m.statements(t) {
-		for sid := range statements {
-			code = append(code, sid)
-		}
+	code := []string{"CallIntake", "WriteTraces"} // of callers, and with tracing
+	for _, of := range statements(t) {
+		code = slices.AppendSeq(code, maps.Keys(of))
 	}
-	for _, statements := range m.local(t, "role_statements").AsValueMap() {
-		for sid := range statements.AsValueMap() {
-			code = append(code, sid)
-		}
-	}
-	code = append(code, matches(t, `\b(?:Sid|events|sns) += "([A-Z]\w+)"`, "terraform/*.tf")...)
 	document := firstCells(read(t, "../docs/reference/iam.md"))
 	if diff := cmp.Diff(document, set(code)); diff != "" {
 		t.Errorf("statements differ (- docs/reference/iam.md, + infra/terraform):\n%s", diff)

@@ -76,9 +76,8 @@ func listedPermissions(t *testing.T) map[string][]string {
 
 func operatorPolicies(t *testing.T) policies {
 	t.Helper()
-	all := parse(t).statements(t)
-	reads := actions(all["operator-read"])
-	return policies{Read: reads, Repair: set(append(actions(all["operator-repair"]), reads...))}
+	all := statements(t)
+	return policies{Read: actions(all["operator read"]), Repair: actions(all["operator repair"])}
 }
 
 // toolActions returns the IAM actions of the calls that scripts/orders and the packages
