@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stripe/stripe-go/v76"
-	"github.com/stripe/stripe-go/v76/form"
+	"github.com/stripe/stripe-go/v76/paymentintent"
 )
 
 // StripeOptions configure a Stripe client.
@@ -25,9 +25,8 @@ type StripeOptions struct {
 // Stripe is a client with the defaults of stripe-go, among them two retries. The retries
 // come without stripe-go's delay. It is safe for concurrent use.
 type Stripe struct {
-	key     string
 	newKey  func() string
-	backend *stripe.BackendImplementation
+	intents paymentintent.Client
 }
 
 // NewStripe returns a client. It sends nothing before the first charge.
@@ -35,30 +34,12 @@ func NewStripe(o StripeOptions) *Stripe {
 	if o.NewKey == nil {
 		o.NewKey = stripe.NewIdempotencyKey
 	}
-	return &Stripe{key: o.Key, newKey: o.NewKey, backend: &stripe.BackendImplementation{
+	return &Stripe{o.NewKey, paymentintent.Client{Key: o.Key, B: &stripe.BackendImplementation{
 		Type: stripe.APIBackend, URL: o.BaseURL,
 		HTTPClient:        &http.Client{Transport: o.Transport, Timeout: o.Timeout},
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
 		MaxNetworkRetries: stripe.DefaultMaxNetworkRetries,
-	}}
-}
-
-const intents = "/v1/payment_intents"
-
-// intent is the part of a PaymentIntent that is read.
-type intent struct {
-	stripe.APIResource
-
-	ID       string                     `json:"id"`
-	Status   stripe.PaymentIntentStatus `json:"status"`
-	Metadata map[string]string          `json:"metadata"`
-}
-
-type page struct {
-	stripe.APIResource
-
-	Data    []intent `json:"data"`
-	HasMore bool     `json:"has_more"`
+	}}}
 }
 
 // charge creates and confirms an intent in one call, as Stripe's quickstarts do. key is
@@ -68,17 +49,16 @@ func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, erro
 	if key == "" {
 		key = s.newKey()
 	}
-	var got intent
-	err := s.backend.Call(http.MethodPost, intents, s.key, &stripe.PaymentIntentParams{
+	got, err := s.intents.New(&stripe.PaymentIntentParams{
 		Params: stripe.Params{Context: ctx, IdempotencyKey: &key},
 		Amount: new(o.amount()), Currency: &o.Currency,
 		Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
 		Confirm: new(true), OffSession: new(true), Metadata: map[string]string{"orderId": o.ID},
-	}, &got)
+	})
 	var declined *stripe.Error
 	switch {
-	case errors.As(err, &declined) && declined.Type == stripe.ErrorTypeCard:
-		return payment{Failed, intentID(declined)}, nil
+	case errors.As(err, &declined) && declined.Type == stripe.ErrorTypeCard && declined.PaymentIntent != nil:
+		return payment{Failed, declined.PaymentIntent.ID}, nil
 	case err != nil:
 		return payment{}, fmt.Errorf("charge order %q: %w", o.ID, err)
 	case got.Status == stripe.PaymentIntentStatusSucceeded:
@@ -87,33 +67,18 @@ func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, erro
 	return payment{Pending, got.ID}, nil
 }
 
-func intentID(e *stripe.Error) string {
-	if e.PaymentIntent == nil {
-		return ""
-	}
-	return e.PaymentIntent.ID
-}
-
 // find searches all intents of the customer for one of the order, newest first.
 func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err error) {
-	params := &stripe.PaymentIntentListParams{
-		ListParams: stripe.ListParams{Limit: new(int64(100))}, Customer: &o.Payment.Customer,
+	all := s.intents.List(&stripe.PaymentIntentListParams{
+		ListParams: stripe.ListParams{Context: ctx, Limit: new(int64(100))}, Customer: &o.Payment.Customer,
+	})
+	for all.Next() {
+		if i := all.PaymentIntent(); i.Metadata["orderId"] == o.ID {
+			return payment{statusOf(i.Status), i.ID}, true, nil
+		}
 	}
-	for more := true; more; {
-		values := &form.Values{}
-		form.AppendTo(values, params)
-		var got page
-		raw := &stripe.Params{Context: ctx}
-		if err := s.backend.CallRaw(http.MethodGet, intents, s.key, values, raw, &got); err != nil {
-			return payment{}, false, fmt.Errorf("look up order %q: %w", o.ID, err)
-		}
-		for _, i := range got.Data {
-			if i.Metadata["orderId"] == o.ID {
-				return payment{statusOf(i.Status), i.ID}, true, nil
-			}
-			params.StartingAfter = new(i.ID)
-		}
-		more = got.HasMore
+	if err := all.Err(); err != nil {
+		return payment{}, false, fmt.Errorf("look up order %q: %w", o.ID, err)
 	}
 	return payment{}, false, nil
 }

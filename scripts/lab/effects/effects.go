@@ -98,8 +98,16 @@ type task struct {
 	due   time.Time
 	again time.Duration // until it is due again after its actor died
 	runs  int
-	// run does the work. It returns when the task is due again, or false if it has ended.
-	run func(a *stage.Actor) (again time.Time, repeat bool)
+	// run does the work. It returns how long after its end the task is due again, or
+	// false if it has ended.
+	run func(a *stage.Actor) (wait time.Duration, repeat bool)
+}
+
+// newTask returns a task that is due at a time after the world began.
+func newTask(
+	name string, after, again time.Duration, run func(a *stage.Actor) (time.Duration, bool),
+) *task {
+	return &task{name: name, due: stage.Epoch().Add(after), again: again, run: run}
 }
 
 // add makes a task wait for its next run.
@@ -111,16 +119,13 @@ func (t *task) add(s *stage.Stage) {
 	s.At(t.due, nil, func() {
 		t.runs++
 		s.Start("worker", t.name, func(a *stage.Actor) {
-			again, repeat := time.Time{}, true
+			wait, repeat := t.again, true // if it dies
 			defer func() {
-				if again.IsZero() { // it died
-					again = a.Now.Add(t.again)
-				}
-				if t.due = again; repeat && !a.Dead() {
+				if t.due = a.Now.Add(wait); repeat && !a.Dead() {
 					t.add(s)
 				}
 			}()
-			again, repeat = t.run(a)
+			wait, repeat = t.run(a)
 		})
 	})
 }
@@ -139,11 +144,20 @@ func read(name string) stage.Call {
 	return stage.Call{Name: name, Faults: []stage.Fault{stage.Lost, stage.DiesBefore}}
 }
 
-// answered makes a call. It returns an error if its caller gets no answer.
-func answered(a *stage.Actor, c stage.Call, do func() error) (err error) {
-	if a.Do(c, func() { err = do() }) != stage.None {
-		return errNoResponse
+// ask makes a call and returns its result, or an error if its caller gets no answer.
+//
+//nolint:ireturn // T is a struct at every call
+func ask[T any](a *stage.Actor, c stage.Call, do func() (T, error)) (got T, err error) {
+	var none T
+	if a.Do(c, func() { got, err = do() }) != stage.None {
+		return none, errNoResponse
 	}
+	return got, err
+}
+
+// answered is ask for a call without a result.
+func answered(a *stage.Actor, c stage.Call, do func() error) error {
+	_, err := ask(a, c, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 

@@ -64,17 +64,16 @@ type intakeWorld struct {
 
 // put is a client's request, repeated until it is answered.
 func (w *intakeWorld) put(c *client, after time.Duration) *task {
-	return &task{
-		name: fmt.Sprintf("the request of %s for %s", c.name, c.order.Total()), due: stage.Epoch().Add(after),
-		again: time.Second, // 502, and the client repeats it
-		run: func(a *stage.Actor) (time.Time, bool) {
+	name := fmt.Sprintf("the request of %s for %s", c.name, c.order.Total())
+	return newTask(name, after, time.Second, // 502, and the client repeats it
+		func(a *stage.Actor) (time.Duration, bool) {
 			charged := c.charged
 			view, err := w.intake(a).Put(a.Context, c.order, "caller", "")
 			switch {
 			case errors.Is(err, order.ErrConflict):
 				w.told(c, "conflict")
 			case err != nil: // 503
-				return a.Now.Add(time.Second), true
+				return time.Second, true
 			default:
 				w.told(c, "accepted")
 				if charged && view.Record.Status != order.Paid {
@@ -82,9 +81,8 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 				}
 				c.charged = charged || view.Record.Status == order.Paid
 			}
-			return time.Time{}, false
-		},
-	}
+			return 0, false
+		})
 }
 
 // intake returns what takes a request.
@@ -93,7 +91,7 @@ func (w *intakeWorld) intake(a *stage.Actor) putter { //nolint:ireturn // the pr
 	if w.Naive {
 		return naiveIntake{ports}
 	}
-	return &intake.Intake{Book: ports, Queue: ports, Now: func() time.Time { return a.Now }}
+	return &intake.Intake{Book: ports, Queue: ports, Now: a.Clock}
 }
 
 type putter interface {
@@ -124,18 +122,12 @@ func (w *intakeWorld) told(c *client, answer string) {
 func (w *intakeWorld) message(o order.Order) *task {
 	w.sent = append(w.sent, o.ID())
 	sent := w.Now
-	return &task{
-		name: fmt.Sprintf("message %d", len(w.sent)), due: w.Now.Add(time.Second),
-		again: visible,
-		run: func(a *stage.Actor) (time.Time, bool) {
-			p := order.Processor{
-				Store: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime,
-				Now: func() time.Time { return a.Now },
-			}
-			r := p.Process(a.Context, o, sent, lease(a))
-			return a.Now.Add(function), r.Verdict == order.Redeliver
-		},
-	}
+	after := sent.Sub(stage.Epoch()) + time.Second
+	return newTask(fmt.Sprintf("message %d", len(w.sent)), after, visible, func(a *stage.Actor) (time.Duration, bool) {
+		p := order.Processor{Store: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime, Now: a.Clock}
+		r := p.Process(a.Context, o, sent, lease(a))
+		return function, r.Verdict == order.Redeliver
+	})
 }
 
 // atRest returns what is broken once every request is answered and the queue is empty.
@@ -178,14 +170,8 @@ type intakePorts struct {
 }
 
 // Register implements intake.Book.
-func (p intakePorts) Register(
-	ctx context.Context, r intake.Registration,
-) (stored intake.Registration, err error) {
-	err = answered(p.Actor, write("register"), func() (err error) {
-		stored, err = p.world.book.Register(ctx, r)
-		return err
-	})
-	return stored, err
+func (p intakePorts) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
+	return ask(p.Actor, write("register"), func() (intake.Registration, error) { return p.world.book.Register(ctx, r) })
 }
 
 // MarkSent implements intake.Book.
@@ -194,9 +180,8 @@ func (p intakePorts) MarkSent(ctx context.Context, id order.ID) error {
 }
 
 // Find implements intake.Book.
-func (p intakePorts) Find(ctx context.Context, id order.ID) (e intake.Entry, err error) {
-	err = answered(p.Actor, read("find"), func() (err error) { e, err = p.world.book.Find(ctx, id); return err })
-	return e, err
+func (p intakePorts) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
+	return ask(p.Actor, read("find"), func() (intake.Entry, error) { return p.world.book.Find(ctx, id) })
 }
 
 // Send implements intake.Queue.

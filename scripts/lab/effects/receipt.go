@@ -16,8 +16,8 @@ import (
 type Receipts struct {
 	AtLeastOnce bool
 	Reports     bool // the e-mail service reports what it accepted
-	// Stops makes the service stop the first e-mail that it accepted, and report that twice:
-	// before and after the event of the order comes again.
+	// Stops makes the service stop the first e-mail that it accepted, and report that
+	// twice: before and after the event of the order comes again.
 	Stops bool
 	// Person makes an operator look for a doubt after 20 minutes, and again. The operator
 	// looks into the mailbox, so the decision is right when it is made, and publishes the
@@ -29,20 +29,18 @@ type Receipts struct {
 
 // World returns the world.
 func (r Receipts) World() World {
-	name := "receipts, at most once"
+	name, less := "receipts, at most once", 0
 	if r.AtLeastOnce {
 		name = "receipts, at least once"
 	}
-	if r.Reports {
-		name += ", with reports"
+	for _, x := range []struct {
+		is   bool
+		name string
+	}{{r.Reports, "with reports"}, {r.Stops, "the first e-mail stopped"}, {r.Person, "an operator decides"}} {
+		if x.is {
+			name += ", " + x.name
+		}
 	}
-	if r.Stops {
-		name += ", the first e-mail stopped"
-	}
-	if r.Person {
-		name += ", an operator decides"
-	}
-	less := 0
 	if r.Stops || r.Person && r.Reports {
 		less = 1 // these worlds are large
 	}
@@ -72,64 +70,53 @@ type receiptWorld struct {
 
 // event is a message with the event of the paid order.
 func (w *receiptWorld) event(n int, after time.Duration) *task {
-	return &task{
-		name: fmt.Sprintf("event %d", n), due: stage.Epoch().Add(after),
-		again: visible,
-		run: func(a *stage.Actor) (time.Time, bool) {
-			ports := receiptPorts{a, w}
-			if w.Naive != nil {
-				return a.Now.Add(visible), w.Naive(a.Context, ports, ports)
-			}
-			r := receipt.Request{
-				OrderID: theOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},
-				Intent: "pi_1", At: a.Now,
-			}
-			result := w.processor(ports).Process(a.Context, r, lease(a))
-			again := a.Now.Add(function)
-			if result.NotBefore.After(again) {
-				again = result.NotBefore.Add(time.Second)
-			}
-			return again, result.Verdict == order.Redeliver
-		},
-	}
+	return newTask(fmt.Sprintf("event %d", n), after, visible, func(a *stage.Actor) (time.Duration, bool) {
+		ports := receiptPorts{a, w}
+		if w.Naive != nil {
+			return visible, w.Naive(a.Context, ports, ports)
+		}
+		result := w.processor(ports).Process(a.Context, receipt.Request{
+			OrderID: theOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},
+			Intent: "pi_1", At: a.Now,
+		}, lease(a))
+		wait := function
+		if later := result.NotBefore.Sub(a.Now); later > wait {
+			wait = later + time.Second
+		}
+		return wait, result.Verdict == order.Redeliver
+	})
 }
 
 // report is a message with what the e-mail service reports about a mail.
 func (w *receiptWorld) report(after time.Duration, r receipt.Report) *task {
-	return &task{
-		name: "the report that it was " + string(r.Status), due: w.Now.Add(after),
-		again: visible,
-		run: func(a *stage.Actor) (time.Time, bool) {
-			result := w.processor(receiptPorts{a, w}).Follow(a.Context, theOrder, receipt.Paid, r)
-			return a.Now.Add(function), result.Verdict == order.Redeliver
-		},
-	}
+	name := "the report that it was " + string(r.Status)
+	after += w.Now.Sub(stage.Epoch())
+	return newTask(name, after, visible, func(a *stage.Actor) (time.Duration, bool) {
+		result := w.processor(receiptPorts{a, w}).Follow(a.Context, theOrder, receipt.Paid, r)
+		return function, result.Verdict == order.Redeliver
+	})
 }
 
 // look is an operator who resolves a doubt.
 func (w *receiptWorld) look(after time.Duration) *task {
-	return &task{
-		name: "the operator's look", due: stage.Epoch().Add(after),
-		again: visible,
-		run: func(a *stage.Actor) (time.Time, bool) {
-			ports := receiptPorts{a, w}
-			i, err := ports.Load(a.Context, theOrder, receipt.Paid)
-			if err == nil && i.Status == receipt.Doubtful {
-				resolver := receipt.Resolver{Store: ports, Now: func() time.Time { return a.Now }}
-				i, err = resolver.Resolve(a.Context, i, receipt.Decision(w.mails > 0))
-			}
-			if err == nil && i.Status == receipt.Failed {
-				w.event(3, a.Now.Sub(stage.Epoch())).add(w.Stage)
-			}
-			return a.Now.Add(visible), err != nil
-		},
-	}
+	return newTask("the operator's look", after, visible, func(a *stage.Actor) (time.Duration, bool) {
+		ports := receiptPorts{a, w}
+		i, err := ports.Load(a.Context, theOrder, receipt.Paid)
+		if err == nil && i.Status == receipt.Doubtful {
+			resolver := receipt.Resolver{Store: ports, Now: a.Clock}
+			i, err = resolver.Resolve(a.Context, i, receipt.Decision(w.mails > 0))
+		}
+		if err == nil && i.Status == receipt.Failed {
+			w.event(3, a.Now.Sub(stage.Epoch())).add(w.Stage)
+		}
+		return visible, err != nil
+	})
 }
 
 func (w *receiptWorld) processor(p receiptPorts) *receipt.Processor {
 	return &receipt.Processor{
 		Store: p, Payers: p, Mailer: p, SendTime: callTime, AtLeastOnce: w.AtLeastOnce,
-		Now: func() time.Time { return p.Now },
+		Now: p.Clock,
 		Render: func(receipt.Request, receipt.Payer) (receipt.Mail, error) {
 			return receipt.Mail{OrderID: theOrder, Key: receipt.Paid}, nil
 		},
@@ -187,12 +174,8 @@ type receiptPorts struct {
 }
 
 // Load implements receipt.Store.
-func (p receiptPorts) Load(ctx context.Context, id order.ID, k receipt.Key) (i receipt.Item, err error) {
-	err = answered(p.Actor, read("load"), func() (err error) {
-		i, err = p.world.store.Load(ctx, id, k)
-		return err
-	})
-	return i, err
+func (p receiptPorts) Load(ctx context.Context, id order.ID, k receipt.Key) (receipt.Item, error) {
+	return ask(p.Actor, read("load"), func() (receipt.Item, error) { return p.world.store.Load(ctx, id, k) })
 }
 
 // Save implements receipt.Store.

@@ -58,33 +58,26 @@ type stockWorld struct {
 // message is a message of the order queue. As in functions/order, its worker frees the
 // stock of an order that was declined.
 func (w *stockWorld) message(o order.Order, after time.Duration) *task {
-	sent := stage.Epoch().Add(after)
-	return &task{
-		name: "the message of " + string(o.ID()), due: sent,
-		again: visible,
-		run: func(a *stage.Actor) (time.Time, bool) {
-			ports := w.ports(a)
-			p := order.Processor{
-				Store: ports, Payments: ports, Scope: scope, Now: func() time.Time { return a.Now },
-				ConfirmTime: callTime, TracksStock: true,
-			}
-			r := p.Process(a.Context, o, sent, lease(a))
-			var err error
-			if r.Verdict == order.Done && r.Status == order.Declined {
-				err = ports.free(o.ID())
-			}
-			return a.Now.Add(function), r.Verdict == order.Redeliver || err != nil
-		},
-	}
+	return newTask("the message of "+string(o.ID()), after, visible, func(a *stage.Actor) (time.Duration, bool) {
+		ports := w.ports(a)
+		p := order.Processor{
+			Store: ports, Payments: ports, Scope: scope, Now: a.Clock, ConfirmTime: callTime, TracksStock: true,
+		}
+		r := p.Process(a.Context, o, stage.Epoch().Add(after), lease(a))
+		var err error
+		if r.Verdict == order.Done && r.Status == order.Declined {
+			err = ports.free(o.ID())
+		}
+		return function, r.Verdict == order.Redeliver || err != nil
+	})
 }
 
 // others returns the tasks of the schedule, the operator and the customer.
 func (w *stockWorld) others(id order.ID) []*task {
 	does := func(name string, after time.Duration, run func(a *stage.Actor) error) *task {
-		return &task{
-			name: name, due: stage.Epoch().Add(after), again: time.Hour,
-			run: func(a *stage.Actor) (time.Time, bool) { return a.Now.Add(time.Hour), run(a) != nil },
-		}
+		return newTask(name, after, time.Hour, func(a *stage.Actor) (time.Duration, bool) {
+			return time.Hour, run(a) != nil
+		})
 	}
 	look := func(a *stage.Actor) error { return w.ports(a).free(id) }
 	tasks := []*task{does("the look at "+string(id), time.Hour, look)}

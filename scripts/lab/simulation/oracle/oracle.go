@@ -59,8 +59,8 @@ type Subject struct {
 	// Loses allows the queue to lose messages, because an outage is longer than its
 	// retention.
 	Loses bool
-	// Strict forbids canceled orders. The product breaks this, so that tests of the search
-	// have something to find.
+	// Strict forbids canceled orders. The product breaks this, so that tests of the
+	// search have something to find.
 	Strict bool
 }
 

@@ -19,130 +19,76 @@ type change struct {
 
 // rule is what every change of a row must satisfy.
 type rule struct {
-	breaks   stage.Invariant
-	says     string
-	protects string
-	holds    func(c *change) bool
+	breaks stage.Invariant
+	says   string
+	holds  func(c *change) bool
 }
 
 // Rules are what every change of a row must satisfy. Many oracles can share them.
 type Rules []rule
 
 // NewRules returns the rules for rows. They cover every attribute of
-// docs/reference/row.md, and every field of an event.
-func NewRules() Rules { return slices.Concat(claimRules(), contentRules(), timeRules()) }
-
-func claimRules() []rule {
-	return []rule{
-		{
-			AsAllowed, "a new row is open, has one attempt and is blank otherwise",
-			"whatever is read from a row before its first change", (*change).isFresh,
-		},
-		{
-			SettlesSoon, "owner and lease are set together, and only on an open row",
-			"the next claim, which waits only for a lease that is held", func(c *change) bool {
-				held := c.after.Owner != ""
-				return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
-			},
-		},
-		{
-			AsAllowed, "each claim counts one attempt and has an owner of its own", "the fencing token",
-			(*change).isClaimed,
-		},
-		{
-			SettlesSoon, "no attempt takes over an order whose lease has not ended",
-			"the work of the attempt that holds it", (*change).awaitsLease,
-		},
+// docs/reference/row.md, and every field of an event. docs/reference/proof-in-words.md
+// says what each protects.
+func NewRules() Rules {
+	return Rules{
+		{AsAllowed, "a new row is open, has one attempt and is blank otherwise", (*change).isFresh},
+		{SettlesSoon, "owner and lease are set together, and only on an open row", func(c *change) bool {
+			held := c.after.Owner != ""
+			return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
+		}},
+		{AsAllowed, "each claim counts one attempt and has an owner of its own", (*change).isClaimed},
+		{SettlesSoon, "no attempt takes over an order whose lease has not ended", (*change).awaitsLease},
 		{
 			SettlesSoon, "a lease ends after its claim, and within the longest run of a function",
-			"the attempts that wait for it", func(c *change) bool {
+			func(c *change) bool {
 				until := c.after.Until
 				return !c.claims() || until.After(c.after.UpdatedAt) && !until.After(c.after.UpdatedAt.Add(longestRun))
 			},
 		},
-		{
-			AsAllowed, "only the owner of a claim binds, finishes and releases",
-			"the row from attempts that lost their claim", func(c *change) bool {
-				by, call := c.cause.by, c.cause.call.Name
-				writes := call == ordertest.Bind || call == ordertest.Finish || call == ordertest.Release
-				return by == nil || !writes || by.owns(c.before.Owner)
-			},
-		},
-		{
-			AsAllowed, "an intent is bound once and stays bound", "the one intent that may be confirmed",
-			func(c *change) bool { return c.before.Intent == "" || c.after.Intent == c.before.Intent },
-		},
-		{
-			BooksAgree, "the bound intent is the one that Stripe returned", "the intent's id in the row",
-			func(c *change) bool {
-				return c.after.Intent == c.before.Intent || c.cause.by == nil ||
-					c.cause.call.Name == ordertest.Bind && string(c.after.Intent) == c.cause.known.intent
-			},
-		},
-	}
-}
-
-func contentRules() []rule {
-	return []rule{
+		{AsAllowed, "only the owner of a claim binds, finishes and releases", (*change).isOwned},
+		{AsAllowed, "an intent is bound once and stays bound", func(c *change) bool {
+			return c.before.Intent == "" || c.after.Intent == c.before.Intent
+		}},
+		{BooksAgree, "the bound intent is the one that Stripe returned", func(c *change) bool {
+			return c.after.Intent == c.before.Intent || c.cause.by == nil ||
+				c.cause.call.Name == ordertest.Bind && string(c.after.Intent) == c.cause.known.intent
+		}},
 		{
 			BooksAgree, "failure is Stripe's code of an order that was refused or waits for its customer",
-			"what a customer reads", (*change).isExplained,
+			(*change).isExplained,
 		},
 		{
 			EverythingEnds, "lastError is why the last attempt released its claim, or why the message was parked",
-			"what an operator reads first", func(c *change) bool {
-				if c.parks() {
-					return slices.Contains(c.order.parked, order.Reason(c.after.LastError))
-				}
-				if c.cause.by != nil && c.cause.call.Name == ordertest.Release {
-					return c.after.LastError != "" && c.after.LastError == c.cause.call.Detail
-				}
-				return c.after.LastError == c.before.LastError
-			},
+			(*change).hasReason,
 		},
 		{
 			AsAllowed, "the intent of a lost row is noted by a release, and until an intent is bound",
-			"the next message of an order that was charged", func(c *change) bool {
-				noted := c.cause.call.Name == ordertest.Release && c.cause.call.Detail == string(order.ReasonRecordLost)
-				return c.after.Suspect == c.before.Suspect || c.before.Suspect == "" && noted ||
-					c.after.Suspect == "" && c.after.Intent != ""
-			},
+			(*change).isSuspect,
 		},
-		{OneEventEach, "events are only added", "the history, and the outbox", func(c *change) bool {
+		{OneEventEach, "events are only added", func(c *change) bool {
 			n := len(c.before.Events)
 			return len(c.after.Events) >= n && slices.Equal(c.after.Events[:n], c.before.Events)
 		}},
-		{
-			OneEventEach, "an event says what the change of its row says", "readers of events that read no rows",
-			(*change).isRecorded,
-		},
-	}
-}
-
-func timeRules() []rule {
-	return []rule{
-		{
-			BooksAgree, "updatedAt is the time of the change by the clock of the caller",
-			"the order of what operators read", (*change).isDated,
-		},
-		{BooksAgree, "createdAt is the time of the first claim", "the age of an order", func(c *change) bool {
+		{OneEventEach, "an event says what the change of its row says", (*change).isRecorded},
+		{BooksAgree, "updatedAt is the time of the change by the clock of the caller", (*change).isDated},
+		{BooksAgree, "createdAt is the time of the first claim", func(c *change) bool {
+			want := c.before.CreatedAt
 			if c.isNew() {
-				return c.after.CreatedAt.Equal(c.after.UpdatedAt)
+				want = c.after.UpdatedAt
 			}
-			return c.after.CreatedAt.Equal(c.before.CreatedAt)
+			return c.after.CreatedAt.Equal(want)
 		}},
 		{
 			EverythingEnds, "an unsettled order is in the index, and due when it is to be checked again",
-			"orders that would otherwise be forgotten", (*change).isDue,
+			(*change).isDue,
 		},
 		{
-			NoneForgotten,
-			"a recheck postpones the next one by at most a day, or six hours if it failed, and is the last of a declined order",
-			"orders whose webhook never came", (*change).isPostponed,
+			NoneForgotten, "a recheck postpones the next one by at most a day, or six hours if it failed, " +
+				"and is the last of a declined order", (*change).isPostponed,
 		},
 		{
 			AsAllowed, "a recheck that finds no outcome changes nothing but when the next one is due",
-			"the row from its cursor",
 			func(c *change) bool {
 				before := c.before
 				before.DueAt = c.after.DueAt
@@ -235,6 +181,30 @@ func (c *change) awaitsLease() bool {
 	until, now := c.before.Until, c.after.UpdatedAt
 	return !c.claims() || c.before.Owner == "" || until.Before(now) ||
 		until.After(now.Add(longestRun+HonestSkew))
+}
+
+// isOwned reports whether a worker that writes holds the claim.
+func (c *change) isOwned() bool {
+	by, call := c.cause.by, c.cause.call.Name
+	writes := call == ordertest.Bind || call == ordertest.Finish || call == ordertest.Release
+	return by == nil || !writes || by.owns(c.before.Owner)
+}
+
+func (c *change) hasReason() bool {
+	why := c.after.LastError
+	switch {
+	case c.parks():
+		return slices.Contains(c.order.parked, order.Reason(why))
+	case c.cause.by != nil && c.cause.call.Name == ordertest.Release:
+		return why != "" && why == c.cause.call.Detail
+	}
+	return why == c.before.LastError
+}
+
+func (c *change) isSuspect() bool {
+	noted := c.cause.call.Name == ordertest.Release && c.cause.call.Detail == string(order.ReasonRecordLost)
+	return c.after.Suspect == c.before.Suspect || c.before.Suspect == "" && noted ||
+		c.after.Suspect == "" && c.after.Intent != ""
 }
 
 func (c *change) isExplained() bool {
