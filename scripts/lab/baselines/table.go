@@ -50,8 +50,8 @@ func (e *ConditionFailedError) Error() string { return "condition failed" }
 // Condition is a condition of Put. The zero Condition always holds.
 type Condition struct {
 	New bool // there is no item
-	// FreeAt, if set, also lets a New item replace an idempotency record that expired before
-	// then, or whose attempt is in progress and passed its deadline.
+	// FreeAt, if set, also lets a New item replace an idempotency record that expired
+	// before then, or whose attempt is in progress and passed its deadline.
 	FreeAt time.Time
 }
 

@@ -32,8 +32,8 @@ type Stage struct {
 
 	CallTime time.Duration // of each call
 	LostTime time.Duration // more, until the caller of a lost call gives up
-	// Prompt means that an event happens when it is due. Otherwise it waits until no actor
-	// works, and the schedule chooses among the events that wait.
+	// Prompt means that an event happens when it is due. Otherwise it waits until no
+	// actor works, and the schedule chooses among the events that wait.
 	Prompt bool
 	// Oldest means that the actor that began first continues, and not the one that began
 	// last.

@@ -211,108 +211,56 @@ func TestEachRuleOfARowDetectsItsMistakes(t *testing.T) {
 	}
 }
 
-func TestACorrectChangeBreaksNoRule(t *testing.T) {
+func TestEachCallThatAWorkerMustNotMakeIsDetected(t *testing.T) {
 	t.Parallel()
-	edited := changes()[bound] // by a person, and not by a worker
-	edited.cause, edited.after.Intent = Cause{}, "pi_000009"
-	all := changes()
-	all["an edit"] = edited
-	for name, c := range all {
-		for _, r := range NewRules() {
-			if !r.holds(c) {
-				t.Errorf("%s: got a violation of %q", name, r.says)
-			}
-		}
-	}
-}
-
-// nextCall is a call that a worker must not make, given what it knows.
-type nextCall struct {
-	name   string
-	call   Call
-	wrong  func(k *knowledge)
-	breaks stage.Invariant
-	says   string
-	// right makes it right; without it the worker knows what it should.
-	right func(k *knowledge, c *Call)
-}
-
-func nextCalls() []nextCall {
-	now := start()
 	confirm, bind := Call{Name: ordertest.Confirm, Subject: "pi_000001"}, Call{Name: ordertest.Bind, Subject: "pi_000001"}
 	finish, refused := Call{Name: ordertest.Finish, Detail: "paid"}, Call{Name: ordertest.Finish, Detail: "refused"}
 	released := func(why string) Call { return Call{Name: ordertest.Release, Detail: why} }
 	foreign := func(c ordertest.Call) Call { return Call{Name: c, Subject: "pi_000002"} }
-	wrong := func(k *knowledge) { k.wrong = true }
-	ours := func(_ *knowledge, c *Call) { c.Subject = "pi_000001" }
-	prepared := func(k *knowledge, _ *Call) { k.asked, k.last = ordertest.Prepare, ordertest.Prepare }
-	nothing := func(*knowledge) {}
+	wrong, nothing := func(k *knowledge) { k.wrong = true }, func(*knowledge) {}
 	const other, paid, state = "made for something else", "say paid, and Stripe did not", "state of its intent"
-	return []nextCall{
-		{
-			"a confirmation with too little time", confirm, func(k *knowledge) { k.until = now.Add(ConfirmTime - 1) },
-			SettlesSoon, "too little of the lease", func(k *knowledge, _ *Call) { k.until = now.Add(ConfirmTime) },
-		},
-		{"a confirmation after a wrong response", confirm, wrong, ChargedAmount, other, nil},
-		{"a bind after a wrong response", bind, wrong, ChargedAmount, other, nil},
-		{"a bind of another order's intent", bind, func(k *knowledge) { k.order = "ORD-2" }, ChargedAmount, other, nil},
-		{"a finish after a wrong response", finish, wrong, ChargedAmount, other, nil},
-		{"a finish with another status", finish, func(k *knowledge) { k.status = order.Pending }, BooksAgree, paid, nil},
-		{"a finish without asking", finish, func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }, BooksAgree, paid, nil},
-		{"a finish without a response", finish, func(k *knowledge) { k.failed = order.KindUnknown }, BooksAgree, paid, nil},
-		{
-			"another reason than Stripe's", released("misconfigured"),
-			func(k *knowledge) { k.failed = order.KindUnavailable }, EverythingEnds, "Stripe's response was: unavailable",
-			func(k *knowledge, _ *Call) { k.failed = order.KindMisconfigured },
-		},
-		{
-			"a refused read refuses the order", refused, func(k *knowledge) { k.failed, k.status = order.KindRefused, "" },
-			BooksAgree, state, prepared,
-		},
-		{
-			"a refused order is released", released("refused"), nothing, EverythingEnds, "its row stays open",
-			func(_ *knowledge, c *Call) { c.Detail = "key_reused" },
-		},
-		{
-			"a refused confirmation refuses the order", refused, func(k *knowledge) {
-				k.asked, k.last, k.failed, k.status = ordertest.Confirm, ordertest.Confirm, order.KindRefused, ""
-			},
-			BooksAgree, state, prepared,
-		},
-		{
-			"an intent with an outcome is refused", refused, func(k *knowledge) { k.status = order.Canceled },
-			BooksAgree, state, func(k *knowledge, _ *Call) { k.status = order.Open },
-		},
-		{"a foreign intent is canceled", foreign(ordertest.Cancel), nothing, ChargedAmount, other, ours},
-		{"a foreign intent is confirmed", foreign(ordertest.Confirm), nothing, ChargedAmount, other, ours},
-	}
-}
-
-func TestEachCallThatAWorkerMustNotMakeIsDetected(t *testing.T) {
-	t.Parallel()
-	base := knowledge{
-		order: "ORD-1", until: start().Add(time.Minute), intent: "pi_000001", status: order.Paid,
-		asked: ordertest.Read, last: ordertest.Read,
-	}
-	for _, n := range nextCalls() {
-		try := func(right bool) *stage.Violation {
-			s, call := newScene(), n.call
-			s.intent(stripetest.StatusRequiresConfirmation)
-			s.Foreign(s.intent(stripetest.StatusRequiresConfirmation).ID)
-			s.worker.known = base
-			n.wrong(&s.worker.known)
-			switch {
-			case right && n.right == nil:
-				s.worker.known = base
-			case right:
-				n.right(&s.worker.known, &call)
-			}
-			s.Calls(s.worker, call, s.now)
-			got, _ := s.Conclude()
-			return got
+	for _, n := range []struct {
+		name   string
+		call   Call
+		knows  func(k *knowledge)
+		breaks stage.Invariant
+		says   string
+	}{
+		{"a confirmation with too little time", confirm, func(k *knowledge) {
+			k.until = start().Add(ConfirmTime - 1)
+		}, SettlesSoon, "too little of the lease"},
+		{"a confirmation after a wrong response", confirm, wrong, ChargedAmount, other},
+		{"a bind after a wrong response", bind, wrong, ChargedAmount, other},
+		{"a bind of another order's intent", bind, func(k *knowledge) { k.order = "ORD-2" }, ChargedAmount, other},
+		{"a finish after a wrong response", finish, wrong, ChargedAmount, other},
+		{"a finish with another status", finish, func(k *knowledge) { k.status = order.Pending }, BooksAgree, paid},
+		{"a finish without asking", finish, func(k *knowledge) { k.asked, k.status, k.intent = "", "", "" }, BooksAgree, paid},
+		{"a finish without a response", finish, func(k *knowledge) { k.failed = order.KindUnknown }, BooksAgree, paid},
+		{"another reason than Stripe's", released("misconfigured"), func(k *knowledge) {
+			k.failed = order.KindUnavailable
+		}, EverythingEnds, "Stripe's response was: unavailable"},
+		{"a refused order is released", released("refused"), nothing, EverythingEnds, "its row stays open"},
+		{"a refused read refuses the order", refused, func(k *knowledge) {
+			k.failed, k.status = order.KindRefused, ""
+		}, BooksAgree, state},
+		{"a refused confirmation refuses the order", refused, func(k *knowledge) {
+			k.asked, k.last, k.failed, k.status = ordertest.Confirm, ordertest.Confirm, order.KindRefused, ""
+		}, BooksAgree, state},
+		{"an intent with an outcome is refused", refused, func(k *knowledge) { k.status = order.Canceled }, BooksAgree, state},
+		{"a foreign intent is canceled", foreign(ordertest.Cancel), nothing, ChargedAmount, other},
+		{"a foreign intent is confirmed", foreign(ordertest.Confirm), nothing, ChargedAmount, other},
+	} {
+		s := newScene()
+		s.intent(stripetest.StatusRequiresConfirmation)
+		s.Foreign(s.intent(stripetest.StatusRequiresConfirmation).ID)
+		s.worker.known = knowledge{
+			order: "ORD-1", until: start().Add(time.Minute), intent: "pi_000001", status: order.Paid,
+			asked: ordertest.Read, last: ordertest.Read,
 		}
-		if got, right := try(false), try(true); !wants(got, n.breaks, n.says) || right != nil {
-			t.Errorf("%s: got %v, want %s: ... %s ...; the right twin: got %v", n.name, got, n.breaks, n.says, right)
+		n.knows(&s.worker.known)
+		s.Calls(s.worker, n.call, s.now)
+		if got, _ := s.Conclude(); !wants(got, n.breaks, n.says) {
+			t.Errorf("%s: got %v, want %s: ... %s ...", n.name, got, n.breaks, n.says)
 		}
 	}
 }

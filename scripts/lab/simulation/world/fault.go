@@ -208,8 +208,8 @@ func (w *World) denying() bool {
 }
 
 // deny denies a permission to every worker for a while.
-func (w *World) deny(of permission) {
-	lasts := denialLasts
+func (w *World) deny(o option) {
+	of, lasts := permissions()[o.n], denialLasts
 	if w.setup.Adversarial && w.setup.Variety%4 == 0 {
 		lasts = longDenialLasts
 	}
@@ -218,7 +218,7 @@ func (w *World) deny(of permission) {
 }
 
 // allow ends a denial early, because a person has noticed.
-func (w *World) allow() {
+func (w *World) allow(option) {
 	w.happens("administrator", "allows "+string(w.incidents.denial.of)+" again")
 	w.incidents.denial = denial{}
 }

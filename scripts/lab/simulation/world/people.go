@@ -50,7 +50,7 @@ func (n *incidents) appendState(b []byte) []byte {
 
 // redrive moves every dead letter back: it gets a new message id and no receives, its
 // retention starts again, and it must be answered once more.
-func (w *World) redrive() {
+func (w *World) redrive(option) {
 	now := w.Now
 	for _, m := range must1(w.queue.Messages(now, w.queue.dead)) {
 		i := numberOf(m)
@@ -186,7 +186,8 @@ func (w *World) mayDiffer(x *incident) {
 }
 
 // edit writes the intent of something else into a row without an intent.
-func (w *World) edit(x *incident, wrong flaw) {
+func (w *World) edit(o option) {
+	x, wrong := w.incidents.orders[o.n], o.flaw
 	w.incidents.edited = true
 	ctx := context.Background()
 	r := must1(w.services.store.Load(ctx, x.id))

@@ -58,7 +58,7 @@ func (w *World) publications(options []option, first option) []option {
 const mostStreamed = 100
 
 // publish delivers the next part of the stream to a new worker.
-func (w *World) publish() {
+func (w *World) publish(option) {
 	from := w.stream.done
 	batch := w.stream.all[from:min(from+mostStreamed, len(w.stream.all))]
 	w.start(task{

@@ -61,12 +61,12 @@ func (o option) onlyRechecks() bool {
 }
 
 // reconcile begins a run of the reconciler.
-func (w *World) reconcile(at time.Time) {
+func (w *World) reconcile(o option) {
 	if w.Current != nil || len(w.Actors) > 0 {
 		w.disturb()
 	}
-	if at.After(w.Now) {
-		w.Now = at
+	if o.at.After(w.Now) {
+		w.Now = o.at
 	}
 	w.incidents.rechecked = true
 	w.start(task{

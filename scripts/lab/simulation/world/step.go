@@ -9,59 +9,41 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
+// take does what an option says.
 func (w *World) take(o option) {
 	w.cause = oracle.Cause{}
 	w.incidents.rechecked = w.incidents.rechecked && o.onlyRechecks()
-	switch o.kind {
-	case call:
-		w.step(o.worker, o.fault)
-	case deliver:
-		w.deliver(o)
-	case turn:
-		w.turn(o.worker)
-	case arrive:
-		w.arrive(o.n)
-	case redrive:
-		w.redrive()
-	case refresh:
-		w.refresh(w.incidents.orders[o.n])
-	case cancel:
-		w.cancel(w.incidents.orders[o.n])
-	case dashboard, pay, clears, bounce:
-		w.changeIntent(o)
-	case forget:
-		w.incidents.forgot = true
-		w.services.stripe.ForgetKeys()
-		w.happens("Stripe", "forgets every idempotency key")
-	case showTwice:
-		w.showTwice(o.worker)
-	case pause:
-		d := pauses()[o.n]
-		w.Now = o.at.Add(d)
-		w.happens("world", "no worker runs for "+d.String())
-	case edit:
-		w.edit(w.incidents.orders[o.n], o.flaw)
-	case deny:
-		w.deny(permissions()[o.n])
-	case allow:
-		w.allow()
-	case neighbor:
-		w.meet(o.n == 1)
-	case event, eventAgain:
-		w.sendEvent(o)
-	case eventLate:
-		w.delayEvent(w.hooks[o.n], w.lateness()[o.late])
-	case eventLost:
-		w.loseEvent(w.hooks[o.n])
-	case reconcile:
-		w.reconcile(o.at)
-	case publish:
-		w.publish()
+	w.lab.actions[o.kind](w, o)
+}
+
+// actions returns what the options of each kind do.
+func actions() map[kind]func(w *World, o option) {
+	return map[kind]func(*World, option){
+		call: (*World).step, deliver: (*World).deliver, turn: (*World).turn, arrive: (*World).arrive,
+		redrive: (*World).redrive, showTwice: (*World).showTwice, edit: (*World).edit, neighbor: (*World).meet,
+		refresh:   func(w *World, o option) { w.refresh(w.incidents.orders[o.n]) },
+		cancel:    func(w *World, o option) { w.cancel(w.incidents.orders[o.n]) },
+		dashboard: (*World).changeIntent, pay: (*World).changeIntent, clears: (*World).changeIntent,
+		bounce: (*World).changeIntent,
+		forget: func(w *World, _ option) {
+			w.incidents.forgot = true
+			w.services.stripe.ForgetKeys()
+			w.happens("Stripe", "forgets every idempotency key")
+		},
+		pause: func(w *World, o option) {
+			d := pauses()[o.n]
+			w.Now = o.at.Add(d)
+			w.happens("world", "no worker runs for "+d.String())
+		},
+		deny: (*World).deny, allow: (*World).allow,
+		event: (*World).sendEvent, eventAgain: (*World).sendEvent, eventLate: (*World).delayEvent,
+		eventLost: (*World).loseEvent, reconcile: (*World).reconcile, publish: (*World).publish,
 	}
 }
 
 // step lets a worker make its next call, with a fault, and run to the one after.
-func (w *World) step(k *Worker, f Fault) {
+func (w *World) step(o option) {
+	k, f := o.worker, o.fault
 	if f != None {
 		w.disturb()
 		if k.task.failed != nil {
@@ -92,7 +74,8 @@ func (w *World) freeze(k *Worker, f Fault) {
 }
 
 // turn gives another worker its turn, and thaws it if it is frozen.
-func (w *World) turn(k *Worker) {
+func (w *World) turn(o option) {
+	k := o.worker
 	w.Current = k.Actor
 	if !k.Frozen {
 		return
@@ -178,8 +161,8 @@ func (w *World) sendAgain() {
 	}
 }
 
-func (w *World) showTwice(k *Worker) {
-	m := k.messages[0]
+func (w *World) showTwice(o option) {
+	m := o.worker.messages[0]
 	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight {
 		return // it has been shown again since
 	}

@@ -90,13 +90,15 @@ func (w *World) events(options []option, first option) []option {
 	return options
 }
 
-func (w *World) delayEvent(h *hook, d time.Duration) {
+func (w *World) delayEvent(o option) {
+	h, d := w.hooks[o.n], w.lateness()[o.late]
 	h.due = w.Now.Add(d)
 	w.happens("Stripe", fmt.Sprintf("sends %s only after %v", h, d))
 }
 
 // loseEvent lets Stripe never send an event, or never again. An operator asks instead.
-func (w *World) loseEvent(h *hook) {
+func (w *World) loseEvent(o option) {
+	h := w.hooks[o.n]
 	h.over = true
 	w.happens("Stripe", fmt.Sprintf("loses %s", h))
 	w.untold(h)

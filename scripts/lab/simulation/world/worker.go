@@ -273,9 +273,9 @@ func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
 }
 
 // arrive lets a late request arrive, or end.
-func (w *World) arrive(n int) {
-	l := w.late[n]
-	w.late = slices.Delete(slices.Clone(w.late), n, n+1)
+func (w *World) arrive(o option) {
+	l := w.late[o.n]
+	w.late = slices.Delete(slices.Clone(w.late), o.n, o.n+1)
 	w.message, w.cause = l.message, l.cause
 	w.Now = w.Now.Add(callTime)
 	w.happens("network", l.what)

@@ -248,13 +248,14 @@ type Lab struct {
 	options []option
 	state   []byte
 	specs   map[ordertest.Call]spec
+	actions map[kind]func(*World, option)
 }
 
 // NewLab returns a lab.
 func NewLab() *Lab {
 	return &Lab{
 		decoder: orders.NewDecoder(), pool: stage.NewPool(), decoded: map[string]order.Order{},
-		rules: oracle.NewRules(), specs: newSpecs(),
+		rules: oracle.NewRules(), specs: newSpecs(), actions: actions(),
 	}
 }
 

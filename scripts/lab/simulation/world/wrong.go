@@ -96,7 +96,8 @@ func (w *World) intentOfAnother(id order.ID) *stripetest.Intent {
 
 // meet lets the neighbor charge an order with the same id and content, or only prepare
 // it. It runs the same release, so its keys differ from ours only in the scope.
-func (w *World) meet(pays bool) {
+func (w *World) meet(o option) {
+	pays := o.n == 1
 	w.incidents.met = true
 	m := &w.sent[0]
 	made := w.createForeign(intentFor(m, oracle.Neighbor), pays, order.PrepareKey(oracle.Neighbor, m.ID).String(),
