@@ -144,17 +144,15 @@ func (p *Processor) prepare(ctx context.Context, r Request, seen Item) (m Mail, 
 // would find the same; a request for the receipt tries again. An earlier attempt may have
 // sent it, at least once; then it stays a doubt.
 func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
+	r := done(ReasonNoAddress, "", nil)
 	if seen.Failure == failureNoAddress {
-		return done(ReasonNoAddress, "", nil)
+		return r
 	}
 	s := Failed
 	if seen.Status == Sending || seen.Status == Doubtful {
 		s = Doubtful
 	}
-	if err := p.Store.Save(ctx, seen, seen.next(s, failureNoAddress, p.Now())); err != nil {
-		return failed(err)
-	}
-	return done(ReasonNoAddress, s, nil)
+	return p.write(ctx, seen, s, failureNoAddress, r.Result)
 }
 
 // send makes the one request and records its result. It makes none after the lease: the
@@ -162,26 +160,29 @@ func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
 // that nothing was sent. Round drops the monotonic clock, which may stop in that time.
 func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
 	if p.Now().Round(0).After(claim.Until) {
-		return p.notSent(ctx, claim, outOfTime().Result, string(order.ReasonOutOfTime))
+		return p.write(ctx, claim, Failed, string(order.ReasonOutOfTime), outOfTime().Result)
 	}
 	m.Attempt = claim.Attempt
 	id, err := p.Mailer.Send(ctx, m)
 	if err == nil {
 		return p.record(ctx, claim, Report{Message: id, Status: Sent, Attempt: claim.Attempt})
 	}
-	refusal, known := resultOfRefusal(err)
+	failure, known := errors.AsType[*SendError](err)
 	if !known {
-		return p.doubt(ctx, claim, codeOf(err, failureNoResponse), err)
+		failure = &SendError{Kind: order.KindUnknown}
 	}
-	return p.notSent(ctx, claim, refusal, codeOf(err, string(refusal.Reason)))
-}
-
-// notSent records why certainly nothing was sent.
-func (p *Processor) notSent(ctx context.Context, claim Item, r order.Result, why string) Result {
-	if err := p.Store.Save(ctx, claim, claim.next(Failed, why, p.Now())); err != nil {
-		return failed(errors.Join(r.Err, err)) // the claim's lease ends, and the receipt is doubtful
+	r := order.Result{Verdict: order.Redeliver, Transient: true, Err: err}
+	switch failure.Kind { //nolint:exhaustive // a mailer returns four kinds
+	case order.KindUnavailable:
+		r.Reason = ReasonMailUnavailable
+	case order.KindMisconfigured:
+		r.Reason = ReasonMailMisconfigured
+	case order.KindRefused:
+		r.Verdict, r.Transient, r.Reason = order.Park, false, ReasonMailRefused
+	default:
+		return p.doubt(ctx, claim, cmp.Or(failure.Code, failureNoResponse), err)
 	}
-	return Result{r, Failed}
+	return p.write(ctx, claim, Failed, cmp.Or(failure.Code, string(r.Reason)), r)
 }
 
 // record writes that the message was sent. Another delivery may have found the lease
@@ -199,14 +200,20 @@ func (p *Processor) record(ctx context.Context, claim Item, r Report) Result {
 
 // doubt records that the e-mail may have been sent. At least once, it is sent again.
 func (p *Processor) doubt(ctx context.Context, i Item, why string, cause error) Result {
-	if err := p.Store.Save(ctx, i, i.next(Doubtful, why, p.Now())); err != nil {
-		return failed(errors.Join(cause, err))
-	}
-	r := done(ReasonDoubtful, Doubtful, cause)
+	r := order.Result{Verdict: order.Done, Reason: ReasonDoubtful, Err: cause}
 	if p.AtLeastOnce {
 		r.Verdict, r.Transient = order.Redeliver, true
 	}
-	return r
+	return p.write(ctx, i, Doubtful, why, r)
+}
+
+// write ends an attempt with another status of the receipt, and returns its result. If
+// the write of a claim fails, its lease ends, and the receipt is doubtful.
+func (p *Processor) write(ctx context.Context, i Item, s Status, why string, r order.Result) Result {
+	if err := p.Store.Save(ctx, i, i.next(s, why, p.Now())); err != nil {
+		return failed(errors.Join(r.Err, err))
+	}
+	return Result{r, s}
 }
 
 func done(why order.Reason, wrote Status, err error) Result {
@@ -219,32 +226,4 @@ func failed(err error) Result {
 		err = fmt.Errorf("%w: %w", order.ErrClaimLost, err)
 	}
 	return Result{Result: order.ResultOf(err)}
-}
-
-// resultOfRefusal returns the result of a message that was certainly not sent. known is
-// false if it may have been sent.
-func resultOfRefusal(err error) (r order.Result, known bool) {
-	var refused *SendError
-	if !errors.As(err, &refused) {
-		return order.Result{}, false
-	}
-	r = order.Result{Verdict: order.Redeliver, Transient: true, Err: err}
-	switch refused.Kind { //nolint:exhaustive // a mailer returns four kinds
-	case order.KindUnavailable:
-		r.Reason = ReasonMailUnavailable
-	case order.KindMisconfigured:
-		r.Reason = ReasonMailMisconfigured
-	case order.KindRefused:
-		r.Verdict, r.Transient, r.Reason = order.Park, false, ReasonMailRefused
-	default:
-		return order.Result{}, false
-	}
-	return r, true
-}
-
-func codeOf(err error, otherwise string) string {
-	if e, ok := errors.AsType[*SendError](err); ok {
-		return cmp.Or(e.Code, otherwise)
-	}
-	return otherwise
 }
