@@ -46,9 +46,7 @@ func startLocal(t *testing.T) *local {
 	dir := systemtest.Folder(t, repository)
 	binary := filepath.Join(t.TempDir(), "local")
 	program := lambdatest.Program{Package: "./scripts/local", Root: repository}
-	if err := program.Build(t.Context(), binary); err != nil {
-		t.Fatal(err)
-	}
+	must(t, program.Build(t.Context(), binary))
 	s := &local{url: startUp(t, binary, dir)}
 	s.env = readEnv(t, filepath.Join(dir, "build/up/env"))
 	config := dynamodbtest.Config(s.env["AWS_ENDPOINT_URL_DYNAMODB"], func(name string) string { return s.env[name] })
@@ -70,9 +68,7 @@ func startUp(t *testing.T, binary, dir string) (page string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := bufio.NewScanner(stdout)
 	var draining sync.WaitGroup
 	t.Cleanup(func() {
@@ -98,9 +94,7 @@ func startUp(t *testing.T, binary, dir string) (page string) {
 func readEnv(t *testing.T, name string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Clean(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	env := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
@@ -147,13 +141,9 @@ func (s *local) deadLetters(t *testing.T) int {
 	out, err := s.queue.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(s.env["DEAD_LETTER_QUEUE_URL"]), AttributeNames: []types.QueueAttributeName{number},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n, err := strconv.Atoi(out.Attributes[string(number)])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -161,13 +151,9 @@ func (s *local) deadLetters(t *testing.T) int {
 func (s *local) get(t *testing.T, path string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response
 }
 

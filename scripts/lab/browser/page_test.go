@@ -74,9 +74,7 @@ func (s *local) text(t *testing.T, path string) string {
 // timeline returns what happened to an order.
 func (s *local) timeline(t *testing.T, id string) (all watch.Timeline) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(s.text(t, "/orders/"+id)), &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(s.text(t, "/orders/"+id)), &all))
 	return all
 }
 

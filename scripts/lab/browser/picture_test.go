@@ -75,24 +75,16 @@ func (p page) take(t *testing.T, name string) {
 	t.Helper()
 	p.do(t, chromedp.Evaluate[chromedp.Void]("scrollTo(0, 0)"))
 	screen, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	picture, err := png.Decode(bytes.NewReader(screen))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var file bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&file, paletted(picture)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, encoder.Encode(&file, paletted(picture)))
 	if file.Len() > maxPicture {
 		t.Errorf("%s has %d bytes, want at most %d", name, file.Len(), maxPicture)
 	}
-	if err := os.WriteFile(name, file.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, file.Bytes(), 0o644))
 }
 
 // paletted returns the picture in its 256 most frequent colors, which makes a much

@@ -63,12 +63,8 @@ func (b *tab) memory(t *testing.T) (bytes, nodes int64) {
 		t.Fatal(err)
 	}
 	heap, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dom, err := chromedp.Call(b.ctx, memory.GetDOMCounters, cdp.Empty{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return int64(heap.UsedSize), dom.Nodes
 }

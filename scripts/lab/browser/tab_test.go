@@ -67,9 +67,7 @@ func (b *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Do(ctx, actions...))
 }
 
 // read returns the value of a JavaScript expression.
@@ -155,5 +153,13 @@ func (b *tab) complaints(t *testing.T) (all []string) {
 				return all
 			}
 		}
+	}
+}
+
+// must ends the test on an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -29,7 +29,6 @@ type Count struct {
 	Settled          int
 	Parked           int // messages in the dead-letter queue that have a reason
 	Extra            int // deliveries beyond one for each message sent
-	ExtraCharges     int
 }
 
 // Wrong returns the number of errors.
@@ -184,7 +183,6 @@ func (a *audit) countOrder(row Row, messages []message, ledger []stripetest.Char
 		return
 	}
 	a.count.Orders++
-	a.count.ExtraCharges += max(0, len(charges)-1)
 	countIf(&a.count.ChargedTwice, len(charges) > 1)
 	countIf(&a.count.WrongAmount, wrongAmount(row, messages, charges))
 	countIf(&a.count.Settled, row.Settled)
