@@ -70,33 +70,6 @@ func TestThreeCrashesAnywhereChargeOnce(t *testing.T) {
 	})
 }
 
-func TestTwoLostCallsAnywhereChargeOnce(t *testing.T) {
-	t.Parallel()
-	all := []ordertest.Call{
-		ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm,
-		ordertest.Read, ordertest.Finish, ordertest.Release,
-	}
-	lose := []func(ordertest.Call) ordertest.Interceptor{ordertest.LoseResponseOf, ordertest.LoseRequestOf}
-	forEachCard(t, func(w *world, want final) {
-		for _, first := range all {
-			for _, second := range all {
-				for i := range 4 {
-					w.reset()
-					for _, fault := range []ordertest.Interceptor{lose[i%2](first), lose[i/2](second)} {
-						w.redeliver(fault)
-						if v := w.violations(); v != "" {
-							w.Fatalf("lost %s, then %s (%d): %s", first, second, i, v)
-						}
-					}
-					if got := w.final(w.redeliver(noFault)); got != want {
-						w.Fatalf("lost %s, then %s (%d): got %+v, want %+v", first, second, i, got, want)
-					}
-				}
-			}
-		}
-	})
-}
-
 // A worker freezes just before or just after any call. Its lease expires, another worker
 // settles the order, and then the frozen worker continues.
 func TestAFrozenWorkerDoesNotChargeTwice(t *testing.T) {

@@ -146,19 +146,6 @@ func TestFollowADispute(t *testing.T) {
 	}
 }
 
-func TestADisputeOfAnotherScopeIsForeign(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	w.deliver(noFault)
-	w.bank.Dispute("pi_1")
-	var calls []string
-	f := w.disputeFollower(&calls)
-	f.Scope = "other"
-	if got, _, err := f.Follow(t.Context(), disputed()); err != nil || got != settle.HintForeign || len(calls) != 1 {
-		t.Errorf("got %s, %v after %v, want %s after a read", got, err, calls, settle.HintForeign)
-	}
-}
-
 // Each error means that the hint must come again.
 func TestFollowADisputeErrors(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -686,52 +685,5 @@ func TestAnOrderIsParkedOnlyIfItWasReleased(t *testing.T) {
 				t.Errorf("after the redelivery: got %+v, want a duplicate of a paid order", duplicate)
 			}
 		})
-	}
-}
-
-func TestAFailedReleaseIsReportedToo(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	w.bank.Fail(ordertest.Prepare, ordertest.ReturnsUnavailable)
-	got := w.deliver(ordertest.LoseRequestOf(ordertest.Release))
-	var payment *order.PaymentError
-	if !errors.Is(got.Err, ordertest.ErrConnection) || !errors.As(got.Err, &payment) ||
-		got.Reason != order.ReasonUnavailable {
-		t.Errorf("got %s: %v, want both errors and the reason of the first", got.Reason, got.Err)
-	}
-	if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
-		t.Errorf("after the redelivery: got %+v, want %+v", got, want)
-	}
-}
-
-func TestFiftyWorkersChargeOneOrderOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	var (
-		results = make([]order.Result, 50)
-		wg      sync.WaitGroup
-	)
-	for i := range results {
-		wg.Go(func() {
-			p := order.Processor{Store: w.store, Payments: w.bank, Scope: "test", Now: noon, ConfirmTime: confirmTime}
-			// The clocks differ by hours, so that the workers keep taking the order over.
-			from := noon().Add(time.Duration(i*7%50) * time.Hour)
-			results[i] = p.Process(t.Context(), w.order, w.sent, order.Lease{
-				Owner: strconv.Itoa(i), From: from, Until: from.Add(order.MaxLease),
-			})
-		})
-	}
-	wg.Wait()
-	if n := len(w.bank.Charges(w.order.ID())); n > 1 {
-		t.Errorf("got %d charges, want at most 1", n)
-	}
-	for i, r := range results {
-		if r.Verdict == order.Park {
-			t.Errorf("worker %d: got %+v, want no park", i, r)
-		}
-	}
-	w.now = w.now.AddDate(1, 0, 0)
-	if got, want := w.final(w.deliver(noFault)), settled(order.Paid); got != want {
-		t.Errorf("after a year: got %+v, want %+v", got, want)
 	}
 }

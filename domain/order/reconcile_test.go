@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +40,7 @@ type night struct {
 	overcharges    int64
 	parallel       int           // 0 is 4
 	listed         chan struct{} // closed at the end of Due, unless nil
+	lists          order.ID      // instead of the orders that are due, unless ""
 	refunds        func(order.ID) error
 	cancelDeclined func(context.Context, order.Record) (order.Record, error)
 }
@@ -105,6 +105,10 @@ func (n *night) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error
 	return func(yield func(order.ID, error) bool) {
 		if n.listed != nil {
 			defer close(n.listed)
+		}
+		if n.lists != "" {
+			yield(n.lists, nil)
+			return
 		}
 		n.store.Due(ctx, at)(yield)
 	}
@@ -241,8 +245,6 @@ func TestReconcileGoesOnWhereARunEnded(t *testing.T) {
 	}
 }
 
-// errDown is the answer of a provider that is down, and errAccount that to an intent of
-// another account.
 var (
 	errDown    = &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
 	errAccount = &order.PaymentError{Kind: order.KindMisconfigured, Code: "resource_missing", Err: errors.New("no such intent")}
@@ -252,6 +254,201 @@ func (n *night) addPending(count int) {
 	n.t.Helper()
 	for i := range count {
 		n.add(order.ID(fmt.Sprintf("order-%d", i)), ordertest.TakesDays, "")
+	}
+}
+
+// due makes an order due now, as one of its refunds that waits does.
+func (n *night) due(id order.ID) {
+	before := peek(n.store, id)
+	after := before
+	after.DueAt = n.now
+	n.store.Replace(before, after)
+}
+
+// counts returns how many orders had which result, as text.
+func counts(r settle.Reconciled) string {
+	all := map[string]int{}
+	for followed, n := range r.Followed {
+		all[string(followed)] = n
+	}
+	for name, n := range map[string]int{
+		"failed": len(r.Failed), "unavailable": len(r.Unavailable), "mismatched": len(r.Mismatched),
+	} {
+		if n > 0 {
+			all[name] = n
+		}
+	}
+	return strings.TrimPrefix(fmt.Sprint(all), "map")
+}
+
+// reconcileCase is one run over orders that wait.
+type reconcileCase struct {
+	pending int // orders that wait for the bank
+	breaks  func(n *night)
+	want    string // what counts returns
+	err     error  // the outage
+	more    bool
+	calls   string // unless it is ""
+}
+
+// A store or a provider that answers nobody, or not ten orders in a row, is down. What is
+// wrong with single orders is not an outage, whatever their number.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	errStore := errors.New("access denied")
+	const refunds = "map[load:1 postpone:1 read:1 refunds:1]"
+	unread := func(err error) func(*night) {
+		return func(n *night) { n.unread = func(order.ID) error { return err } }
+	}
+	fails := func(err error) func(*night) {
+		return func(n *night) { n.fails = func(order.IntentID) error { return err } }
+	}
+	failsBut := func(err error, answered func(read int) bool) func(*night) {
+		return func(n *night) {
+			n.parallel = 1
+			read := 0
+			n.fails = func(order.IntentID) error {
+				if read++; answered(read) {
+					return nil
+				}
+				return err
+			}
+		}
+	}
+	refund := func(err error) func(*night) {
+		return func(n *night) {
+			n.add("order", ordertest.Pays, "")
+			n.due("order")
+			n.refunds = func(order.ID) error { return err }
+		}
+	}
+	declined := func(cancel func(r order.Record) (order.Record, error)) func(*night) {
+		return func(n *night) {
+			n.add("order", ordertest.Declines, "")
+			n.now = n.now.Add(25 * time.Hour)
+			n.cancelDeclined = func(_ context.Context, r order.Record) (order.Record, error) { return cancel(r) }
+		}
+	}
+	for claim, tt := range map[string]reconcileCase{
+		"an order that is settled waits no more": {
+			1, func(n *night) { n.bank.Clear("pi_1") }, "[settled:1]", nil, false, "map[finish:1 load:1 read:1]",
+		},
+		"a run that settled an order is no outage": {
+			2, func(n *night) {
+				n.bank.Clear("pi_1")
+				n.fails = func(id order.IntentID) error {
+					if id == "pi_2" {
+						return errDown
+					}
+					return nil
+				}
+			}, "[settled:1 unavailable:1]", nil, false, "",
+		},
+		"three of four are unanswered": {
+			100, failsBut(errDown, func(read int) bool { return read%4 == 0 }), "[unavailable:75 unchanged:25]", nil, false, "",
+		},
+		"the answers cannot be read": {
+			100, failsBut(&order.PaymentError{Kind: order.KindUnknown}, func(read int) bool { return read == 100 }),
+			"[unavailable:99 unchanged:1]", nil, false, "",
+		},
+		"the provider fails after five answers": {
+			50, failsBut(errDown, func(read int) bool { return read <= 5 }), "[unavailable:10 unchanged:5]", errDown, true, "",
+		},
+		"an answer that arrives after the run gave up": {
+			50, func(n *night) {
+				n.parallel, n.listed = 2, make(chan struct{})
+				var read atomic.Int64
+				n.fails = func(order.IntentID) error {
+					if read.Add(1) > 1 {
+						return errDown
+					}
+					<-n.listed
+					return nil
+				}
+			}, "[unavailable:10 unchanged:1]", errDown, true, "",
+		},
+		"the store returns no row": {2, unread(errStore), "[unavailable:2]", errStore, false, ""},
+		"the store returns no row of many": {
+			50, func(n *night) { n.parallel = 1; unread(errStore)(n) }, "[unavailable:10]", errStore, true, "",
+		},
+		"the provider does not answer":     {2, fails(errDown), "[unavailable:2]", errDown, false, ""},
+		"a recheck cannot be postponed":    {2, func(n *night) { n.unmoved = errStore }, "[unavailable:2]", errStore, false, ""},
+		"a row is corrupt":                 {2, unread(order.ErrCorrupt), "[failed:2]", nil, false, "map[load:2]"},
+		"the rows are of a newer release":  {50, unread(order.ErrUnknownVersion), "[failed:50]", nil, false, ""},
+		"each intent is another account's": {50, fails(errAccount), "[failed:50]", nil, false, ""},
+		"each intent belongs to another sum": {
+			1, func(n *night) { n.overcharges = 1 }, "[mismatched:1]", nil, false, "map[load:1 postpone:1 read:1]",
+		},
+		"no answer beside a row that is corrupt": {
+			2, func(n *night) {
+				fails(errDown)(n)
+				n.unread = func(id order.ID) error {
+					if id == "order-0" {
+						return order.ErrCorrupt
+					}
+					return nil
+				}
+			}, "[failed:1 unavailable:1]", errDown, false, "",
+		},
+		"a row that changed is an answer of the store": {
+			0, func(n *night) {
+				n.unmoved = order.ErrStale
+				declined(func(r order.Record) (order.Record, error) { return r, errors.New("no stock table") })(n)
+			}, "[failed:1]", nil, false, "",
+		},
+		"a customer pays while the stock is freed": {
+			0, declined(func(r order.Record) (order.Record, error) { r.Status = order.Paid; return r, nil }),
+			"[settled:1]", nil, false, "map[load:1 read:1]",
+		},
+		"the provider fails while the stock is freed": {
+			0, declined(func(order.Record) (order.Record, error) { return order.Record{}, errDown }),
+			"[unavailable:1]", errDown, false, "map[load:1 postpone:1 read:1]",
+		},
+		"an order that was settled since it was listed": {
+			0, func(n *night) { n.add("order", ordertest.Pays, ""); n.lists = "order" }, "[unchanged:1]", nil, false,
+			"map[load:1 read:1 refunds:1]",
+		},
+		"an order that was erased since it was listed": {
+			0, func(n *night) { n.lists = "erased" }, "[]", nil, false, "map[load:1]",
+		},
+		"a refund that still waits":       {0, refund(nil), "[unchanged:1]", nil, false, refunds},
+		"the provider of refunds is down": {0, refund(errDown), "[unavailable:1]", errDown, false, refunds},
+		"the key cannot read refunds":     {0, refund(errAccount), "[failed:1]", nil, false, refunds},
+		"a paid order that is not paid at the provider": {
+			0, refund(&order.TransitionError{From: order.Paid, To: order.Declined}), "[mismatched:1]", nil, false, "",
+		},
+		"a refund that was settled": {
+			0, func(n *night) {
+				refund(nil)(n)
+				n.refunds = func(id order.ID) error {
+					before := peek(n.store, id)
+					after := before
+					after.Seq, after.DueAt = after.Seq+1, time.Time{}
+					n.store.Replace(before, after)
+					return nil
+				}
+			}, "[]", nil, false, refunds,
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			n := newNight(t)
+			n.addPending(tt.pending)
+			n.now = n.now.Add(2 * time.Hour)
+			tt.breaks(n)
+			got, err := n.tryRun(1000)
+			if counts(got) != tt.want || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) || got.More != tt.more {
+				t.Errorf("got %s, %v, more: %t, want %s, %v, %t", counts(got), err, got.More, tt.want, tt.err, tt.more)
+			}
+			if calls := fmt.Sprint(n.calls); tt.calls != "" && calls != tt.calls {
+				t.Errorf("got calls %s, want %s", calls, tt.calls)
+			}
+			for _, f := range slices.Concat(got.Failed, got.Unavailable) {
+				if f.OrderID == "" || f.Err == nil {
+					t.Errorf("got %+v, want the order and its error", f)
+				}
+			}
+		})
 	}
 }
 
@@ -278,158 +475,6 @@ func TestReconcileStopsWhileTheProviderIsDown(t *testing.T) {
 	}
 }
 
-// A run that gave up reports the outage, also if the answer to an earlier look arrives
-// afterwards.
-func TestReconcileReportsAnOutageDespiteALateAnswer(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.addPending(50)
-	n.now, n.listed = n.now.Add(2*time.Hour), make(chan struct{})
-	var read atomic.Int64
-	n.fails = func(order.IntentID) error {
-		if read.Add(1) > 1 {
-			return errDown
-		}
-		<-n.listed
-		return nil
-	}
-	if got, err := n.tryRun(1000); got.Followed[settle.HintUnchanged] != 1 || !errors.Is(err, errDown) {
-		t.Errorf("got %+v and %v, want one late answer and that the provider is down", got, err)
-	}
-}
-
-// The answer that settles an order shows that the provider is up.
-func TestARunThatSettledAnOrderIsNoOutage(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.addPending(2)
-	n.bank.Clear("pi_1")
-	n.now = n.now.Add(2 * time.Hour)
-	n.fails = func(id order.IntentID) error {
-		if id == "pi_2" {
-			return errDown
-		}
-		return nil
-	}
-	if got := n.run(10); got.Followed[settle.HintSettled] != 1 || len(got.Unavailable) != 1 {
-		t.Errorf("got %+v, want one order settled and one unavailable", got)
-	}
-}
-
-// A single error in a row of answers is not an outage, nor is any number of other errors.
-func TestReconcileGoesOnUnlessManyLooksInARowAreUnanswered(t *testing.T) {
-	t.Parallel()
-	for claim, fails := range map[string]func(int) error{
-		"three of four are unanswered": func(n int) error {
-			if n%4 > 0 {
-				return errDown
-			}
-			return nil
-		},
-		"one key cannot read": func(int) error { return errAccount },
-		"the answers cannot be read": func(n int) error {
-			if n == 100 {
-				return nil
-			}
-			return &order.PaymentError{Kind: order.KindUnknown}
-		},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			n := newNight(t)
-			n.parallel = 1
-			n.addPending(100)
-			n.now = n.now.Add(2 * time.Hour)
-			read := 0
-			n.fails = func(order.IntentID) error { read++; return fails(read) }
-			got := n.run(1000)
-			if claim == "the answers cannot be read" && len(got.Unavailable) != 99 {
-				t.Errorf("got %+v, want them unavailable: the provider may answer later", got)
-			}
-			if looks := got.Followed[settle.HintUnchanged] + len(got.Failed) + len(got.Unavailable); looks != 100 || got.More {
-				t.Errorf("got %d looks of 100: %+v", looks, got)
-			}
-		})
-	}
-}
-
-// A store that returns no row is down, also for the two orders of a small shop.
-func TestARunThatGetsNoAnswerIsAnError(t *testing.T) {
-	t.Parallel()
-	errStore := errors.New("access denied")
-	for claim, tt := range map[string]struct {
-		breaks func(*night)
-		orders int
-		want   error
-	}{
-		"the store returns no row":         {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 2, errStore},
-		"the store returns no row of many": {func(n *night) { n.unread = func(order.ID) error { return errStore } }, 50, errStore},
-		"the provider does not answer":     {func(n *night) { n.fails = func(order.IntentID) error { return errDown } }, 2, errDown},
-		"beside a row that is corrupt": {func(n *night) {
-			n.fails = func(order.IntentID) error { return errDown }
-			n.unread = func(id order.ID) error {
-				if id == "order-0" {
-					return order.ErrCorrupt
-				}
-				return nil
-			}
-		}, 2, errDown},
-		"a look cannot be postponed":          {func(n *night) { n.unmoved = errStore }, 2, errStore},
-		"a row is corrupt":                    {func(n *night) { n.unread = func(order.ID) error { return order.ErrCorrupt } }, 2, nil},
-		"the rows are those of newer release": {func(n *night) { n.unread = func(order.ID) error { return order.ErrUnknownVersion } }, 50, nil},
-		"every intent is another account's":   {func(n *night) { n.fails = func(order.IntentID) error { return errAccount } }, 50, nil},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			n := newNight(t)
-			n.addPending(tt.orders)
-			n.now = n.now.Add(2 * time.Hour)
-			tt.breaks(n)
-			got, err := n.tryRun(1000)
-			looks := got.Unavailable
-			if tt.want == nil {
-				looks = got.Failed
-			}
-			if !errors.Is(err, tt.want) || len(looks) == 0 || looks[0].Err == nil || len(looks[0].OrderID) == 0 {
-				t.Errorf("got %v and %+v, want the error %v and the orders with their errors", err, got, tt.want)
-			}
-			if more := tt.want != nil && tt.orders == 50; got.More != more {
-				t.Errorf("got more: %t, want %t", got.More, more)
-			}
-		})
-	}
-}
-
-// Rows that only a newer release or a person can read cannot be postponed. They cost no
-// call of the provider.
-func TestReconcileLooksPastRowsThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	for i := range 310 {
-		n.add(order.ID(fmt.Sprintf("damaged-%d", i)), ordertest.TakesDays, "")
-	}
-	n.add("later", ordertest.TakesDays, "")
-	n.now = n.now.Add(2 * time.Hour)
-	n.unread = func(id order.ID) error {
-		switch {
-		case id == "later":
-			return nil
-		case strings.HasSuffix(string(id), "1"):
-			return order.ErrUnknownVersion
-		}
-		return order.ErrCorrupt
-	}
-	for range 2 {
-		got := n.run(1000)
-		if len(got.Failed) != 310 || got.Followed[settle.HintUnchanged] != 1 || got.More || n.calls["read"] != 1 {
-			t.Errorf("got %+v and calls %v, want every order looked at and one call of the provider", got, n.calls)
-		}
-		n.now, n.calls["read"] = n.now.Add(3*time.Hour), 0
-	}
-}
-
-// An order that always fails is looked at again and again, and leaves the others their
-// looks: 15 minutes later at first, and every six hours at last.
 func TestAFailedLookIsPostponed(t *testing.T) {
 	t.Parallel()
 	for claim, card := range map[string]ordertest.Card{
@@ -465,37 +510,6 @@ func TestAFailedLookIsPostponed(t *testing.T) {
 	}
 }
 
-// Twenty rows that always fail were due first.
-func TestOrdersThatAlwaysFailHideNoOthers(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	const bad, good = 20, 160
-	n.addPending(bad)
-	n.now = n.now.Add(time.Second)
-	for i := range good {
-		n.add(order.ID(fmt.Sprintf("paid-%d", i)), ordertest.TakesDays, "")
-	}
-	for i := range good {
-		n.bank.Clear(order.IntentID(fmt.Sprintf("pi_%d", bad+i+1)))
-	}
-	n.fails = func(id order.IntentID) error {
-		if i, _ := strconv.Atoi(strings.TrimPrefix(string(id), "pi_")); i <= bad {
-			return errAccount
-		}
-		return nil
-	}
-	n.now = n.now.Add(2 * time.Hour)
-	got := n.run(1000)
-	if got.Followed[settle.HintSettled] != good || len(got.Failed) != bad || got.More {
-		t.Errorf("got %+v, want %d orders settled and %d failed looks", got, good, bad)
-	}
-	if again := n.run(1000); len(again.Failed) > 0 {
-		t.Errorf("at once again: got %+v, want no order due", again)
-	}
-}
-
-// A test-mode row stays in a table after go-live. Nothing is lost if the key is the wrong
-// one for an hour.
 func TestAnOrderOfAnotherModeIsSkipped(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -540,44 +554,6 @@ func TestARunReportsTheLatestLook(t *testing.T) {
 	}
 }
 
-func TestAnOrderThatTheRunSettlesWaitsNoMore(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("paid", ordertest.TakesDays, "")
-	n.bank.Clear("pi_1")
-	n.now = n.now.Add(3 * time.Hour)
-	if got := n.run(10); got.Followed[settle.HintSettled] != 1 || len(got.Oldest) > 0 {
-		t.Errorf("got %+v, want it settled and none that waits", got)
-	}
-}
-
-// The store is up if it says that another one changed the record.
-func TestAStaleRecordIsAnAnswerOfTheStore(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("order", ordertest.Declines, "")
-	n.cancelDeclined = func(_ context.Context, r order.Record) (order.Record, error) { return r, errors.New("no stock table") }
-	n.unmoved = order.ErrStale
-	n.now = n.now.Add(25 * time.Hour)
-	if got := n.run(10); len(got.Failed) != 1 || len(got.Unavailable) > 0 {
-		t.Errorf("got %+v, want a failed look", got)
-	}
-}
-
-func TestAnOrderThatItsCustomerPaysWhileItsStockAreFreedIsSettled(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("order", ordertest.Declines, "")
-	n.cancelDeclined = func(_ context.Context, r order.Record) (order.Record, error) {
-		r.Status = order.Paid
-		return r, nil
-	}
-	n.now = n.now.Add(25 * time.Hour)
-	if got := n.run(10); got.Followed[settle.HintSettled] != 1 || n.calls["postpone"] > 0 {
-		t.Errorf("got %+v and calls %v, want it settled", got, n.calls)
-	}
-}
-
 func TestAnInterruptedRunReportsNoFailedLook(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -600,7 +576,6 @@ func TestAnInterruptedRunReportsNoFailedLook(t *testing.T) {
 	}
 }
 
-// Each call of the provider waits, those that cancel an order for its stock as well.
 func TestPacedCallsWait(t *testing.T) {
 	t.Parallel()
 	bank, allowed := &ordertest.Bank{Scope: "test"}, 0
@@ -641,64 +616,6 @@ func TestALookIsPostponedByTheTimeThatTheOrderHasWaited(t *testing.T) {
 	}
 }
 
-func TestReconcileReportsADisagreementOnce(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("order", ordertest.TakesDays, "")
-	n.overcharges = 1
-	n.now = n.now.Add(2 * time.Hour)
-	got := n.run(10)
-	if len(got.Mismatched) != 1 || got.Mismatched[0].OrderID != "order" || n.calls["postpone"] != 1 {
-		t.Errorf("got calls %v and %v, want one disagreement, postponed", n.calls, got.Mismatched)
-	}
-	if again := n.run(10); len(again.Mismatched) > 0 {
-		t.Errorf("at once again: got %v, want nothing due", again.Mismatched)
-	}
-}
-
-// A paid order that the provider does not show as paid is one for a person.
-func TestAnInvalidTransitionIsADisagreement(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("order", ordertest.Pays, "")
-	due := peek(n.store, "order")
-	due.DueAt = n.now
-	n.store.Replace(peek(n.store, "order"), due)
-	n.refunds = func(order.ID) error { return &order.TransitionError{From: order.Paid, To: order.Declined} }
-	if got := n.run(10); len(got.Mismatched) != 1 || got.Mismatched[0].OrderID != "order" || len(got.Failed) > 0 {
-		t.Errorf("got %+v, want a disagreement", got)
-	}
-}
-
-// laggingIndex returns an order that is settled already.
-type laggingIndex struct {
-	*night
-	id order.ID
-}
-
-func (x laggingIndex) Due(context.Context, time.Time) iter.Seq2[order.ID, error] {
-	return func(yield func(order.ID, error) bool) { yield(x.id, nil) }
-}
-
-func TestASettledOrderOfALaggingIndexIsLeft(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("paid", ordertest.Pays, "")
-	now := func() time.Time { return n.now }
-	for _, id := range []order.ID{"paid", "erased"} {
-		r := settle.Reconciler{
-			Follower: settle.Follower{Store: n, Payments: payments{night: n}, Scope: "test", Now: now},
-			Waiting:  laggingIndex{n, id},
-		}
-		got, err := r.Run(t.Context(), n.now.Add(time.Minute))
-		if err != nil || len(got.Oldest)+len(got.Failed)+len(got.Unavailable) > 0 || n.calls["postpone"]+n.calls["finish"] > 0 {
-			t.Errorf("%s: got %+v, %v and calls %v, want no waiting order and no write", id, got, err, n.calls)
-		}
-	}
-}
-
-// The webhook of a payment may meet the lease of the worker that records the decline, and
-// no other one follows.
 func TestReconcileLooksOnceAtADeclinedOrder(t *testing.T) {
 	t.Parallel()
 	for paid, want := range map[bool]order.Status{true: order.Paid, false: order.Declined} {
@@ -720,7 +637,6 @@ func TestReconcileLooksOnceAtADeclinedOrder(t *testing.T) {
 	}
 }
 
-// A failed look would put the order back into the index, where nothing ends its looks.
 func TestReconcileLeavesAnOrderThatWasSettledMeanwhile(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
@@ -739,7 +655,6 @@ func TestReconcileLeavesAnOrderThatWasSettledMeanwhile(t *testing.T) {
 	}
 }
 
-// slow is a store whose Load takes an hour, and begins when nothing else can continue.
 type slow struct{ *night }
 
 func (s slow) Load(ctx context.Context, id order.ID) (order.Record, error) {
@@ -748,7 +663,6 @@ func (s slow) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	return s.night.Load(ctx, id)
 }
 
-// The second look waits for the first, which uses up the time.
 func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -768,53 +682,4 @@ func TestNoLookBeginsAfterTheTimeIsOver(t *testing.T) {
 			t.Errorf("got %d looks, more: %t, error %v, want 1 look and more", n.calls["load"], got.More, err)
 		}
 	})
-}
-
-// A charged order is due while one of its refunds waits.
-func TestReconcileLooksAtRefunds(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		settles  bool
-		err      error
-		want     settle.Reconciled
-		postpone int
-	}{
-		"a refund that still waits": {
-			want: settle.Reconciled{Followed: map[settle.Followed]int{settle.HintUnchanged: 1}}, postpone: 1,
-		},
-		"a refund that was settled": {settles: true, want: settle.Reconciled{}, postpone: 1},
-		"the provider is down": {
-			err: errDown, want: settle.Reconciled{Unavailable: []settle.FailedRecheck{{OrderID: "order", Err: errDown}}}, postpone: 1,
-		},
-		"the key lacks the permission": {
-			err: errAccount, want: settle.Reconciled{Failed: []settle.FailedRecheck{{OrderID: "order", Err: errAccount}}}, postpone: 1,
-		},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			n := newNight(t)
-			n.add("order", ordertest.Pays, "")
-			due := peek(n.store, "order")
-			due.DueAt = n.now
-			n.store.Replace(peek(n.store, "order"), due)
-			n.refunds = func(id order.ID) error {
-				if r := peek(n.store, id); tt.settles {
-					r.Seq, r.DueAt = r.Seq+1, time.Time{}
-					n.store.Replace(peek(n.store, id), r)
-				}
-				return tt.err
-			}
-			got, _ := n.tryRun(10)
-			if len(got.Followed) == 0 {
-				got.Followed = nil
-			}
-			got.Oldest = nil
-			if diff := cmp.Diff(got, tt.want, cmpopts.EquateErrors()); diff != "" || n.calls["refunds"] != 1 || n.calls["postpone"] != tt.postpone {
-				t.Errorf("calls %v, (-got +want):\n%s", n.calls, diff)
-			}
-			if again := n.run(10); len(again.Followed)+len(again.Failed)+len(again.Unavailable) > 0 {
-				t.Errorf("at once again: got %v, want nothing due", again)
-			}
-		})
-	}
 }

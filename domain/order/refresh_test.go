@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"orderonce/domain/order"
@@ -13,50 +14,32 @@ func (w *world) refresh(s order.Store) (order.Record, error) {
 	return settle.Refresh(w.Context(), s, w.bank, "test", w.order.ID(), w.now)
 }
 
-func TestRefreshRecordsTheProvidersState(t *testing.T) {
+// What the provider says later is recorded if the status may follow. A paid order that is
+// not paid at the provider is reported, so that Settle refuses it.
+func TestUnrecorded(t *testing.T) {
 	t.Parallel()
-	settled := func(w *world) { w.deliver(noFault) }
-	unchanged := func(*ordertest.Bank, order.IntentID) {}
-	for _, c := range []struct {
-		name   string
-		card   ordertest.Card
-		before func(w *world)
-		later  func(b *ordertest.Bank, id order.IntentID)
-		want   order.Status
-		events int
-	}{
-		{"pending, and the payment cleared", ordertest.TakesDays, settled, (*ordertest.Bank).Clear, order.Paid, 2},
-		{"pending, and the intent was canceled", ordertest.TakesDays, settled, (*ordertest.Bank).Cancel, order.Canceled, 2},
-		{"pending, and unchanged", ordertest.TakesDays, settled, unchanged, order.Pending, 1},
-		{
-			"declined, and the customer paid later", ordertest.Declines, settled,
-			(*ordertest.Bank).CustomerPays, order.Paid, 2,
+	card := order.Failure{Code: "card_declined"}
+	for said, want := range map[order.Intent][]order.Status{ // the statuses of records that should show it
+		{State: order.Succeeded}: {
+			order.Open, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused, order.OutOfStock,
 		},
-		{"declined, and the intent was canceled", ordertest.Declines, settled, (*ordertest.Bank).Cancel, order.Canceled, 2},
-		{
-			"action_required, and the intent was canceled", ordertest.NeedsAuthentication, settled,
-			(*ordertest.Bank).Cancel, order.Canceled, 2,
+		{State: order.IntentCanceled}: {
+			order.Open, order.Declined, order.ActionRequired, order.Pending, order.Refused,
+			order.Paid, order.PartiallyRefunded, order.Refunded,
 		},
-		{"open, and charged by a crashed worker", ordertest.Pays, crashAfter(ordertest.Confirm), unchanged, order.Paid, 1},
-		{"open, and never confirmed", ordertest.Pays, crashAfter(ordertest.Bind), unchanged, order.Open, 0},
-		{"paid, and unchanged", ordertest.Pays, settled, unchanged, order.Paid, 1},
+		{State: order.NeedsMethod, Failure: card}: {
+			order.Open, order.ActionRequired, order.Pending, order.Refused,
+			order.Paid, order.PartiallyRefunded, order.Refunded,
+		},
+		{State: order.Processing}:        {order.Open, order.Refused, order.Paid, order.PartiallyRefunded, order.Refunded},
+		{State: order.NeedsConfirmation}: nil,
+		{State: order.NeedsMethod}:       nil,
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, c.card)
-			c.before(w)
-			c.later(w.bank, "pi_1")
-			got, err := w.refresh(w.store)
-			if err != nil || got.Status != c.want || len(got.Events) != c.events || w.record().Status != c.want {
-				t.Errorf("got %s with %d events, %v, want %s with %d", got.Status, len(got.Events), err, c.want, c.events)
+		for _, now := range order.Statuses() {
+			if _, found := order.Unrecorded(now, said); found != slices.Contains(want, now) {
+				t.Errorf("%s, and %s at the provider: got it unrecorded: %t, want %t", now, said.State, found, !found)
 			}
-			if v := w.violations(); v != "" {
-				t.Error(v)
-			}
-			if again, err := w.refresh(&staleStore{w.store, 1}); err != nil || again.Seq != got.Seq {
-				t.Errorf("again: got seq %d, %v, want seq %d and no write", again.Seq, err, got.Seq)
-			}
-		})
+		}
 	}
 }
 
@@ -68,6 +51,7 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 		before  func(w *world)
 		wantErr func(error) bool
 	}{
+		{"no record", func(*world) {}, func(err error) bool { return errors.Is(err, order.ErrNotFound) }},
 		{"no intent is bound", func(w *world) { w.claim() }, func(err error) bool {
 			return errors.Is(err, order.ErrNoIntent)
 		}},
@@ -84,32 +68,13 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 			w := newWorld(t, ordertest.Pays)
 			c.before(w)
 			before := w.store.AppendState(nil)
-			if got, err := w.refresh(w.store); !c.wantErr(err) || got.OrderID != w.order.ID() {
+			if got, err := w.refresh(w.store); !c.wantErr(err) || c.name != "no record" && got.OrderID != w.order.ID() {
 				t.Errorf("got record %+v, error %v, want the record and the error of this case", got, err)
 			}
 			if after := w.store.AppendState(nil); string(after) != string(before) {
 				t.Errorf("got state %q, want it unchanged: %q", after, before)
 			}
 		})
-	}
-}
-
-func TestRefreshOfAnUnknownOrderIsNotFound(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	if _, err := w.refresh(w.store); !errors.Is(err, order.ErrNotFound) {
-		t.Errorf("got %v, want %v", err, order.ErrNotFound)
-	}
-}
-
-func TestRefreshOfARecordThatChangesConcurrentlyIsStale(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.TakesDays)
-	w.deliver(noFault)
-	w.bank.Clear("pi_1")
-	if r, err := w.refresh(&staleStore{w.store, 1}); !errors.Is(err, order.ErrStale) ||
-		r.Status != order.Pending {
-		t.Errorf("got %s, %v, want the record as loaded and %v", r.Status, err, order.ErrStale)
 	}
 }
 

@@ -58,32 +58,3 @@ func TestAnOldReleaseRedeliversOrdersOfANewerOne(t *testing.T) {
 		t.Errorf("got fingerprint %s and intent %s, want %s and pi_1", r.Fingerprint, r.Intent, newer.Fingerprint())
 	}
 }
-
-func TestFingerprintsAreComparedAcrossReleases(t *testing.T) {
-	t.Parallel()
-	d := ordertest.Draft("ORD-1")
-	first := newOrder(t, d)
-	second, err := order.NewInRelease2(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := order.NewInRelease2(ordertest.Draft("ORD-2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		f           order.Fingerprint
-		o           order.Order
-		same, known bool
-	}{
-		"the first version, by the new release":  {first.Fingerprint(), second, true, true},
-		"the second version, by the new release": {second.Fingerprint(), second, true, true},
-		"the second version, by the old release": {second.Fingerprint(), first, false, false},
-		"the first version of another order":     {first.Fingerprint(), other, false, true},
-		"the second version of another order":    {second.Fingerprint(), other, false, true},
-	} {
-		if same, known := c.f.Matches(c.o); same != c.same || known != c.known {
-			t.Errorf("%s: got same %t, known %t, want %t, %t", name, same, known, c.same, c.known)
-		}
-	}
-}

@@ -7,7 +7,6 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/settle"
 )
 
 // mismatches returns the changes that make an intent belong to another order.
@@ -60,25 +59,5 @@ func TestAMismatchedIntentIsNeverUsed(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestRefreshRejectsAMismatchedIntent(t *testing.T) {
-	t.Parallel()
-	for name, alter := range mismatches() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, ordertest.Pays)
-			w.crashAfter(ordertest.Confirm)
-			before := w.store.AppendState(nil)
-			wrong := changedIntents{w.bank, changeFrom(ordertest.Read, alter)}
-			_, err := settle.Refresh(t.Context(), w.store, wrong, "test", w.order.ID(), w.now)
-			if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
-				t.Errorf("got %v, want a *MismatchError", err)
-			}
-			if after := w.store.AppendState(nil); string(after) != string(before) {
-				t.Errorf("got state %q, want it unchanged: %q", after, before)
-			}
-		})
 	}
 }
