@@ -21,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -57,17 +56,6 @@ func (c *cloud) calls() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(slices.Values(c.asked))
-}
-
-// wired returns the wired function, and what it writes. The owner of its claims is known,
-// and it does not read the settings of the queue.
-func wired(t *testing.T, environ []string) (*sqs.Handler, *output) {
-	t.Helper()
-	out := new(output)
-	h, err := wire(t.Context(), environ, out)
-	must(t, err)
-	h.Settings, h.NewOwner = nil, func() string { return owner }
-	return h, out
 }
 
 // batchOf returns a batch of messages whose ids are m-1, m-2 and so on.
@@ -214,132 +202,6 @@ func TestWire(t *testing.T) {
 				t.Errorf("the output shows a secret:\n%s", &out)
 			}
 		})
-	}
-}
-
-// Each service may have an endpoint of its own, as in every AWS SDK.
-func TestEachServiceIsCalledAtItsOwnEndpointAndObserved(t *testing.T) {
-	t.Parallel()
-	table, queue, secrets, stripe := newCloud(t), newCloud(t), newCloud(t), newCloud(t)
-	secrets.secret = `{"SecretString":"rk_test_secret"}`
-	h, out := wired(t, complete(
-		"AWS_ENDPOINT_URL_DYNAMODB="+table.url, "AWS_ENDPOINT_URL_SQS="+queue.url,
-		"AWS_ENDPOINT_URL_SECRETS_MANAGER="+secrets.url, "STRIPE_API_BASE="+stripe.url, "STRIPE_SECRET_KEY=",
-		"STRIPE_SECRET_ARN="+secretARN,
-	))
-	_, err := h.Handle(t.Context(), batchOf(message, "no order"))
-	must(t, err)
-	got := map[string][]string{
-		"table": table.calls(), "queue": queue.calls(), "secrets": secrets.calls(), "stripe": stripe.calls(),
-	}
-	want := map[string][]string{
-		"table": {"DynamoDB_20120810.UpdateItem orders", "DynamoDB_20120810.UpdateItem orders"},
-		"queue": {
-			"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders", "AmazonSQS.SendMessage https://sqs.example/1/dead",
-		},
-		"secrets": {"secretsmanager.GetSecretValue " + secretARN},
-		"stripe":  {"POST /v1/payment_intents Bearer rk_test_secret test"},
-	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("calls: got -, want +\n%s", diff)
-	}
-	for _, call := range []string{
-		"DynamoDB_20120810.UpdateItem", "AmazonSQS.SendMessage", "AmazonSQS.ChangeMessageVisibilityBatch",
-		"secretsmanager.GetSecretValue", "POST /v1/payment_intents",
-	} {
-		if !strings.Contains(out.String(), `"Call":"`+call+`"`) {
-			t.Errorf("want a latency of %s in the output:\n%s", call, out)
-		}
-	}
-}
-
-// STRIPE_TIMEOUT bounds calls to Stripe only: a response of the table may take longer.
-func TestAnAWSServiceHasItsOwnResponseTimeout(t *testing.T) {
-	t.Parallel()
-	c := newCloud(t)
-	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(100 * time.Millisecond)
-		c.ServeHTTP(w, r)
-	}))
-	t.Cleanup(slow.Close)
-	h, out := wired(t, c.environ("AWS_ENDPOINT_URL_DYNAMODB="+slow.URL, "STRIPE_TIMEOUT=10ms"))
-	_, err := h.Handle(t.Context(), batchOf(message))
-	must(t, err)
-	if strings.Contains(out.String(), "store_unavailable") {
-		t.Errorf("got store_unavailable from a table that responds after 100ms:\n%s", out)
-	}
-}
-
-// barrier is a service that responds to the first call of each of n orders only when all
-// n calls have arrived, so that each needs a connection. It counts the connections.
-type barrier struct {
-	next http.Handler
-
-	mu     sync.Mutex
-	left   int
-	all    chan struct{} // closed when none is left
-	opened map[string]bool
-}
-
-func newBarrier(t *testing.T, n int, next http.Handler) (m *barrier, url string) {
-	t.Helper()
-	m = &barrier{next: next, opened: map[string]bool{}}
-	m.reset(n)
-	server := httptest.NewServer(m)
-	t.Cleanup(server.Close)
-	return m, server.URL
-}
-
-// reset holds the next n calls until all have arrived.
-func (m *barrier) reset(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.left, m.all = n, make(chan struct{})
-}
-
-func (m *barrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	m.opened[r.RemoteAddr] = true
-	all := m.all
-	if m.left--; m.left == 0 {
-		close(all)
-	}
-	m.mu.Unlock()
-	<-all
-	m.next.ServeHTTP(w, r)
-}
-
-func (m *barrier) connections() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.opened)
-}
-
-// A connection costs a TLS handshake, so each client keeps one for each order of a batch.
-// A few more are opened if a call looks for an idle connection just before the last call
-// releases its own.
-func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
-	t.Parallel()
-	const orders, batches = 4, 10
-	c := newCloud(t)
-	table, tableURL := newBarrier(t, orders, c)
-	stripe, stripeURL := newBarrier(t, orders, c)
-	h, _ := wired(t, c.environ("PARALLEL_ORDERS=4", "AWS_ENDPOINT_URL_DYNAMODB="+tableURL, "STRIPE_API_BASE="+stripeURL))
-	bodies := make([]string, orders)
-	for n := range bodies {
-		bodies[n] = strings.Replace(message, "ORD-1", fmt.Sprint("ORD-", n), 1)
-	}
-	for range batches {
-		table.reset(orders)
-		stripe.reset(orders)
-		_, err := h.Handle(t.Context(), batchOf(bodies...))
-		must(t, err)
-	}
-	for name, m := range map[string]*barrier{"DynamoDB": table, "Stripe": stripe} {
-		if got := m.connections(); got < orders || got > orders+batches {
-			t.Errorf("connections to %s for %d batches of %d concurrent orders = %d, want %d to %d",
-				name, batches, orders, got, orders, orders+batches)
-		}
 	}
 }
 

@@ -3,18 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/lambda"
@@ -44,47 +40,6 @@ func waiting(t *testing.T, n int) (*ordertest.Memory, *ordertest.Bank) {
 		}
 	}
 	return store, bank
-}
-
-func TestARunReportsWhatItDid(t *testing.T) {
-	t.Parallel()
-	store, bank := waiting(t, 3)
-	bank.Clear("pi_1")
-	bank.Clear("pi_3")
-	var out bytes.Buffer
-	now := func() time.Time { return noon().Add(2 * time.Hour) }
-	r := &run{
-		reconciler: settle.Reconciler{
-			Follower: settle.Follower{Store: store, Payments: bank, Scope: "test", Now: now}, Waiting: store, Parallel: 1,
-		},
-		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
-		meter: lambda.NewMeter(&out, "orderonce", map[string]string{"Scope": "test"}, now),
-	}
-	if _, err := r.handle(t.Context(), json.RawMessage(`{}`)); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for line := range strings.Lines(out.String()) {
-		var metric struct {
-			Result, Status                     string
-			Reconciled, OldestWaiting, Overdue []float64
-		}
-		if err := json.Unmarshal([]byte(line), &metric); err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range slices.Concat(metric.Reconciled, metric.OldestWaiting, metric.Overdue) {
-			got[metric.Result+metric.Status] = n
-		}
-	}
-	want := map[string]float64{
-		"settled": 2, "unchanged": 1, "pending": (2 * time.Hour).Seconds() * 1000, "": time.Hour.Seconds() * 1000, // Overdue
-	}
-	if diff := cmp.Diff(got, want); diff != "" {
-		t.Errorf("metrics (-got +want):\n%s\n%s", diff, out.String())
-	}
-	if !strings.Contains(out.String(), `"results":{"settled":2,"unchanged":1}`) {
-		t.Errorf("got the log %s, want the results", out.String())
-	}
 }
 
 func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -172,17 +169,6 @@ func (s *shop) wantStatuses(want map[order.ID]order.Status) {
 	}
 }
 
-// edit changes an attribute of an order's row, as a person or a newer release would.
-func (s *shop) edit(id order.ID, name, value string) {
-	s.Helper()
-	_, err := s.table.Client.UpdateItem(s.Context(), &sdk.UpdateItemInput{
-		TableName: &s.table.Table, Key: dynamodb.Item{"orderId": dynamodb.Text(string(id)), "sk": dynamodb.Text("order")},
-		UpdateExpression: aws.String("SET #name = :value"), ExpressionAttributeNames: map[string]string{"#name": name},
-		ExpressionAttributeValues: dynamodb.Item{":value": dynamodb.Text(value)},
-	})
-	s.must(err)
-}
-
 // refund makes a refund that the bank leaves pending, and returns Stripe's name for it.
 func (s *shop) refund(id order.ID) string {
 	s.Helper()
@@ -246,68 +232,6 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	}
 	if again, err := s.run(); err != nil || len(again) > 0 {
 		t.Errorf("at once again: got %v, %v, want no order due", again, err)
-	}
-}
-
-// Rows that fail do not keep the run from the others. Each is named with its error, and
-// only those that Stripe may know cost a call to it.
-func TestTheWiredFunctionGoesOnPastRowsThatFail(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	const each = 12 // of a kind: more unanswered looks in a row than these end a run
-	kinds := map[string]struct{ name, value string }{
-		"corrupt": {"fingerprint", ""}, "newer": {"status", "future"}, "live": {"stripeMode", "live"},
-		"account": {"intentId", "pi_999999"},
-	}
-	for kind, change := range kinds {
-		for i := range each {
-			id := order.ID(fmt.Sprintf("%s-%d", kind, i))
-			s.order(id, "pm_usBankAccount_processing", "")
-			s.edit(id, change.name, change.value)
-		}
-	}
-	s.began = s.began.Add(time.Minute) // the others are due later
-	want := map[order.ID]order.Status{"holds": order.Canceled}
-	for i := range 20 {
-		id := order.ID(fmt.Sprintf("paid-%d", i))
-		s.order(id, "pm_usBankAccount_processing", "")
-		want[id] = order.Paid
-		s.stripe.Machine(func(m *stripetest.Machine) {
-			s.must(m.Settle(s.began, fmt.Sprintf("pi_%06d", len(kinds)*each+i+1), true))
-		})
-	}
-	s.order("holds", "pm_card_authenticationRequired", s.stock)
-	before := s.stripe.Count(stripetest.Read)
-	got, err := s.run()
-	s.must(err)
-	delete(got, "overdue")
-	delete(got, "oldest pending")
-	counts := map[string]float64{"settled": 20, "freed": 1, "failed": 3 * each, "foreign": each}
-	if diff := cmp.Diff(got, counts); diff != "" {
-		t.Errorf("metrics (-got +want):\n%s\n%s", diff, s.out.String())
-	}
-	s.wantStatuses(want)
-	const freed = 3 // reads of the order whose stock is freed
-	if reads := s.stripe.Count(stripetest.Read) - before; reads != each+20+freed {
-		t.Errorf("got %d reads of intents, want %d: none of a row that cannot be read or is of another mode", reads, each+20+freed)
-	}
-	lines := s.logged("order not reconciled")
-	if len(lines) != 3*each {
-		t.Errorf("got %d lines, want one for each failed look", len(lines))
-	}
-	for _, want := range []string{
-		`ERROR corrupt-0 load order corrupt-0: load order "corrupt-0": `, "ERROR newer-11 load order newer-11: ",
-		"ERROR account-3 read intent pi_999999 of order account-3: misconfigured: ",
-	} {
-		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, want) }) {
-			t.Errorf("no line starts with %q:\n%s", want, strings.Join(lines, "\n"))
-		}
-	}
-	if lines := s.logged("reconciled"); !slices.Equal(lines, []string{"ERROR"}) {
-		t.Errorf("got the lines %q, want one at level ERROR", lines)
-	}
-	if again, err := s.run(); err != nil || again["failed"] != 2*each || again["settled"] != 0 {
-		t.Errorf("at once again: got %v, %v, want only those that cannot be decoded", again, err)
 	}
 }
 
