@@ -28,22 +28,6 @@ type auditTable struct {
 	TableRate  float64 `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units."`
 }
 
-// Help explains the command beyond its one line.
-func (auditTable) Help() string {
-	return `It lists every PaymentIntent that was created in the period, scans the table, and compares both,
-order by order. What seems to differ is read again before it is reported. It changes nothing
-without --repair, and it never moves money. docs/guides/audit.md explains each finding.
-
-Ctrl-C keeps what was read in a work folder, and prints how to continue. The folder is in TMPDIR and
-needs 0.6 GB for a million orders.
-
-Exit code 2: something differs and was not repaired.
-
-Examples: the last day, and then the month with a report and repairs.
-  orders audit
-  orders audit --from 2026-11-01 --to 2026-12-01 --csv audit.csv --html audit.html --repair`
-}
-
 var errDiffer = errors.New("orders that differ between the table and Stripe")
 
 // Run audits the table.

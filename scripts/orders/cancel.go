@@ -16,19 +16,6 @@ type cancel struct {
 	Yes bool   `help:"Do not ask, for scripts."`
 }
 
-// Help explains the command beyond its one line.
-func (cancel) Help() string {
-	return `It cancels the order's PaymentIntent at Stripe and settles the row as Stripe answers: canceled, or
-paid if the customer was charged first. It is safe while the function works on the order,
-because an intent is canceled or charged, never both. An order without an intent is closed in
-the table alone, so that no message can charge it. A canceled order stays canceled: sell again
-under a new orderId. The key needs "PaymentIntents: Write".
-
-Exit code 1: the order was not canceled, for example because it is paid.
-
-Example: orders cancel ORD-1001`
-}
-
 // Run cancels one order.
 func (c cancel) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.OpenStripe(ctx, sh)

@@ -17,16 +17,6 @@ import (
 
 type check struct{}
 
-// Help explains the command beyond its one line.
-func (check) Help() string {
-	return `It reads the environment and files of this machine, and nothing else. It does not check that the
-credentials are valid.
-
-Exit codes: 0 nothing is missing, 1 something is.
-
-Example: orders check && make deploy`
-}
-
 // Run prints everything that a deployment needs, so that Terraform does not stop at the
 // first thing that is missing.
 func (check) Run(sh shell.Shell) error {

@@ -21,6 +21,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/batch"
 )
 
 // The error is what a person reads, so no list of all flags hides it.
@@ -70,11 +71,14 @@ func TestTheHelpOfACommandHasAnExample(t *testing.T) {
 		"restore", "watch", "dead-letters list", "dead-letters show", "dead-letters redrive", "dead-letters discard", "stock",
 		"audit", "check", "smoke",
 	} {
-		help, _ := runs(t, testShell(environment()), command+" --help", "")
-		if _, after, found := strings.Cut(help, "xample"); !found && !strings.HasPrefix(command, "refund") ||
-			!strings.Contains(help+after, "orders "+strings.TrimSuffix(command, " make")) {
-			t.Errorf("orders %s --help has no example:\n%s", command, help)
+		printed, _ := runs(t, testShell(environment()), command+" --help", "")
+		_, text, _ := strings.Cut(printed, "\n") // below the usage
+		if !strings.Contains(text, "orders "+strings.TrimSuffix(command, " make")) {
+			t.Errorf("orders %s --help has no example:\n%s", command, printed)
 		}
+	}
+	if columns := strings.Join(batch.CSVColumns(), ", "); !strings.Contains(help, columns) {
+		t.Errorf("the help of post lacks the columns %s", columns)
 	}
 }
 

@@ -25,27 +25,6 @@ type redriveDead struct {
 	Rate    int       `default:"10" help:"Messages per second, 1 to 1000. The function processes each at once."`
 }
 
-// Help explains the command beyond its one line.
-func (redriveDead) Help() string {
-	return `It lists the selected messages with the verdict redrive, asks, and sends them back, orders to the
-order queue and refunds to the refund queue, with body, attributes and message group. It decides about each
-message again before it sends it.
-
-A message is sent, then deleted. If the command is killed in between, the message is in both
-queues: that is harmless, because the function charges an order and makes a refund once, however
-many messages ask for it. Run the command again after five minutes, when what it hid is visible.
-
-Messages with another verdict stay, unless you name it: --verdict=fix after you corrected the cause,
---verdict=any for all. Then the word has to be typed, also with --yes.
-
-Exit codes: 0 no selected message is left, 1 an error, 2 some are left, also after a dry run.
-
-Examples:
-
-  orders dead-letters redrive --reason=store_unavailable
-  orders dead-letters redrive --verdict=fix --reason=refused --rate=2`
-}
-
 // Run redrives messages.
 func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := openTriage(ctx, sh)
@@ -72,25 +51,6 @@ type discardDead struct {
 	How    emptying  `embed:""`
 	Force  bool      `help:"Delete the selected messages whatever their verdict, after the word was typed."`
 	Save   string    `placeholder:"FILE" help:"Append each message to this file, as a line of JSON, before it is deleted."`
-}
-
-// Help explains the command beyond its one line.
-func (discardDead) Help() string {
-	return `It lists the selected messages with the verdict discard, asks, and deletes them: another delivery of
-them would change nothing. It decides about each message again before it deletes it. With --force it
-deletes the others as well: an order that was not charged is then lost, unless you post it again.
-It keeps the message of an open or refused order whose PaymentIntent may still be charged, or was:
-Stripe may execute an earlier attempt, also after you posted the order under another id. Close such
-an order with "orders cancel" first; its message has then the verdict discard.
-
-With --save nothing is lost. To post saved messages again, with their age: orders post FILE
-
-Exit codes: 0 no selected message is left, 1 an error, 2 some are left, also after a dry run.
-
-Examples:
-
-  orders dead-letters discard --save=discarded.jsonl
-  orders dead-letters discard --reason=invalid_order --force --save=invalid.jsonl`
 }
 
 // Run deletes messages.

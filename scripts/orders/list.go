@@ -30,23 +30,6 @@ type list struct {
 	Scan    bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
 }
 
-// Help explains the command beyond its one line.
-func (list) Help() string {
-	return `Orders that wait (open, action_required, pending), and those that hold stock, are found through an
-index: that costs one small read per order. So are orders that were put by HTTP ten minutes ago and
-may not have been sent (not_sent): their client must put them again. Every other order is found by a
-scan of the whole table. Its cost is printed first, and it needs --scan. An order that changes
-meanwhile may be missing or be printed as it was.
-
-Examples:
-  orders list --due
-  orders list --status open --status pending
-  orders list --holding --status refused
-  orders list --status not_sent
-  orders list --status out_of_stock --scan
-  orders list --status partially_refunded --since 2026-11-01T00:00:00Z --scan`
-}
-
 // waitsOnly reports whether the index has all orders that are asked for.
 func (l list) waitsOnly() bool {
 	for _, s := range l.Status {

@@ -6,9 +6,11 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"os"
 	"os/signal"
 	"reflect"
+	"strings"
 	"syscall"
 	"time"
 
@@ -65,12 +67,31 @@ func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, s
 func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
 	amounts := kong.NamedMapper("amount", kong.MapperFunc(parseAmount))
 	usage := kong.ShortUsageOnError() // the whole help would hide the error
-	return kong.New(c, append([]kong.Option{kong.Name("orders"), usage, amounts, kong.Description(
+	details := kong.PostBuild(explain)
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), usage, amounts, details, kong.Description(
 		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
 			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
 			"For the system that `make up` runs: . ./build/up/env\n\n" +
 			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
 	)}, more...)...)
+}
+
+//go:embed help.txt
+var help string
+
+// explain adds to the help of each command what help.txt has below its name.
+func explain(k *kong.Kong) error {
+	details := map[string]string{}
+	for section := range strings.SplitSeq(strings.TrimPrefix(help, "== "), "\n== ") {
+		command, text, _ := strings.Cut(section, "\n")
+		details[command] = strings.TrimSpace(text)
+	}
+	return kong.Visit(k.Model, func(v kong.Visitable, next kong.Next) error {
+		if n, is := v.(*kong.Node); is {
+			n.Detail = details[n.Path()]
+		}
+		return next(nil)
+	})
 }
 
 // parseAmount parses the amount of a flag. It is a type of its own because a person types
@@ -104,13 +125,6 @@ type dead struct {
 type refunds struct {
 	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and REFUND_QUEUE_URL."`
 	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
-}
-
-// Help explains the command beyond its one line.
-func (refunds) Help() string {
-	return `Without a subcommand it makes a refund, and "orders refund make --help" lists the flags:
-
-  orders refund ORD-1001 --amount 1999 --reason requested_by_customer`
 }
 
 // receipts are the commands of `orders receipts`.

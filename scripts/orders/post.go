@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
@@ -16,23 +15,6 @@ type post struct {
 	Column       map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"With --csv: what the header calls a column. Repeatable."`
 	Rate         int               `placeholder:"N" help:"At most so many messages per second."`
 	AllowInvalid bool              `help:"Post invalid orders too. The function parks them as invalid_order."`
-}
-
-// Help explains the command beyond its one line.
-func (post) Help() string {
-	return `It posts orders and refunds to their queues, in the JSON of docs/reference/message.md, or none
-if one of them is invalid. Refunds need REFUND_QUEUE_URL. Posting an order twice is harmless: it is
-charged once. On a FIFO queue, each order has a message group of its own.
-
-A line that dead-letters discard --save wrote is posted as its message, with the time when that was
-first sent: an order whose row was lost is charged again if its message looks young.
-
-With --csv, the columns are ` + strings.Join(batch.CSVColumns(), ", ") + `.
-Rows with the same orderId, one after the other, are the lines of one order.
-
-Examples:
-  orders post orders.jsonl --rate 50
-  orders post --csv --column orderId="Order no." --column sku=SKU orders.csv`
 }
 
 // Run posts every line, or none if one of them is neither a valid order nor a refund.

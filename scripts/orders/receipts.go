@@ -16,22 +16,6 @@ type listReceipts struct {
 	Order string `arg:"" optional:"" help:"The orderId. Default: the doubtful receipts of all orders."`
 }
 
-// Help explains the command beyond its one line.
-func (listReceipts) Help() string {
-	return `A receipt is doubtful if a worker died, or SES did not answer, between the request to send the
-e-mail and the record of its result. It may have been sent, and it is never sent again by itself.
-SES's own event resolves most doubts within seconds. For one that stays ten minutes, look for the
-e-mail in SES by recipient and subject, or ask the customer, and decide:
-
-  orders receipts resolve ORD-1001 paid --sent
-
-Exit codes: 0 listed, 1 an error, 2 there is a doubt.
-
-Examples:
-  orders receipts
-  orders receipts ORD-1001`
-}
-
 // Run prints the receipts.
 func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.Open(ctx, sh, "RECEIPTS_TABLE")
@@ -77,18 +61,6 @@ type resolveReceipt struct {
 	Sent    bool   `required:"" xor:"result" help:"The customer has the e-mail."`
 	NotSent bool   `required:"" xor:"result" help:"The customer does not have it: the next event of the order sends it."`
 	Yes     bool   `help:"Do not ask, for scripts."`
-}
-
-// Help explains the command beyond its one line.
-func (resolveReceipt) Help() string {
-	return `  --sent      The receipt is sent. Nothing else happens.
-  --not-sent  The receipt failed, and can be sent again. It is not sent by this command, but by the
-              next event of the order: orders republish ORD-1001. Other consumers of the bus see the
-              events again too. If you are wrong, the customer gets the e-mail twice.
-
-If SES reports the e-mail before it is sent again, the report replaces your decision.
-
-Example: orders receipts resolve ORD-1001 paid --not-sent && orders republish ORD-1001`
 }
 
 // Run resolves one receipt.

@@ -24,18 +24,6 @@ type refresh struct {
 	Scope  string `placeholder:"SCOPE" help:"Expect the intent under this scope: for orders charged before SCOPE was corrected."`
 }
 
-// Help explains the command beyond its one line.
-func (refresh) Help() string {
-	return `It reads the PaymentIntent and the refunds at Stripe and records what the row does not show. It
-moves no money, so it is safe at any time. An interrupted run with --all-due loses nothing: run it again.
-
-Exit codes: 0 done, 1 an error, 2 an order disagrees with Stripe, or could not be read.
-
-Examples:
-  orders refresh ORD-1001
-  orders refresh --all-due`
-}
-
 // Validate returns an error unless the command line names one order, or all.
 func (r refresh) Validate() error {
 	if (r.ID == "") != r.AllDue {
@@ -200,18 +188,6 @@ type restore struct {
 	ID     string `arg:"" help:"The orderId."`
 	Intent string `arg:"" help:"Its PaymentIntent, such as pi_3Pretend: see the parked message's detail."`
 	Scope  string `placeholder:"SCOPE" help:"Expect the intent under this scope instead of SCOPE."`
-}
-
-// Help explains the command beyond its one line.
-func (restore) Help() string {
-	return `Use it after the table was restored from a backup, for an order that was parked as
-record_lost. It writes a row that is missing, or open without an intent, from the metadata of
-the order's PaymentIntent, binds the intent, and settles the row from the intent's status. Then
-it records the refunds that Stripe has of it, as refresh does. It moves no money, and it does
-not overwrite a row with another intent or with different content. Afterwards a redelivered
-message of the order finds the intent and cannot charge the order again.
-
-Example: orders restore ORD-1001 pi_3PretendIntent`
 }
 
 // Run writes one order's row.

@@ -26,21 +26,6 @@ type makeRefund struct {
 	Limit    time.Duration `default:"2m" help:"Fail if the refund is not settled by then."`
 }
 
-// Help explains the command beyond its one line.
-func (makeRefund) Help() string {
-	return `It posts a refund to the refund queue, where the function makes it, and waits until the refund is
-settled. Each refund of an order has an id, and money goes back once for an id. The default id
-follows from the amount, so the same command, run again by you or by a colleague, is the same
-refund: it continues it, or says that it was made. To give the same amount back a second time,
-name the second refund with --refund-id.
-
-Exit code 1: the refund was not made, or is not known to be made. Run the same command again.
-
-Example: 19.99 USD of an order go back, and then the rest.
-  orders refund ORD-1001 --amount 1999 --reason requested_by_customer
-  orders refund ORD-1001 --all --reason requested_by_customer`
-}
-
 // Run makes one refund.
 func (m makeRefund) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "REFUND_QUEUE_URL", "SCOPE")

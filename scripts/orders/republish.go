@@ -19,21 +19,6 @@ type republish struct {
 	Rate  int       `default:"10" help:"With --since: at most so many orders per second."`
 }
 
-// Help explains the command beyond its one line.
-func (republish) Help() string {
-	return `It sends the events of an order's row to the bus again, with the same sequence numbers, in order:
-for a consumer that lost them. A consumer that discards repetitions by orderId and seq, as
-docs/reference/events.md asks, processes each once. Other consumers of the bus see them again too.
-An interrupted run with --since loses nothing: run it again. It names an order whose row cannot be
-read, and goes on with the others.
-
-Exit codes: 0 published, 1 an error, 2 published, except for the orders that it names.
-
-Examples:
-  orders republish ORD-1001
-  orders republish --since 2026-11-21T08:00:00Z`
-}
-
 // Validate returns an error unless the command line names one order, or a time.
 func (r republish) Validate() error {
 	if (r.ID == "") == r.Since.IsZero() {

@@ -21,26 +21,6 @@ type resolveRefund struct {
 	Yes     bool   `help:"Do not ask, for scripts."`
 }
 
-// Help explains the command beyond its one line.
-func (resolveRefund) Help() string {
-	return `A refund is unknown if a request of it got no answer and Stripe may have forgotten its idempotency
-key since. It is not repeated, and its amount stays reserved. An open refund without an attempt for a
-day has lost its message, and stays reserved as well. This command reads Stripe first and records
-what it finds. If Stripe does not list the refund, you decide:
-
-  --made RE_ID  Stripe has the refund, and its list lacks it. The refund must be of this payment
-                and carry the order id and the refund id in its metadata.
-  --not-made    The amount is free for another refund. Stripe may still execute the lost request,
-                even days later: then the customer has the money twice if you refunded it again.
-
-A refund that somebody made in the Dashboard instead is another one: use --not-made, it is counted
-as given back by others.
-
-Exit code 1: the refund is as it was, or Stripe contradicts you.
-
-Example: orders refund resolve ORD-1001 operator-1999 --not-made`
-}
-
 // Run resolves one refund.
 func (r resolveRefund) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.OpenStripe(ctx, sh)

@@ -14,19 +14,6 @@ type show struct {
 	ID string `arg:"" help:"The orderId."`
 }
 
-// Help explains the command beyond its one line.
-func (show) Help() string {
-	return `It prints the order's row, its history, the stock that it holds, its refunds and what happens next.
-With RECEIPTS_TABLE set it also prints the order's receipts. With SCOPE and STRIPE_SECRET_KEY set it
-also reads Stripe, says how often the order was charged, and links its
-payments in the Dashboard. It finds payments that no row names, for example after a restore from
-backup; Stripe's search lags by a minute. It changes nothing.
-
-Exit codes: 0 shown, 1 an error, 2 the order was charged more than once, or its row is missing.
-
-Example: orders show ORD-1001`
-}
-
 // Run prints one order.
 func (s show) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")

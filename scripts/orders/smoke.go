@@ -23,18 +23,6 @@ type smoke struct {
 	Limit    time.Duration `default:"2m" help:"Fail if the order is not settled by then."`
 }
 
-// Help explains the command beyond its one line.
-func (smoke) Help() string {
-	return `It compares the settings of the queues with what the function assumes, creates a customer in Stripe's
-test mode, posts an order of 1.00 USD, and waits until its row is paid and Stripe agrees. Then it gives
-0.40 USD back, if REFUND_QUEUE_URL is set, which fails if something on the way to Stripe closes
-connections. It refuses a live key.
-
-Examples:
-  orders smoke
-  orders smoke --customer cus_Me --method pm_card_visa`
-}
-
 // refundOfSmoke is what the smoke test gives back. A refund needs what a charge does not:
 // a connection that outlives a request.
 const refundOfSmoke = 40

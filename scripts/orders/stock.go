@@ -19,21 +19,6 @@ type stock struct {
 	Recount *int64 `placeholder:"N" xor:"change" help:"Correct the numbers: N units are in store, without the sold ones."`
 }
 
-// Help explains the command beyond its one line.
-func (stock) Help() string {
-	return `It prints how many units of a SKU are available, reserved by orders that may still be
-paid, and sold. --add adds units that came in, and creates the SKU if it is new. It is a sum
-and not an order: a second run adds again. If the answer was lost, look before you repeat it.
-
---recount counts what the orders hold, which scans the orders table, and makes the other units
-available. It changes nothing if the numbers change meanwhile. Stop processing first.
-
-Examples:
-  orders stock MUG
-  orders stock MUG --add 100
-  orders stock MUG --recount 42`
-}
-
 // Validate returns an error for a SKU or a number that no stock has.
 func (s stock) Validate() error {
 	if !order.ValidSKU(s.SKU) {

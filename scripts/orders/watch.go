@@ -18,15 +18,6 @@ type watchCommand struct {
 	Rate  int           `default:"5" help:"With --scan: at most so many pages of 1 MB per second."`
 }
 
-// Help explains the command beyond its one line.
-func (watchCommand) Help() string {
-	return `It shows the queues, the orders that wait, the oldest of them, and the dead letters by reason, until
-you press q. Without a terminal, or with --json, it prints them once. It changes nothing; to read
-the reasons it receives up to 100 dead letters every minute and puts them back.
-
-Example: orders watch --every 10s`
-}
-
 // Run shows the deployment.
 func (w watchCommand) Run(ctx context.Context, sh shell.Shell) error {
 	if w.Every < time.Second || w.Rate < 1 {
