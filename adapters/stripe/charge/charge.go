@@ -35,9 +35,6 @@ func New(o stripe.Options) *Payments { return &Payments{stripe.New(o), o.Scope} 
 // Every parameter follows from the order and the scope. If a release changes a parameter,
 // it must also change order.PrepareKey: Stripe refuses different parameters under a known
 // idempotency key.
-//
-// A replayed response shows the intent as it was when it was created. It may have been
-// canceled since, so Prepare reads it again.
 func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	total, payment := o.Total(), o.Payment()
 	params := &stripego.PaymentIntentParams{
@@ -60,31 +57,18 @@ func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (ord
 	params.SetIdempotencyKey(k.String())
 	call := p.client.Call("prepare order " + string(o.ID()))
 	_, err := paymentintent.Client{B: call}.New(params)
-	r, err := call.Intent(err)
-	if err == nil && call.Replayed() {
-		return p.Read(ctx, r.ID)
-	}
-	return r.Intent, err
+	return p.current(ctx, call, err)
 }
 
 // Confirm charges the payment method that Prepare named. It names none itself, so Stripe
 // refuses to confirm a declined intent, which has none any more.
-//
-// A response is replayed only if net/http resent the request, or if a restore from backup
-// made the table count an attempt twice. A replay may be out of date, because the
-// customer may have paid a declined intent since, so Confirm reads the intent again.
-// Nothing can undo a success.
 func (p *Payments) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
 	params := &stripego.PaymentIntentConfirmParams{OffSession: stripego.Bool(true)}
 	params.Context = ctx
 	params.SetIdempotencyKey(k.String())
 	call := p.client.IntentCall("confirm intent "+string(id), id)
 	_, err := paymentintent.Client{B: call}.Confirm(string(id), params)
-	r, err := call.Intent(err)
-	if err == nil && call.Replayed() && r.State != order.Succeeded {
-		return p.Read(ctx, id)
-	}
-	return p.explain(ctx, r, err)
+	return p.current(ctx, call, err)
 }
 
 // CancelIntent cancels the intent. If Stripe refuses, because it has succeeded, was
@@ -96,9 +80,19 @@ func (p *Payments) CancelIntent(ctx context.Context, id order.IntentID, k order.
 	params.SetIdempotencyKey(k.String())
 	call := p.client.IntentCall("cancel intent "+string(id), id)
 	_, err := paymentintent.Client{B: call}.Cancel(string(id), params)
+	return p.current(ctx, call, err)
+}
+
+// current returns the intent that a response to a write shows, in its current state.
+//
+// A replayed response shows the intent as it was then: it may have been canceled since,
+// or the customer may have paid a declined one, so current reads it again. Nothing can
+// undo a success. A confirmation is replayed only if net/http resent the request, or if a
+// restore from backup made the table count an attempt twice.
+func (p *Payments) current(ctx context.Context, call *stripe.Call, err error) (order.Intent, error) {
 	r, err := call.Intent(err)
-	if err == nil && call.Replayed() {
-		return p.Read(ctx, id)
+	if err == nil && call.Replayed() && r.State != order.Succeeded {
+		return p.Read(ctx, r.ID)
 	}
 	return p.explain(ctx, r, err)
 }

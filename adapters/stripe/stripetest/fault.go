@@ -104,21 +104,17 @@ func (m *Machine) refuseByFault(c *call) *Response {
 		}
 		return &Response{Lost: true}
 	case Unauthorized:
-		return refusal(401, Error{Type: "invalid_request_error", Message: "Invalid API Key provided."})
+		return refuse(401, "", "", "Invalid API Key provided.")
 	case Forbidden:
-		const message = "The provided key does not have the required permissions."
-		return refusal(403, Error{Type: "invalid_request_error", Message: message})
+		return refuse(403, "", "", "The provided key does not have the required permissions.")
 	case RateLimited:
-		return refusal(429, Error{
-			Type: "invalid_request_error", Code: "rate_limit", Message: "Request rate limit exceeded.",
-		})
+		return refuse(429, "rate_limit", "", "Request rate limit exceeded.")
 	case LockTimeout:
 		return lockTimeout()
 	case KeyInUse:
 		return keyInUse()
 	case Unavailable:
-		const message = "Stripe is unavailable. This is a fault of the Stripe double."
-		return refusal(503, Error{Type: "api_error", Message: message})
+		return refuse(503, "", "", "Unavailable, by a fault of the Stripe double.")
 	}
 	return nil
 }

@@ -118,11 +118,9 @@ func (m *Machine) confirm(now time.Time, c *call, intent *Intent) Response {
 	method := cmp.Or(c.Form.Get("payment_method"), intent.PaymentMethod)
 	switch {
 	case !confirmable(intent.Status):
-		return unexpectedState(intent,
-			fmt.Sprintf("You cannot confirm this PaymentIntent because it has a status of %s.", intent.Status))
+		return unexpectedState(intent, "You cannot confirm a PaymentIntent with status %s.", intent.Status)
 	case method == "":
-		return unexpectedState(intent,
-			"You cannot confirm this PaymentIntent because it's missing a payment method.")
+		return unexpectedState(intent, "You cannot confirm a PaymentIntent without a payment method.")
 	}
 	card, _ := m.cardOf(method)
 	if c.fault.Kind == Decline {
@@ -152,7 +150,7 @@ func (m *Machine) charge(now time.Time, c *call, intent *Intent, card Card, meth
 	})
 	response := *failure
 	response.Intent = declined
-	return Response{Status: 402, ShouldRetry: "false", Error: &response}
+	return Response{Status: 402, Error: &response}
 }
 
 // cancelIntent cancels an intent. docs.stripe.com/api/payment_intents/cancel: any state
@@ -160,8 +158,7 @@ func (m *Machine) charge(now time.Time, c *call, intent *Intent, card Card, meth
 func (m *Machine) cancelIntent(_ time.Time, c *call) Response {
 	intent := m.Intent(c.id)
 	if !cancelable(intent.Status) {
-		return unexpectedState(intent,
-			fmt.Sprintf("You cannot cancel this PaymentIntent because it has a status of %s.", intent.Status))
+		return unexpectedState(intent, "You cannot cancel a PaymentIntent with status %s.", intent.Status)
 	}
 	return Response{Status: 200, Intent: m.cancel(intent, c.Form.Get("cancellation_reason"))}
 }

@@ -1,9 +1,6 @@
 package stripetest
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // day is how long Stripe promises to keep a key.
 const day = 24 * time.Hour
@@ -33,11 +30,9 @@ func (m *Machine) replay(c *call) *Response {
 	case !known || m.expired(first, c.begun):
 		return nil
 	case first.path != c.Path:
-		return keyMismatch(
-			fmt.Sprintf("for the same endpoint they were first used for (%q vs %q)", c.Path, first.path),
-		)
+		return keyMismatch("endpoint")
 	case first.params != c.params:
-		return keyMismatch("with the same parameters they were first used with")
+		return keyMismatch("parameters")
 	case first.running:
 		return keyInUse()
 	}
@@ -92,19 +87,13 @@ func (m *Machine) ForgetKeys() {
 // used again "on a request that does not match the first request's API endpoint and
 // parameters".
 func keyMismatch(rule string) *Response {
-	return refusal(400, Error{
-		Type:    "idempotency_error",
-		Message: "Keys for idempotent requests can only be used " + rule + ".",
-	})
+	r := invalid("", "", "Keys for idempotent requests can only be used with the same %s.", rule)
+	r.Error.Type = "idempotency_error"
+	return r
 }
 
 // keyInUse is the response to a request whose key belongs to an executing one
 // (docs.stripe.com/error-codes, idempotency_key_in_use).
 func keyInUse() *Response {
-	r := refusal(409, Error{
-		Type: "invalid_request_error", Code: "idempotency_key_in_use",
-		Message: "There is currently another in-progress request using this Idempotent Key.",
-	})
-	r.ShouldRetry = "true"
-	return r
+	return refuse(409, "idempotency_key_in_use", "", "Another request is executing with this idempotency key.")
 }

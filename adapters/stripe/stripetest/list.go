@@ -1,7 +1,6 @@
 package stripetest
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -107,8 +106,7 @@ func (m *Machine) search(now time.Time, c *call) Response {
 	for part := range strings.SplitSeq(query, " AND ") {
 		match := clause.FindStringSubmatch(part)
 		if match == nil {
-			return *invalid("", "query", fmt.Sprintf("Not modeled: this Stripe double searches for "+
-				"metadata['name']:'value' joined by AND, got %q.", part))
+			return *invalid("", "query", "Not modeled: want metadata['name']:'value' joined by AND, got %q.", part)
 		}
 		wanted[match[1]] = match[2]
 	}
@@ -171,7 +169,7 @@ func integer(form map[string][]string, name string, otherwise int64) (int64, *Re
 	}
 	n, err := strconv.ParseInt(values[0], 10, 64)
 	if err != nil || n < 0 {
-		return 0, invalid("parameter_invalid_integer", name, "Invalid integer: "+values[0])
+		return 0, invalid("parameter_invalid_integer", name, "Invalid integer: %s", values[0])
 	}
 	return n, nil
 }

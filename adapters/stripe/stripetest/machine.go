@@ -145,7 +145,8 @@ func (m *Machine) effect(now time.Time, c *call) {
 		m.late = append(m.late, *c)
 	}
 	if c.fault.Kind == ServerErrorBeforeEffect || c.fault.Kind == ServerErrorAfterEffect {
-		c.response = *serverError()
+		// Without Stripe-Should-Retry, because Stripe does not know the result.
+		c.response = *refuse(500, "", "", "An unknown error occurred, by a fault of the Stripe double.")
 	}
 	c.response.RequestID = c.number
 }

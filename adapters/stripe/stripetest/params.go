@@ -2,7 +2,6 @@ package stripetest
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -68,14 +67,14 @@ func (m *Machine) checkCreate(c *call) *Response {
 	form, i, confirm := c.Form, newIntent(c.Form), c.Form.Get("confirm") == "true"
 	for _, name := range []string{"amount", "currency"} {
 		if form.Get(name) == "" {
-			return invalid("parameter_missing", name, "Missing required param: "+name+".")
+			return invalid("parameter_missing", name, "Missing required param: %s.", name)
 		}
 	}
 	switch {
 	case form.Has("off_session") && !confirm:
 		return invalid("", "off_session", "The parameter `off_session` needs `confirm` set to true.")
 	case form.Has("automatic_payment_methods[allow_redirects]") && !form.Has(automatic):
-		return invalid("parameter_missing", automatic, "Missing required param: "+automatic+".")
+		return invalid("parameter_missing", automatic, "Missing required param: %s.", automatic)
 	}
 	refused := first(
 		checkAmount(form.Get("amount"), i), m.checkParties(form, i), checkMetadata(i.Metadata),
@@ -87,8 +86,7 @@ func (m *Machine) checkCreate(c *call) *Response {
 	case refused != nil || !confirm:
 		return refused
 	case i.PaymentMethod == "":
-		return invalid("payment_intent_unexpected_state", "payment_method",
-			"You cannot confirm this PaymentIntent because it's missing a payment method.")
+		return invalid("payment_intent_unexpected_state", "payment_method", "Missing payment method.")
 	}
 	return offSession(form)
 }
@@ -115,19 +113,17 @@ func checkAmount(text string, i *Intent) *Response {
 	_, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return invalid("parameter_invalid_integer", "amount", "Invalid integer: "+text)
+		return invalid("parameter_invalid_integer", "amount", "Invalid integer: %s", text)
 	case i.Amount < 1:
 		return invalid("parameter_invalid_integer", "amount", "This value must be greater than or equal to 1.")
 	case strings.ContainsRune(i.Currency, ' ') || !strings.Contains(currencies, " "+i.Currency+" "):
-		return invalid("", "currency", "Invalid currency: "+i.Currency+".")
+		return invalid("", "currency", "Invalid currency: %s.", i.Currency)
 	case i.Amount > maximum(i.Currency):
-		return invalid("amount_too_large", "amount",
-			fmt.Sprintf("Amount must be no more than %d in %s's smallest unit.", maximum(i.Currency), i.Currency))
+		return invalid("amount_too_large", "amount", "Amount must be at most %d %s.", maximum(i.Currency), i.Currency)
 	case !whole(i.Amount, i.Currency):
 		return invalid("", "amount", "Amounts in this currency must end in 0 or 00.")
 	case i.Amount < minimum(i.Currency):
-		return invalid("amount_too_small", "amount",
-			fmt.Sprintf("Amount must be at least %d %s.", minimum(i.Currency), i.Currency))
+		return invalid("amount_too_small", "amount", "Amount must be at least %d %s.", minimum(i.Currency), i.Currency)
 	}
 	return nil
 }
@@ -148,10 +144,7 @@ func (m *Machine) checkParties(form url.Values, i *Intent) *Response {
 	case m.gone[i.Customer]:
 		return missing("customer", "customer", i.Customer)
 	case m.gone[method]: // a 400 without a code, as users report
-		return invalid("", "", "The provided PaymentMethod was previously used with a PaymentIntent without "+
-			"Customer attachment, shared with a connected account without Customer attachment, or was detached "+
-			"from a Customer. It may not be used again. To use a PaymentMethod multiple times, you must attach "+
-			"it to a Customer first.")
+		return invalid("", "", "The provided PaymentMethod was detached from a Customer. It may not be used again.")
 	}
 	return nil
 }
@@ -161,8 +154,7 @@ func (m *Machine) checkParties(form url.Values, i *Intent) *Response {
 func checkMetadata(metadata map[string]string) *Response {
 	for name, value := range metadata {
 		if len(metadata) > 50 || len(name) > 40 || len(value) > 500 {
-			return invalid("", "metadata",
-				"Metadata holds at most 50 keys of 40 characters with values of 500 characters.")
+			return invalid("", "metadata", "Metadata holds at most 50 keys of 40 characters with values of 500.")
 		}
 	}
 	return nil
@@ -181,8 +173,7 @@ func metadata(form url.Values) map[string]string {
 
 func oneOf(form url.Values, name string, allowed ...string) *Response {
 	if form.Has(name) && !slices.Contains(allowed, form.Get(name)) {
-		return invalid("", name,
-			fmt.Sprintf("Invalid %s: must be one of %s here.", name, strings.Join(allowed, ", ")))
+		return invalid("", name, "Invalid %s: must be one of %s here.", name, strings.Join(allowed, ", "))
 	}
 	return nil
 }

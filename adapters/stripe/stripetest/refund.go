@@ -157,10 +157,7 @@ func (m *Machine) readRefund(_ time.Time, c *call) Response {
 	if r := find(m.refunds, c.id); r != nil {
 		return Response{Status: 200, Refund: r}
 	}
-	return *refusal(404, Error{
-		Type: "invalid_request_error", Code: "resource_missing", Param: "id",
-		Message: fmt.Sprintf("No such refund: '%s'", c.id),
-	})
+	return *refuse(404, "resource_missing", "id", "No such refund: '%s'", c.id)
 }
 
 // refuseRefund returns why a charge cannot be refunded (docs.stripe.com/error-codes,
@@ -168,25 +165,20 @@ func (m *Machine) readRefund(_ time.Time, c *call) Response {
 // parameter and no code, as users report (github.com/hackerai-tech/hackerai/pull/939). An
 // amount with a fraction of a unit that the currency has no more is refused
 // (support.stripe.com/questions/deprecation-of-fractional-isk-charges-and-refunds).
-// Stripe writes the amounts with the currency's symbol.
 func (m *Machine) refuseRefund(i *Intent, amount int64) *Response {
 	charge := m.latestCharge(i)
 	switch {
 	case i.Status != StatusSucceeded:
-		return invalid("", "payment_intent",
-			fmt.Sprintf("This PaymentIntent (%s) does not have a successful charge to refund.", i.ID))
+		return invalid("", "payment_intent", "PaymentIntent %s has no successful charge to refund.", i.ID)
 	case m.chargedBack(i.LatestCharge):
-		return invalid("charge_disputed", "",
-			fmt.Sprintf("Charge %s has been charged back; cannot issue a refund.", i.LatestCharge))
+		return invalid("charge_disputed", "", "Charge %s has been charged back.", i.LatestCharge)
 	case !whole(amount, i.Currency):
 		return invalid("invalid_charge_amount_no_decimal_compatible", "amount", "Invalid amount.")
 	case charge.Refunded == charge.Amount:
-		return invalid("charge_already_refunded", "",
-			fmt.Sprintf("Charge %s has already been refunded.", i.LatestCharge))
+		return invalid("charge_already_refunded", "", "Charge %s has already been refunded.", i.LatestCharge)
 	case amount > charge.Amount-charge.Refunded:
-		return invalid("", "amount", fmt.Sprintf(
-			"Refund amount (%d) is greater than unrefunded amount on charge (%d)", amount, charge.Amount-charge.Refunded,
-		))
+		return invalid("", "amount", "Refund amount (%d) is greater than unrefunded amount (%d)",
+			amount, charge.Amount-charge.Refunded)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package stripetest
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -151,18 +150,15 @@ func (m *Machine) route(now time.Time, r Request) *call {
 // authenticate accepts test keys only. docs.stripe.com/error-low-level: a 401 is not
 // stored under the idempotency key.
 func (m *Machine) authenticate(c *call) *Response {
+	isKey := func(mode string) bool {
+		return strings.HasPrefix(c.APIKey, "sk_"+mode) || strings.HasPrefix(c.APIKey, "rk_"+mode)
+	}
 	switch {
-	case c.APIKey == "":
-		return refusal(401, Error{Type: "invalid_request_error", Message: "You did not provide an API key."})
-	case strings.HasPrefix(c.APIKey, "sk_live_"), strings.HasPrefix(c.APIKey, "rk_live_"):
-		return refusal(401, Error{
-			Type: "invalid_request_error",
-			Message: "LIVE KEY REFUSED: this is a Stripe double for tests. A live API key was sent to it; treat " +
-				"that key as exposed and roll it.",
-		})
-	case m.rules.Key != "" && c.APIKey != m.rules.Key,
-		!strings.HasPrefix(c.APIKey, "sk_test_") && !strings.HasPrefix(c.APIKey, "rk_test_"):
-		return refusal(401, Error{Type: "invalid_request_error", Message: "Invalid API Key provided."})
+	case isKey("live_"):
+		return refuse(401, "", "", "LIVE KEY REFUSED: this is a Stripe double for tests. A live API key was sent to it; "+
+			"treat that key as exposed and roll it.")
+	case m.rules.Key != "" && c.APIKey != m.rules.Key, !isKey("test_"):
+		return refuse(401, "", "", "Invalid API Key provided.")
 	}
 	return nil
 }
@@ -170,13 +166,10 @@ func (m *Machine) authenticate(c *call) *Response {
 // validate checks the URL, the permissions and the parameters.
 func (m *Machine) validate(c *call) *Response {
 	if c.op.endpoint == "" {
-		return notFound(c)
+		return refuse(404, "", "", "Unrecognized request URL, or not modeled: %s %s", c.Method, c.Path)
 	}
 	if strings.Contains(c.op.path, root+"/{id}") && m.Intent(c.id) == nil {
-		return refusal(404, Error{
-			Type: "invalid_request_error", Code: "resource_missing", Param: "intent",
-			Message: fmt.Sprintf("No such payment_intent: '%s'", c.id),
-		})
+		return refuse(404, "resource_missing", "intent", "No such payment_intent: '%s'", c.id)
 	}
 	checks := []*Response{unknownParameter(c), m.permit(c, c.op.permission), m.checkExpand(c)}
 	if c.op.check != nil {
@@ -188,14 +181,14 @@ func (m *Machine) validate(c *call) *Response {
 func unknownParameter(c *call) *Response {
 	for _, name := range slices.Sorted(maps.Keys(c.Form)) {
 		if len(c.Form[name]) != 1 && !strings.HasSuffix(name, "[]") {
-			return invalid("parameter_invalid", name, "Duplicate parameter: "+name)
+			return invalid("parameter_invalid", name, "Duplicate parameter: %s", name)
 		}
 		group := name
 		if i := strings.IndexByte(name, '['); i > 0 && !slices.Contains(c.op.parameters, name) {
 			group = name[:i+1]
 		}
 		if !slices.Contains(c.op.parameters, group) && (group != "expand[" || c.op.expandable == nil) {
-			return invalid("parameter_unknown", name, "Received unknown parameter: "+name)
+			return invalid("parameter_unknown", name, "Received unknown parameter: %s", name)
 		}
 	}
 	return nil
@@ -210,7 +203,7 @@ func unknownParameter(c *call) *Response {
 func (m *Machine) checkExpand(c *call) *Response {
 	for _, property := range c.expansions() {
 		if !slices.Contains(c.op.expandable, property) {
-			return invalid("", "", "This property cannot be expanded ("+property+").")
+			return invalid("", "", "This property cannot be expanded (%s).", property)
 		}
 		permission := "rak_charge_read"
 		if property == "customer" {
@@ -238,9 +231,5 @@ func (m *Machine) permit(c *call, permission string) *Response {
 	if permission == "" || permission != m.rules.Lacks || !strings.HasPrefix(c.APIKey, "rk_") {
 		return nil
 	}
-	return refusal(403, Error{
-		Type: "invalid_request_error",
-		Message: "The provided key 'rk_test_*****' does not have the required permissions for this endpoint on " +
-			"account 'acct_pretend'. Having the '" + permission + "' permission would allow this request to continue.",
-	})
+	return refuse(403, "", "", "Having the '%s' permission would allow this request to continue.", permission)
 }

@@ -20,16 +20,15 @@ func (id RequestID) String() string { return fmt.Sprintf("req_%06d", int(id)) }
 // Response is a response of the Stripe double. The intents in it are shared with the
 // machine and read-only.
 type Response struct {
-	Status      int
-	At          time.Time // The Date header.
-	RequestID   RequestID
-	Original    RequestID // The request whose stored response this replays; 0 if this is not a replay.
-	ShouldRetry string    // The Stripe-Should-Retry header: true, false, or empty for no header.
-	Lost        bool      // The connection breaks before the response arrives.
-	Garbled     bool      // Only half of the body arrives.
-	Intent      *Intent
-	Refund      *Refund
-	Error       *Error
+	Status    int
+	At        time.Time // The Date header.
+	RequestID RequestID
+	Original  RequestID // The request whose stored response this replays; 0 if this is not a replay.
+	Lost      bool      // The connection breaks before the response arrives.
+	Garbled   bool      // Only half of the body arrives.
+	Intent    *Intent
+	Refund    *Refund
+	Error     *Error
 
 	expanded object // What the request expands of the intent.
 	list     object
@@ -151,8 +150,13 @@ func (r Response) Header() http.Header {
 		"Content-Type": {"application/json"}, "Request-Id": {r.RequestID.String()},
 		"Date": {r.At.UTC().Format(http.TimeFormat)},
 	}
-	if r.ShouldRetry != "" {
-		header["Stripe-Should-Retry"] = []string{r.ShouldRetry}
+	if r.Error != nil {
+		switch r.Error.Code {
+		case "lock_timeout", "idempotency_key_in_use":
+			header["Stripe-Should-Retry"] = []string{"true"}
+		case "payment_intent_unexpected_state":
+			header["Stripe-Should-Retry"] = []string{"false"}
+		}
 	}
 	if r.Replayed() {
 		header["Idempotent-Replayed"] = []string{"true"}
@@ -161,46 +165,30 @@ func (r Response) Header() http.Header {
 	return header
 }
 
-func refusal(status int, err Error) *Response { return &Response{Status: status, Error: &err} }
+// refuse is an error response of Stripe's, to a mistake of the client's unless it is a
+// 5xx.
+func refuse(status int, code, param, format string, args ...any) *Response {
+	e := Error{Type: "invalid_request_error", Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
+	if status >= 500 {
+		e.Type = "api_error"
+	}
+	return &Response{Status: status, Error: &e}
+}
 
-func invalid(code, param, message string) *Response {
-	return refusal(400, Error{Type: "invalid_request_error", Code: code, Param: param, Message: message})
+func invalid(code, param, format string, args ...any) *Response {
+	return refuse(400, code, param, format, args...)
 }
 
 func missing(param, kind, id string) *Response {
-	return invalid("resource_missing", param, fmt.Sprintf("No such %s: '%s'", kind, id))
-}
-
-func notFound(c *call) *Response {
-	return refusal(404, Error{
-		Type: "invalid_request_error",
-		Message: fmt.Sprintf("Unrecognized request URL (%s: %s). Not modeled: this Stripe double only creates, "+
-			"confirms, cancels, reads, lists and searches PaymentIntents, lists disputes, and creates, reads and "+
-			"lists refunds.", c.Method, c.Path),
-	})
-}
-
-// serverError is a 500 without a Stripe-Should-Retry header, because Stripe does not know
-// the result.
-func serverError() *Response {
-	const message = "An unknown error occurred. This is a fault of the Stripe double."
-	return refusal(500, Error{Type: "api_error", Message: message})
+	return invalid("resource_missing", param, "No such %s: '%s'", kind, id)
 }
 
 func lockTimeout() *Response {
-	r := refusal(429, Error{
-		Type: "invalid_request_error", Code: "lock_timeout",
-		Message: "This object cannot be accessed right now because another API request or Stripe process is " +
-			"currently accessing it.",
-	})
-	r.ShouldRetry = "true"
-	return r
+	return refuse(429, "lock_timeout", "", "Another request or Stripe process is accessing this object.")
 }
 
-func unexpectedState(intent *Intent, message string) Response {
-	r := refusal(400, Error{
-		Type: "invalid_request_error", Code: "payment_intent_unexpected_state", Message: message, Intent: intent,
-	})
-	r.ShouldRetry = "false"
+func unexpectedState(intent *Intent, format string, args ...any) Response {
+	r := invalid("payment_intent_unexpected_state", "", format, args...)
+	r.Error.Intent = intent
 	return *r
 }
