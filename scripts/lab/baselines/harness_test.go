@@ -138,7 +138,8 @@ func (h *harness) step(_ string, do func() error) error {
 // RoundTrip makes each request to Stripe a step, without a socket.
 func (h *harness) RoundTrip(r *http.Request) (out *http.Response, err error) {
 	err = h.step("", func() error {
-		out, err = stripetest.RoundTrip(r, func(r stripetest.Request) stripetest.Response { return h.stripe.Do(h.now, r) })
+		do := func(r stripetest.Request) stripetest.Response { return h.stripe.Do(h.now, r) }
+		out, err = stripetest.RoundTrip(r, do) //nolint:bodyclose // closed by the caller
 		return err
 	})
 	return out, err

@@ -123,8 +123,11 @@ func (w *intakeWorld) message(o order.Order) *task {
 	w.sent = append(w.sent, o.ID())
 	sent := w.Now
 	after := sent.Sub(stage.Epoch()) + time.Second
-	return newTask(fmt.Sprintf("message %d", len(w.sent)), after, visible, func(a *stage.Actor) (time.Duration, bool) {
-		p := order.Processor{Store: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime, Now: a.Clock}
+	name := fmt.Sprintf("message %d", len(w.sent))
+	return newTask(name, after, visible, func(a *stage.Actor) (time.Duration, bool) {
+		p := order.Processor{
+			Store: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime, Now: a.Clock,
+		}
 		r := p.Process(a.Context, o, sent, lease(a))
 		return function, r.Verdict == order.Redeliver
 	})
@@ -171,7 +174,9 @@ type intakePorts struct {
 
 // Register implements intake.Book.
 func (p intakePorts) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
-	return ask(p.Actor, write("register"), func() (intake.Registration, error) { return p.world.book.Register(ctx, r) })
+	return ask(p.Actor, write("register"), func() (intake.Registration, error) {
+		return p.world.book.Register(ctx, r)
+	})
 }
 
 // MarkSent implements intake.Book.

@@ -29,6 +29,7 @@ func copyModule(ctx context.Context, from, to string) error {
 			continue // deleted, and not committed
 		}
 		target := filepath.Join(to, name)
+		//nolint:gosec // G703: as above
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o750), os.WriteFile(target, content, 0o600))
 		if err != nil {
 			return err

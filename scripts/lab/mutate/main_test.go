@@ -54,7 +54,7 @@ func TestTheCopyHasTheSourcesAndTheControls(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := exec.CommandContext(t.Context(), "git", "init", "-q", from).Run(); err != nil { //nolint:gosec // G204: ours
+	if err := exec.CommandContext(t.Context(), "git", "init", "-q", from).Run(); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(copyModule(t.Context(), from, to), prepare(to, "a")); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 type effects struct {
-	Deviations int `default:"4" help:"How many faults, changes of actor and early starts a schedule has at most."`
+	Deviations int `default:"4" help:"The most faults, changes of actor and early starts of a schedule."`
 }
 
 // Run searches all worlds at the same time and prints what each found, in their order.

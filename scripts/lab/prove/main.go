@@ -47,8 +47,7 @@ type all struct{}
 
 // Run runs every command with its defaults.
 func (all) Run(ctx context.Context, s screen) error {
-	var c commands
-	err := errors.Join(kong.ApplyDefaults(&c.Orders), kong.ApplyDefaults(&c.Refunds), kong.ApplyDefaults(&c.Effects))
+	c, err := defaults()
 	if err == nil {
 		err = errors.Join(c.Orders.Run(ctx, s), c.Refunds.Run(ctx, s), c.Effects.Run(ctx, s))
 	}
@@ -56,6 +55,13 @@ func (all) Run(ctx context.Context, s screen) error {
 		_, err = fmt.Fprintln(s.out, "orders, refunds and other effects: 0 violations")
 	}
 	return err
+}
+
+func defaults() (c commands, err error) {
+	for _, options := range []any{&c.Orders, &c.Refunds, &c.Effects} {
+		err = errors.Join(err, kong.ApplyDefaults(options))
+	}
+	return c, err
 }
 
 var errBroken = errors.New("not proved: an invariant is broken, see above")

@@ -78,13 +78,13 @@ func figuresOf(r simulation.Report, seed uint64, took time.Duration) string {
 		found = r.Worst.Violation.String()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d schedules, %d of them merged into an equal state, and %d random worlds (seeds from %d), "+
-		"%d steps, %d deliveries, %d charges, %d declines, %.0f s: **%s**.\n"+
+	fmt.Fprintf(&b, "%d schedules, %d of them merged into an equal state, and %d random worlds "+
+		"(seeds from %d), %d steps, %d deliveries, %d charges, %d declines, %.0f s: **%s**.\n"+
 		"In the worlds with these actors: %d webhooks, %d reconcile runs and %d publications; %d worlds ran the\n"+
 		"deployed batch handler.\n\n| fault | times |\n|---|---:|\n",
 		r.Schedules, r.Merged, r.Drawn, seed, t[world.Steps], t[world.Deliveries], t[world.Charges],
-		t[world.CardDeclines], took.Seconds(), found, t[world.Webhooks], t[world.ReconcileRuns], t[world.Publications],
-		t[world.Handled])
+		t[world.CardDeclines], took.Seconds(), found, t[world.Webhooks], t[world.ReconcileRuns],
+		t[world.Publications], t[world.Handled])
 	for _, what := range deviationsOf(t) {
 		fmt.Fprintf(&b, "| %s | %d |\n", what, t[what])
 	}

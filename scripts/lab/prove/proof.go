@@ -67,18 +67,18 @@ func (o *orders) fillPages(figures, bugs, baseline string, stories []story) erro
 	if err != nil {
 		return err
 	}
-	all := "## The baselines\n\n" + baseline + "\n## Every history\n\n"
+	all := []string{"## The baselines\n\n" + baseline, "## Every history\n"}
 	for _, s := range stories {
-		all += s.text + "\n"
+		all = append(all, s.text)
 	}
-	full, err := fill(string(page), map[string]string{"histories": all})
+	full, err := fill(string(page), map[string]string{"histories": strings.Join(all, "\n")})
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(o.Full), 0o750)
 	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.Full, []byte(full), 0o600)
+	return os.WriteFile(o.Full, []byte(full), 0o600) //nolint:gosec // G703: the caller's own path
 }
 
 // unneeded returns the faults of a run without which every planted bug would still be
@@ -129,9 +129,9 @@ func bugReport(ctx context.Context, all []guards.Guard) (text string, stories []
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", g.Name, g.Summary, g.CaughtBy(), after, g.Needs)
 	}
-	return fmt.Sprintf("%d patches in `scripts/lab/guards/patches` each remove a guard; `make break GUARD=NAME` "+
-		"shows one.\nThe simulation finds %d of them, after so many schedules or worlds; each needs the faults in "+
-		"the last column.\n\n| bug | what it removes | caught by | after | needs |\n|---|---|---|---:|---|\n%s",
+	return fmt.Sprintf("%d patches in `scripts/lab/guards/patches` each remove a guard; "+
+		"`make break GUARD=NAME` shows one.\nThe simulation finds %d of them, after so many "+
+		"schedules or worlds; each needs the faults in the last column.\n\n| bug | what it removes | caught by | after | needs |\n|---|---|---|---:|---|\n%s",
 		len(all), len(stories), b.String()), stories, nil
 }
 

@@ -52,6 +52,16 @@ func TestACommandPrintsItsFiguresOrOneHistory(t *testing.T) {
 	}
 }
 
+func TestWithoutACommandEachHasItsDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := defaults()
+	most, worlds := c.Orders.bounds()
+	got := []int{most, worlds, c.Refunds.Worlds, c.Refunds.Faults, c.Effects.Deviations}
+	if diff := cmp.Diff(got, []int{2, 1_000_000, 10_000, 2, 4}); diff != "" || err != nil {
+		t.Errorf("%v, (-got +want)\n%s", err, diff)
+	}
+}
+
 func TestThePagesKeepTheirProseAndGetTheirParts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -62,7 +62,8 @@ func (o *refunds) Run(ctx context.Context, s screen) error {
 		}
 	}
 	parts, found := o.parts(reports, protocols, rules)
-	_, _ = fmt.Fprintf(s.out, "%s\n%s\n%s%.0f s\n", parts["schedules"], parts["worlds"], parts["rules"], took.Seconds())
+	_, _ = fmt.Fprintf(s.out, "%s\n%s\n%s%.0f s\n",
+		parts["schedules"], parts["worlds"], parts["rules"], took.Seconds())
 	if o.Page != "" {
 		err = rewrite(o.Page, parts)
 	}
@@ -197,7 +198,8 @@ func table(first string, all []row) string {
 		return ""
 	}
 	var b strings.Builder
-	const head = "| %s | what it is | kind | worst | keyless | aged | caught by |\n|---|---|---:|---:|---:|---:|---|\n"
+	const head = "| %s | what it is | kind | worst | keyless | aged | caught by |\n" +
+		"|---|---|---:|---:|---:|---:|---|\n"
 	fmt.Fprintf(&b, head, first)
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %s | %s |", r.Name, r.Does)

@@ -3,6 +3,7 @@ package refunds
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"orderonce/domain/order"
@@ -112,7 +113,10 @@ func (a *actor) refunds() refundtest.Intercepted {
 		case refundtest.Load:
 			return a.do("load account", load, do)
 		case refundtest.Read:
-			return a.do(string(c), read, func() error { a.unknown = a.statusOf(a.request) == refund.Unknown; return do() })
+			return a.do(string(c), read, func() error {
+				a.unknown = a.statusOf(a.request) == refund.Unknown
+				return do()
+			})
 		case refundtest.ReadRefund:
 			return a.do(string(c), read, do)
 		case refundtest.Create:
@@ -170,7 +174,7 @@ func Baselines() []Baseline {
 		}}
 	}
 	return []Baseline{
-		from("refund id", func(_ int, r refund.Request) string { return string(r.OrderID()) + "/" + string(r.ID()) }),
+		from("refund id", func(_ int, r refund.Request) string { return fmt.Sprint(r.OrderID(), "/", r.ID()) }),
 		from("message id", func(message int, _ refund.Request) string { return strconv.Itoa(message) }),
 	}
 }

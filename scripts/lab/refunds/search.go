@@ -130,8 +130,8 @@ func (f *Finding) compare(o *Finding) int {
 
 // shrink leaves out the messages, orders and choices that the violation does not need.
 func (f *Finding) shrink(ctx context.Context, s Search) {
-	pool, scenario := stage.NewPool(), func(c Case) stage.Scenario { return c.scenario(s.Consume, func(*World) {}) }
-	broken := f.Violation.Invariant
+	pool, broken := stage.NewPool(), f.Violation.Invariant
+	scenario := func(c Case) stage.Scenario { return c.scenario(s.Consume, func(*World) {}) }
 	c, t := stage.Shortest(f.Case, f.Tape, func(c Case, t stage.Tape) bool {
 		v := scenario(c).Run(ctx, pool, t.Chooser(), nil).Broken
 		return v != nil && v.Invariant == broken

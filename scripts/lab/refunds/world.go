@@ -111,10 +111,11 @@ func (w *World) describe() {
 	w.Add("Stripe", fmt.Sprintf("lists lag %v; refunds are pending first: %t; keys keep refusals: %t",
 		w.Lag, w.Takes, w.Keeps), "")
 	for _, o := range w.Orders {
-		w.Add("shop", fmt.Sprintf("sells %s for %d %s; charged already: %t", o.ID, o.Amount, o.Currency, !o.Late), "")
+		w.Add("shop", fmt.Sprintf("sells %s for %d %s; charged: %t", o.ID, o.Amount, o.Currency, !o.Late), "")
 	}
 	for n, m := range w.Messages {
-		w.Add("shop", fmt.Sprintf("sends message %d: refund %s of %s, %d", n+1, m.ID(), m.OrderID(), m.Amount()), "")
+		what := fmt.Sprintf("sends message %d: refund %s of %s, %d", n+1, m.ID(), m.OrderID(), m.Amount())
+		w.Add("shop", what, "")
 	}
 }
 

@@ -81,7 +81,8 @@ func (s *State) Continue(all []Search, worlds int, progress func(format string, 
 	for s.Report.Drawn < worlds && s.Report.Worst == nil {
 		before := s.Report.Drawn
 		next := Draw{
-			Seed: s.Seed + uint64(before), Worlds: round(worlds-before, worldsPerRound), //nolint:gosec // G115: not negative
+			Seed:   s.Seed + uint64(before), //nolint:gosec // G115: not negative
+			Worlds: round(worlds-before, worldsPerRound),
 		}
 		s.Report.Add(next.Run(func(done int) { progress("%d of %d worlds", before+done, worlds) }))
 		if err := s.save(); err != nil {

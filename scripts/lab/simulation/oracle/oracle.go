@@ -361,7 +361,7 @@ const (
 	ChargedOnce      invariant = "I1"  // at most one successful charge per order, ever
 	ChargedAmount    invariant = "I2"  // the charge has the claimed amount and currency
 	ConflictParked   invariant = "I9"  // same id, other content: not charged, parked, the first order untouched
-	NoFalseDecline   invariant = "I15" // no order shows "declined" if it was charged or only needs authentication
+	NoFalseDecline   invariant = "I15" // no order shows "declined" if charged, or if it needs authentication
 	BooksAgree       invariant = "I4"  // at rest, table and ledger agree
 	AckedWhenDurable invariant = "I5"  // nothing is acknowledged before its outcome is durable
 	AsAllowed        invariant = "I7"  // only the transitions of the diagram
@@ -370,7 +370,7 @@ const (
 	AllAnswered      invariant = "I6"  // received = acknowledged + redelivered + parked
 	EverythingEnds   invariant = "I3"  // every message ends in a settled order, or is parked with a reason
 	NoneForgotten    invariant = "I17" // no order waits for ever: it gets its outcome, or is reported
-	PublishedInOrder invariant = "I16" // every transition is published, at least once and in order for each order
+	PublishedInOrder invariant = "I16" // every transition is published at least once, in order for each order
 	SettlesSoon      invariant = "I11" // without faults, everything settles within two deliveries and one lease
 	CheapDuplicate   invariant = "I12" // a duplicate of a settled order costs one store call and no Stripe call
 	SameHistory      invariant = "I14" // the same seed gives the same history

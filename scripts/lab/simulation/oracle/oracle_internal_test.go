@@ -140,11 +140,7 @@ func (s *scene) dispute(status order.DisputeStatus) {
 	s.row.Events = append(slices.Clone(s.row.Events), order.Event{Seq: s.row.Seq})
 }
 
-func (s *scene) park(message int, why order.Reason) {
-	d := s.first
-	d.Message = message
-	s.Parked(s.worker, d, why)
-}
+func (s *scene) park(why order.Reason) { s.Parked(s.worker, s.first, why) }
 
 // batch is a batch with all messages of a standard queue.
 func (s *scene) batch() *Batch {
@@ -214,7 +210,7 @@ func bookExamples() []example {
 		{"an open order without an intent is not reported", NoneForgotten, "no reconcile run reports it", func(s *scene) {
 			s.subject.Reconciles = true
 			s.begin()
-			s.park(0, "mismatch") // so that the order may stay open
+			s.park("mismatch") // so that the order may stay open
 			s.rest()
 		}},
 		{"an event with another amount is published", PublishedInOrder, "the row has none like it", func(s *scene) {
@@ -228,21 +224,21 @@ func bookExamples() []example {
 func parkExamples() []example {
 	sixDays := 6*Day - 5*time.Minute // by a clock that is as slow as an honest one can be
 	return []example{
-		{"a message is parked without a reason", EverythingEnds, "without a reason", func(s *scene) { s.park(0, "") }},
-		{"a key of this order parks it", SettlesSoon, "the table knows its order", func(s *scene) { s.park(0, "key_reused") }},
+		{"a message is parked without a reason", EverythingEnds, "without a reason", func(s *scene) { s.park("") }},
+		{"a key of this order parks it", SettlesSoon, "the table knows its order", func(s *scene) { s.park("key_reused") }},
 		{"an outage parks too early", SettlesSoon, "store_unavailable, which passes", func(s *scene) {
 			s.now = s.now.Add(sixDays - 1)
-			s.park(0, "store_unavailable")
+			s.park("store_unavailable")
 		}},
 		{"too few failures park", SettlesSoon, "unconfirmed, which passes", func(s *scene) {
 			s.first.Receives = 19
-			s.park(0, "unconfirmed")
+			s.park("unconfirmed")
 		}},
 		{"an outage parks after many deliveries", SettlesSoon, "provider_unknown, which passes", func(s *scene) {
 			s.first.Receives = 900
-			s.park(0, "provider_unknown")
+			s.park("provider_unknown")
 		}},
-		{"an honest clock parks", SettlesSoon, "misconfigured, which passes", func(s *scene) { s.park(0, "misconfigured") }},
+		{"an honest clock parks", SettlesSoon, "misconfigured, which passes", func(s *scene) { s.park("misconfigured") }},
 	}
 }
 
@@ -271,7 +267,7 @@ func endExamples() []example {
 		{"an outage leaves an order open", EverythingEnds, "is gone (misconfigured)", func(s *scene) {
 			s.begin()
 			s.worker.Absurd = true // so that it may park
-			s.park(0, "misconfigured")
+			s.park("misconfigured")
 			s.rest()
 		}},
 		{"a world does not settle", SettlesSoon, "not settled after 3000 steps", func(s *scene) { s.Continue(3001) }},

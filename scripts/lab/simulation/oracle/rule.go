@@ -33,10 +33,7 @@ type Rules []rule
 func NewRules() Rules {
 	return Rules{
 		{AsAllowed, "a new row is open, has one attempt and is blank otherwise", (*change).isFresh},
-		{SettlesSoon, "owner and lease are set together, and only on an open row", func(c *change) bool {
-			held := c.after.Owner != ""
-			return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
-		}},
+		{SettlesSoon, "owner and lease are set together, and only on an open row", (*change).isHeldOpen},
 		{AsAllowed, "each claim counts one attempt and has an owner of its own", (*change).isClaimed},
 		{SettlesSoon, "no attempt takes over an order whose lease has not ended", (*change).awaitsLease},
 		{
@@ -72,13 +69,7 @@ func NewRules() Rules {
 		}},
 		{OneEventEach, "an event says what the change of its row says", (*change).isRecorded},
 		{BooksAgree, "updatedAt is the time of the change by the clock of the caller", (*change).isDated},
-		{BooksAgree, "createdAt is the time of the first claim", func(c *change) bool {
-			want := c.before.CreatedAt
-			if c.isNew() {
-				want = c.after.UpdatedAt
-			}
-			return c.after.CreatedAt.Equal(want)
-		}},
+		{BooksAgree, "createdAt is the time of the first claim", (*change).isAged},
 		{
 			EverythingEnds, "an unsettled order is in the index, and due when it is to be checked again",
 			(*change).isDue,
@@ -181,6 +172,19 @@ func (c *change) awaitsLease() bool {
 	until, now := c.before.Until, c.after.UpdatedAt
 	return !c.claims() || c.before.Owner == "" || until.Before(now) ||
 		until.After(now.Add(longestRun+HonestSkew))
+}
+
+func (c *change) isHeldOpen() bool {
+	held := c.after.Owner != ""
+	return held != c.after.Until.IsZero() && (!held || c.after.Status == order.Open)
+}
+
+func (c *change) isAged() bool {
+	want := c.before.CreatedAt
+	if c.isNew() {
+		want = c.after.UpdatedAt
+	}
+	return c.after.CreatedAt.Equal(want)
 }
 
 // isOwned reports whether a worker that writes holds the claim.

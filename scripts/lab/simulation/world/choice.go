@@ -137,7 +137,8 @@ func (w *World) appendWorkers(b []byte) []byte {
 		k := workerOf(a)
 		b = append(append(append(b, k.Name...), k.task.kind...), k.task.of...)
 		b = appendNumbers(b, k.received.bits(), bit(a == w.Current), bit(k.seen.Old))
-		b = appendNumbers(k.seen.AppendState(b), int64(k.Skew), k.called.UnixNano(), bit(k.Frozen), k.frozenAt.UnixNano(), bit(k.stops))
+		b = appendNumbers(k.seen.AppendState(b), int64(k.Skew), k.called.UnixNano(), bit(k.Frozen),
+			k.frozenAt.UnixNano(), bit(k.stops))
 		for _, m := range k.messages {
 			b = append(b, m.Receipt...)
 		}

@@ -106,10 +106,8 @@ func newSpecs() map[ordertest.Call]spec {
 	rareReads := []Fault{Slow, Overruns, Unavailable, Forbidden, Garbled, Mistakes}
 	fromStore, toQueue := []Fault{Dies, NeverArrives, Freezes}, []Fault{NeverArrives, Freezes}
 	write := func(says string, needs ...permission) spec {
-		return spec{
-			[]Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate},
-			[]Fault{Slow, Overruns, Throttled, Conflicts}, needs, says,
-		}
+		faults := []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
+		return spec{faults, []Fault{Slow, Overruns, Throttled, Conflicts}, needs, says}
 	}
 	to := func(p permission) []permission { return []permission{p} }
 	return map[ordertest.Call]spec{

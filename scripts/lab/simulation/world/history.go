@@ -90,7 +90,9 @@ const (
 
 // Counters returns the counters that are no deviations.
 func Counters() []string {
-	return []string{Worlds, Handled, Webhooks, ReconcileRuns, Publications, Steps, Deliveries, Charges, CardDeclines}
+	return []string{
+		Worlds, Handled, Webhooks, ReconcileRuns, Publications, Steps, Deliveries, Charges, CardDeclines,
+	}
 }
 
 // Add adds another tally.

@@ -40,7 +40,9 @@ func (n *incidents) of(id order.ID) *incident {
 }
 
 func (n *incidents) appendState(b []byte) []byte {
-	b = appendNumbers(b, bit(n.paused), bit(n.forgot), bit(n.redriven), bit(n.edited), bit(n.met), bit(n.rechecked))
+	for _, is := range []bool{n.paused, n.forgot, n.redriven, n.edited, n.met, n.rechecked} {
+		b = appendNumbers(b, bit(is))
+	}
 	b = append(appendNumbers(b, n.denial.until.UnixNano()), n.denial.of...)
 	for _, x := range n.orders {
 		b = appendNumbers(b, bit(x.changed)<<1|bit(x.restored))

@@ -100,8 +100,8 @@ func (w *World) meet(o option) {
 	pays := o.n == 1
 	w.incidents.met = true
 	m := &w.sent[0]
-	made := w.createForeign(intentFor(m, oracle.Neighbor), pays, order.PrepareKey(oracle.Neighbor, m.ID).String(),
-		order.ConfirmKey(oracle.Neighbor, m.ID, 1).String())
+	made := w.createForeign(intentFor(m, oracle.Neighbor), pays,
+		order.PrepareKey(oracle.Neighbor, m.ID).String(), order.ConfirmKey(oracle.Neighbor, m.ID, 1).String())
 	id, what := "nothing", "prepares "
 	if made != nil { // else its key was used by another
 		id = made.ID
