@@ -113,7 +113,7 @@ func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
 			"{{range .GoFiles}}{{$dir}}/{{.}} {{end}}{{end}}{{end}}", path) {
 			lines += strings.Count(read(t, file), "\n")
 			for _, other := range []string{
-				"/domain/settle/", "/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/", "/sqs/jobs/",
+				"/domain/settle/", "/domain/refund/", "/domain/receipt/", "/domain/intake/", "/sqs/refunds/",
 				"/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/", "/stripe/webhook/",
 				"/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
 			} {

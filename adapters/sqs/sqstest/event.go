@@ -4,30 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"github.com/aws/aws-lambda-go/events"
 )
-
-// record is one message in a function's event (Lambda developer guide, "Example standard
-// queue message event").
-type record struct {
-	MessageID              string                     `json:"messageId"`
-	ReceiptHandle          string                     `json:"receiptHandle"`
-	Body                   string                     `json:"body"`
-	Attributes             map[string]string          `json:"attributes"`
-	MessageAttributes      map[string]recordAttribute `json:"messageAttributes"`
-	MD5OfMessageAttributes string                     `json:"md5OfMessageAttributes,omitempty"`
-	MD5OfBody              string                     `json:"md5OfBody"`
-	EventSource            string                     `json:"eventSource"`
-	EventSourceARN         string                     `json:"eventSourceARN"`
-	AWSRegion              string                     `json:"awsRegion"`
-}
-
-type recordAttribute struct {
-	StringValue      string   `json:"stringValue,omitempty"`
-	BinaryValue      []byte   `json:"binaryValue,omitempty"`
-	StringListValues []string `json:"stringListValues"`
-	BinaryListValues [][]byte `json:"binaryListValues"`
-	DataType         string   `json:"dataType"`
-}
 
 // Event returns the JSON with which Lambda invokes a function for messages of a queue.
 func Event(queue string, messages []Message) []byte {
@@ -50,32 +29,37 @@ type event struct {
 
 // pack returns as few events as the payload limit allows, with the messages in their
 // order. One message alone always fits.
-func pack(queue string, messages []Message, limit int) (events []event) {
+func pack(queue string, messages []Message, limit int) (all []event) {
 	var records [][]byte
 	start, size := 0, 0
 	for i, m := range messages {
 		r := encodeRecord(queue, m)
 		if size+len(r)+len(`{"Records":[]}`) > limit && i > start {
-			events = append(events, event{messages[start:i], join(records)})
+			all = append(all, event{messages[start:i], join(records)})
 			records, start, size = nil, i, 0
 		}
 		records, size = append(records, r), size+len(r)+len(`,`)
 	}
-	return append(events, event{messages[start:], join(records)})
+	return append(all, event{messages[start:], join(records)})
 }
 
+// encodeRecord returns one message of a function's event (Lambda developer guide, "Example
+// standard queue message event").
 func encodeRecord(queue string, m Message) []byte {
-	r := record{
-		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, Attributes: m.systemAttributes(),
-		MessageAttributes:      make(map[string]recordAttribute, len(m.Attributes)),
-		MD5OfMessageAttributes: attributesMD5(m.Attributes), MD5OfBody: digest([]byte(m.Body)),
-		EventSource: "aws:sqs", EventSourceARN: ARN(queue), AWSRegion: Region,
+	r := events.SQSMessage{
+		MessageId: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, Attributes: m.systemAttributes(),
+		Md5OfBody: digest([]byte(m.Body)), Md5OfMessageAttributes: attributesMD5(m.Attributes),
+		MessageAttributes: make(map[string]events.SQSMessageAttribute, len(m.Attributes)),
+		EventSource:       "aws:sqs", EventSourceARN: ARN(queue), AWSRegion: Region,
 	}
 	for name, a := range m.Attributes {
-		r.MessageAttributes[name] = recordAttribute{
-			StringValue: a.Text, BinaryValue: a.Binary, DataType: a.Type,
-			StringListValues: []string{}, BinaryListValues: [][]byte{},
+		attribute := events.SQSMessageAttribute{
+			BinaryValue: a.Binary, DataType: a.Type, StringListValues: []string{}, BinaryListValues: [][]byte{},
 		}
+		if a.Binary == nil {
+			attribute.StringValue = &a.Text
+		}
+		r.MessageAttributes[name] = attribute
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -40,8 +40,9 @@ type Message struct {
 // Attribute is a message attribute. Type is String, Number or Binary, optionally with a
 // label after a dot. Binary has the value of a binary attribute, Text that of the others.
 type Attribute struct {
-	Type, Text string
-	Binary     []byte
+	Type   string `json:"DataType"`
+	Text   string `json:"StringValue,omitempty"`
+	Binary []byte `json:"BinaryValue,omitempty"`
 }
 
 // Text returns a String attribute.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,7 +24,7 @@ type request struct {
 	ID        string `json:"Id"` // of a batch entry
 
 	MessageBody            string
-	MessageAttributes      map[string]wireAttribute
+	MessageAttributes      map[string]Attribute
 	MessageGroupID         string `json:"MessageGroupId"`
 	MessageDeduplicationID string `json:"MessageDeduplicationId"`
 
@@ -48,12 +49,6 @@ func (r request) queue() string {
 	return r.QueueURL
 }
 
-type wireAttribute struct {
-	DataType    string
-	StringValue string `json:",omitempty"`
-	BinaryValue []byte `json:",omitempty"`
-}
-
 // wireMessage is a message in a response to ReceiveMessage.
 type wireMessage struct {
 	MessageID              string `json:"MessageId"`
@@ -61,8 +56,8 @@ type wireMessage struct {
 	MD5OfBody              string
 	MD5OfMessageAttributes string `json:",omitempty"`
 	Body                   string
-	Attributes             map[string]string        `json:",omitempty"`
-	MessageAttributes      map[string]wireAttribute `json:",omitempty"`
+	Attributes             map[string]string    `json:",omitempty"`
+	MessageAttributes      map[string]Attribute `json:",omitempty"`
 }
 
 // serve handles one HTTP request: decode, inject a fault, perform, respond.
@@ -222,14 +217,7 @@ func (m *Machine) sendEntry(now time.Time, queue string, in request) (any, error
 
 // draft returns the message of a SendMessage or of an entry in a SendMessageBatch.
 func (r request) draft() Draft {
-	d := Draft{Body: r.MessageBody, Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID}
-	if len(r.MessageAttributes) > 0 {
-		d.Attributes = make(map[string]Attribute, len(r.MessageAttributes))
-	}
-	for name, a := range r.MessageAttributes {
-		d.Attributes[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
-	}
-	return d
+	return Draft{r.MessageBody, r.MessageAttributes, r.MessageGroupID, r.MessageDeduplicationID}
 }
 
 // changed is an entry in the response to ChangeMessageVisibilityBatch.
@@ -339,21 +327,15 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 func wire(m Message, in request) wireMessage {
 	out := wireMessage{
 		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: digest([]byte(m.Body)),
-		Attributes: m.systemAttributes(), MessageAttributes: map[string]wireAttribute{},
+		Attributes: m.systemAttributes(), MessageAttributes: maps.Clone(m.Attributes),
 	}
-	requested := map[string]Attribute{}
-	for name, a := range m.Attributes {
-		if wanted(name, in.MessageAttributeNames) {
-			requested[name] = a
-			out.MessageAttributes[name] = wireAttribute{DataType: a.Type, StringValue: a.Text, BinaryValue: a.Binary}
-		}
-	}
-	out.MD5OfMessageAttributes = attributesMD5(requested)
-	for name := range out.Attributes {
-		if !wanted(name, in.AttributeNames) && !wanted(name, in.MessageSystemAttributeNames) {
-			delete(out.Attributes, name)
-		}
-	}
+	maps.DeleteFunc(out.MessageAttributes, func(name string, _ Attribute) bool {
+		return !wanted(name, in.MessageAttributeNames)
+	})
+	out.MD5OfMessageAttributes = attributesMD5(out.MessageAttributes)
+	maps.DeleteFunc(out.Attributes, func(name, _ string) bool {
+		return !wanted(name, in.AttributeNames) && !wanted(name, in.MessageSystemAttributeNames)
+	})
 	return out
 }
 
