@@ -27,12 +27,9 @@ const eventRetention = 90 * 24 * time.Hour
 // every write.
 const Shards = 16
 
-// Item is an item of a table, or the values of an expression.
+// Item is an item of a table, or the values of an expression. Times are epoch
+// milliseconds, except expiresAt, which is in seconds.
 type Item = map[string]types.AttributeValue
-
-// row is an item of the orders table. Times are epoch milliseconds, except expiresAt,
-// which is in seconds.
-type row = Item
 
 // Text returns a string as an attribute.
 func Text[T ~string](s T) *types.AttributeValueMemberS {
@@ -48,7 +45,7 @@ func Number[T ~int | ~int64 | ~uint32](n T) *types.AttributeValueMemberN {
 func Millis(t time.Time) *types.AttributeValueMemberN { return Number(t.UnixMilli()) }
 
 // OrderKey returns the key of an order item.
-func OrderKey(id order.ID) Item { return row{"orderId": Text(id), "sk": Text(OrderRow)} }
+func OrderKey(id order.ID) Item { return Item{"orderId": Text(id), "sk": Text(OrderRow)} }
 
 // ShardOf returns the shard of the index in which an order waits.
 func ShardOf(id order.ID) uint32 {
@@ -59,51 +56,46 @@ func ShardOf(id order.ID) uint32 {
 
 // encodeEvent returns an event item of a record. Its type, amount, currency and trace are
 // for readers of the stream, who do not have the order item.
-func encodeEvent(r order.Record, e order.Event) row {
-	item := row{
+func encodeEvent(r *order.Record, e order.Event) Item {
+	item := Item{
 		"orderId": Text(r.OrderID), "sk": Text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
 		"type": Text(e.Type()), "seq": Number(e.Seq), "from": Text(e.From), "to": Text(e.To),
 		"amount": Number(r.Total.Amount), "currency": Text(r.Total.Currency),
 		"at": Millis(e.At), "expiresAt": Number(e.At.Add(eventRetention).Unix()),
 	}
-	AddTexts(item, map[string]string{
-		"intentId": string(e.Intent), "failure": e.Failure, "traceparent": string(r.Trace),
-		"disputeId": string(e.Dispute.ID), "disputeStatus": string(e.Dispute.Status),
-		"refundId": e.Refund.ID, "refundStatus": e.Refund.Status,
-	})
-	if e.Dispute.ID != "" {
-		item["disputedAt"] = Millis(e.Dispute.CreatedAt)
-	}
+	AddTexts(item,
+		"intentId", string(e.Intent), "failure", e.Failure, "traceparent", string(r.Trace),
+		"disputeId", string(e.Dispute.ID), "disputeStatus", string(e.Dispute.Status),
+		"refundId", e.Refund.ID, "refundStatus", e.Refund.Status)
+	AddTime(item, "disputedAt", e.Dispute.CreatedAt)
 	if e.Refund.Status != "" {
 		item["refundAmount"] = Number(e.Refund.Amount)
 	}
 	return item
 }
 
-// AddTexts adds the texts that are not empty.
-func AddTexts(item row, texts map[string]string) {
-	for name, value := range texts {
-		if value != "" {
+// AddTexts adds the texts that are not empty, each after its name.
+func AddTexts(item Item, texts ...string) {
+	for i := 0; i < len(texts); i += 2 {
+		if name, value := texts[i], texts[i+1]; value != "" {
 			item[name] = Text(value)
 		}
 	}
 }
 
-// AddTimes adds the times that are not zero.
-func AddTimes(item row, times map[string]time.Time) {
-	for name, t := range times {
-		if !t.IsZero() {
-			item[name] = Millis(t)
-		}
+// AddTime adds a time that is not zero.
+func AddTime(item Item, name string, t time.Time) {
+	if !t.IsZero() {
+		item[name] = Millis(t)
 	}
 }
 
-func decodeEvent(item row) (order.Event, error) {
+func decodeEvent(item Item) (order.Event, error) {
 	d := Decoder{Item: item}
 	if e := d.event(); d.Err == nil {
 		return e, nil
 	}
-	return order.Event{}, fmt.Errorf("row %q: %w", SortKey(item), d.Err)
+	return order.Event{}, fmt.Errorf("row %q: %w", TextOf(item, "sk"), d.Err)
 }
 
 func (d *Decoder) event() order.Event {
@@ -118,24 +110,24 @@ func (d *Decoder) event() order.Event {
 }
 
 // encodeOrder returns the attributes of the order item, or none for a missing record.
-func encodeOrder(r order.Record) row {
+func encodeOrder(r *order.Record) Item {
 	if r.Status == "" {
 		return nil
 	}
-	item := row{
-		"amount": Number(r.Total.Amount), "currency": Text(r.Total.Currency), "fingerprint": Text(r.Fingerprint),
-		"status": Text(r.Status), "attempt": Number(r.Attempt), "seq": Number(r.Seq),
-	}
-	AddTexts(item, map[string]string{
-		"customerId": r.CustomerID, "owner": r.Owner, "intentId": string(r.Intent),
-		"lostIntentId": string(r.Suspect), "stripeMode": string(r.Mode), "failure": r.Failure,
-		"lastError": r.LastError, "disputeId": string(r.Dispute.ID), "disputeStatus": string(r.Dispute.Status),
-		"traceparent": string(r.Trace),
-	})
-	AddTimes(item, map[string]time.Time{
-		"leaseUntil": r.Until, "parkedAt": r.ParkedAt, "disputedAt": r.Dispute.CreatedAt,
-		"createdAt": r.CreatedAt, "updatedAt": r.UpdatedAt, "dueAt": r.DueAt,
-	})
+	item := make(Item, 24)
+	item["amount"], item["currency"] = Number(r.Total.Amount), Text(r.Total.Currency)
+	item["attempt"], item["seq"] = Number(r.Attempt), Number(r.Seq)
+	AddTexts(item,
+		"status", string(r.Status), "fingerprint", string(r.Fingerprint), "customerId", r.CustomerID,
+		"owner", r.Owner, "intentId", string(r.Intent), "lostIntentId", string(r.Suspect),
+		"stripeMode", string(r.Mode), "failure", r.Failure, "lastError", r.LastError,
+		"disputeId", string(r.Dispute.ID), "disputeStatus", string(r.Dispute.Status), "traceparent", string(r.Trace))
+	AddTime(item, "leaseUntil", r.Until)
+	AddTime(item, "parkedAt", r.ParkedAt)
+	AddTime(item, "disputedAt", r.Dispute.CreatedAt)
+	AddTime(item, "createdAt", r.CreatedAt)
+	AddTime(item, "updatedAt", r.UpdatedAt)
+	AddTime(item, "dueAt", r.DueAt)
 	if !r.DueAt.IsZero() {
 		item["openShard"] = Number(ShardOf(r.OrderID))
 	}
@@ -147,7 +139,7 @@ func encodeOrder(r order.Record) row {
 
 // DecodeOrder decodes an order item. It returns ErrCorrupt for an item that a Store
 // cannot have written.
-func DecodeOrder(item row) (order.Record, error) {
+func DecodeOrder(item Item) (order.Record, error) {
 	d := Decoder{Item: item}
 	r := order.Record{
 		OrderID:     order.ID(d.Text("orderId")),
@@ -179,8 +171,8 @@ func DecodeOrder(item row) (order.Record, error) {
 }
 
 // AddRow adds one item of an order's partition to its record.
-func AddRow(r *order.Record, item row) error {
-	switch sk := SortKey(item); {
+func AddRow(r *order.Record, item Item) error {
+	switch sk := TextOf(item, "sk"); {
 	case sk == OrderRow:
 		decoded, err := DecodeOrder(item)
 		decoded.Events = r.Events
@@ -194,10 +186,12 @@ func AddRow(r *order.Record, item row) error {
 	return nil // a later release may add other kinds of items
 }
 
-// SortKey returns the sort key of an item.
-func SortKey(item row) string {
-	d := Decoder{Item: item}
-	return d.OptionalText("sk")
+// TextOf returns a string attribute of an item, or "".
+func TextOf(i Item, name string) string {
+	if s, ok := i[name].(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
 }
 
 // Decoder reads attributes and collects every error. An error names the attribute and not

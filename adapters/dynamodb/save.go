@@ -2,9 +2,7 @@ package dynamodb
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,10 +13,18 @@ import (
 	"orderonce/domain/order"
 )
 
+// Absent is the condition of a new item.
+const Absent = "attribute_not_exists(orderId)"
+
 // Codec translates the states of one kind of item.
 type Codec[T any] struct {
-	Encode func(T) row // the attributes without the key; empty if the item is missing
-	Decode func(row) (T, error)
+	Encode func(*T) Item // the attributes without the key; empty if the item is missing
+	Decode func(Item) (T, error)
+	Guards
+}
+
+// Guards are the attributes with a rule of their own at a write.
+type Guards struct {
 	// Guard are the attributes that must be as before at every write, beside those that
 	// the write changes. Inner is the Guard of the maps among the attributes that change.
 	Guard, Inner []string
@@ -28,33 +34,38 @@ type Codec[T any] struct {
 	Sparse []string
 }
 
-// Save writes after in place of before, if the item is still as in before, with more
-// writes, all or none. It is one UpdateItem, or one TransactWriteItems if there are more
-// writes or the state has a companion. Only what differs is written, so that attributes
-// of a newer release survive.
+// Save writes the item is in place of was, if it is still as in was, with more writes,
+// all or none. It is one UpdateItem, or one TransactWriteItems if there are more writes.
+// Only what differs is written, so that attributes of a newer release survive.
 //
-// It returns the state as it is afterwards. If the item is not as in before, it returns
-// the state that is there with order.ErrStale, or with nil if that is after already: an
-// earlier try of this write had its answer lost.
-//
-//nolint:ireturn // T is a struct at every call
+// It returns nil if it wrote. If the item is not as in was, it returns the state that is
+// there with order.ErrStale, or with nil if its item is that already: an earlier try of
+// this write had its answer lost.
 func Save[T any](
-	ctx context.Context, s *Store, c Codec[T], key row, before, after T, more ...types.TransactWriteItem,
-) (now T, err error) {
-	was, is := c.Encode(before), c.Encode(after)
-	x := difference(c, was, is)
-	if x.update() == "" && len(more) == 0 {
-		return after, nil
+	ctx context.Context, s *Store, c Codec[T], key, was, is Item, more ...types.TransactWriteItem,
+) (there *T, err error) {
+	refusing, refused, err := s.write(ctx, key, difference(&c.Guards, was, is), more)
+	if !refused {
+		return nil, err
 	}
-	condition, update := x.condition(), x.update()
+	there = new(T)
+	if len(refusing) == 0 {
+		return there, order.ErrStale
+	}
+	if *there, err = c.Decode(refusing); err == nil && len(changed(c.Encode(there), is)) > 0 {
+		err = order.ErrStale
+	}
+	return there, err
+}
+
+// write makes a conditional write, and returns the item that refused it.
+func (s *Store) write(
+	ctx context.Context, key Item, x *expressions, more []types.TransactWriteItem,
+) (refusing Item, refused bool, err error) {
+	condition, update := strings.Join(x.conditions, " AND "), x.update()
 	refusal := types.ReturnValuesOnConditionCheckFailureAllOld
-	if len(more) == 0 {
-		_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &s.TableName, Key: key, ConditionExpression: &condition, UpdateExpression: &update,
-			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
-			ReturnValuesOnConditionCheckFailure: refusal,
-		})
-	} else {
+	switch {
+	case len(more) > 0:
 		// The client request token is the SDK's, which its retries repeat. A token made of
 		// order and seq would refuse another attempt's change for ten minutes.
 		item := types.TransactWriteItem{Update: &types.Update{
@@ -65,38 +76,34 @@ func Save[T any](
 		_, err = s.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 			TransactItems: append([]types.TransactWriteItem{item}, more...),
 		})
+	case update != "":
+		_, err = s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &s.TableName, Key: key, ConditionExpression: &condition, UpdateExpression: &update,
+			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
+			ReturnValuesOnConditionCheckFailure: refusal,
+		})
 	}
-	refusing, refused := Refused(err)
-	if !refused {
-		return after, err
-	}
-	if len(refusing) == 0 {
-		var missing T
-		return missing, order.ErrStale
-	}
-	if now, err = c.Decode(refusing); err == nil && !reflect.DeepEqual(c.Encode(now), is) {
-		err = order.ErrStale
-	}
-	return now, err
+	refusing, refused = Refused(err)
+	return refusing, refused, err
 }
 
 // expressions are the condition and the update of a write.
 type expressions struct {
 	conditions, sets, removes []string
 	names                     map[string]string
-	values                    row
+	values                    Item
 }
 
 // difference returns the expressions that turn the attributes was into is, on the
 // condition that the item is as was where it counts. A value of was has the placeholder
 // :name0, one of is :name. A missing item must be missing.
-func difference[T any](c Codec[T], was, is row) *expressions {
-	x := &expressions{names: map[string]string{}, values: row{}}
+func difference(g *Guards, was, is Item) *expressions {
+	x := &expressions{names: map[string]string{}, values: make(Item, len(is))}
 	if len(was) == 0 {
 		x.conditions = []string{Absent}
 	} else {
-		for _, name := range c.Guard {
-			x.compare(x.name(name), name, was[name], slices.Contains(c.Sparse, name))
+		for _, name := range g.Guard {
+			x.compare(x.name(name), name, was[name], slices.Contains(g.Sparse, name))
 		}
 	}
 	for _, name := range changed(was, is) {
@@ -104,10 +111,10 @@ func difference[T any](c Codec[T], was, is row) *expressions {
 		before, isMap := was[name].(*types.AttributeValueMemberM)
 		after, staysMap := is[name].(*types.AttributeValueMemberM)
 		if isMap && staysMap {
-			x.within(path, name, before.Value, after.Value, c.Inner)
+			x.within(path, name, before.Value, after.Value, g.Inner)
 			continue
 		}
-		if len(was) > 0 && !slices.Contains(c.Guard, name) && !slices.Contains(c.Quiet, name) {
+		if len(was) > 0 && !slices.Contains(g.Guard, name) && !slices.Contains(g.Quiet, name) {
 			x.compare(path, name, was[name], false)
 		}
 		x.put(path, name, is[name])
@@ -122,7 +129,7 @@ func difference[T any](c Codec[T], was, is row) *expressions {
 }
 
 // within adds the difference of a map.
-func (x *expressions) within(path, prefix string, was, is row, guard []string) {
+func (x *expressions) within(path, prefix string, was, is Item, guard []string) {
 	changes := changed(was, is)
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(guard, changes)))) {
 		x.compare(path+"."+x.name(name), prefix+"_"+name, was[name], false)
@@ -132,19 +139,32 @@ func (x *expressions) within(path, prefix string, was, is row, guard []string) {
 	}
 }
 
-// changed returns the names of the attributes that differ.
-func changed(was, is row) (names []string) {
-	all := maps.Clone(was)
-	if all == nil {
-		all = row{}
-	}
-	maps.Copy(all, is)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !reflect.DeepEqual(was[name], is[name]) {
+// changed returns the names of the attributes that differ, in order.
+func changed(was, is Item) (names []string) {
+	for name, value := range is {
+		if !equal(was[name], value) {
 			names = append(names, name)
 		}
 	}
+	for name := range was {
+		if is[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
 	return names
+}
+
+func equal(a, b types.AttributeValue) bool {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberS:
+		b, ok := b.(*types.AttributeValueMemberS)
+		return ok && a.Value == b.Value
+	case *types.AttributeValueMemberN:
+		b, ok := b.(*types.AttributeValueMemberN)
+		return ok && a.Value == b.Value
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // compare adds the condition that an attribute has this value, nil if it must be missing.
@@ -190,19 +210,22 @@ func (x *expressions) name(name string) string {
 // plain returns a name with every character that a placeholder cannot have written in
 // hexadecimal.
 func plain(name string) string {
+	odd := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_'
+	}
+	if strings.IndexFunc(name, odd) < 0 {
+		return name
+	}
 	var b strings.Builder
-	for _, c := range []byte(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
-			b.WriteByte(c)
-		default:
+	for _, c := range name {
+		if odd(c) {
 			fmt.Fprintf(&b, "%02x", c)
+		} else {
+			b.WriteRune(c)
 		}
 	}
 	return b.String()
 }
-
-func (x *expressions) condition() string { return strings.Join(x.conditions, " AND ") }
 
 func (x *expressions) update() string {
 	var parts []string
@@ -215,7 +238,14 @@ func (x *expressions) update() string {
 	return strings.Join(parts, " ")
 }
 
-// Absent is the condition of a new item.
-const Absent = "attribute_not_exists(orderId)"
-
-var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")
+// Update makes one conditional UpdateItem and returns the item as it is afterwards. If
+// the condition fails, Refused returns the item that failed it.
+func Update(ctx context.Context, c *dynamodb.Client, in *dynamodb.UpdateItemInput) (Item, error) {
+	in.ReturnValues = types.ReturnValueAllNew
+	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	out, err := c.UpdateItem(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
+}

@@ -50,9 +50,9 @@ func (s *Store) stockUpdates(quantities order.Quantities, effect order.StockEffe
 	}
 	for _, sku := range quantities.SKUs() {
 		all = append(all, types.TransactWriteItem{Update: &types.Update{
-			TableName: &s.stock, Key: row{"sku": Text(sku)},
+			TableName: &s.stock, Key: Item{"sku": Text(sku)},
 			ConditionExpression: aws.String(condition), UpdateExpression: aws.String(update),
-			ExpressionAttributeValues:           row{":n": Number(quantities[sku])},
+			ExpressionAttributeValues:           Item{":n": Number(quantities[sku])},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld, // no item: unlisted
 		}})
 	}
@@ -91,7 +91,7 @@ func stockError(err error, quantities order.Quantities, effect order.StockEffect
 // order.ErrNotFound.
 func (s *Store) Stock(ctx context.Context, sku string) (order.Stock, error) {
 	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.stock, Key: row{"sku": Text(sku)}, ConsistentRead: aws.Bool(true),
+		TableName: &s.stock, Key: Item{"sku": Text(sku)}, ConsistentRead: aws.Bool(true),
 	})
 	if err == nil && len(out.Item) == 0 {
 		err = order.ErrNotFound
@@ -116,9 +116,9 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 	}
 	_, err := s.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{{Update: &types.Update{
-			TableName: &s.stock, Key: row{"sku": Text(sku)},
+			TableName: &s.stock, Key: Item{"sku": Text(sku)},
 			ConditionExpression: &condition, UpdateExpression: aws.String(addStock),
-			ExpressionAttributeValues: row{":n": Number(n), ":zero": Number(0), ":least": Number(max(-n, 0))},
+			ExpressionAttributeValues: Item{":n": Number(n), ":zero": Number(0), ":least": Number(max(-n, 0))},
 		}}},
 	})
 	if _, refused := Refused(err); refused {
@@ -142,10 +142,10 @@ func (s *Store) Recount(ctx context.Context, sku string, units int64) (order.Sto
 	if err != nil && !errors.Is(err, order.ErrNotFound) {
 		return order.Stock{}, err
 	}
-	condition, values := "attribute_not_exists(sku)", row{}
+	condition, values := "attribute_not_exists(sku)", Item{}
 	if err == nil {
 		condition = "available = :available AND reserved = :reserved AND sold = :sold"
-		values = row{
+		values = Item{
 			":available": Number(seen.Available), ":reserved": Number(seen.Reserved), ":sold": Number(seen.Sold),
 		}
 	}
@@ -158,7 +158,7 @@ func (s *Store) Recount(ctx context.Context, sku string, units int64) (order.Sto
 	}
 	values[":free"], values[":held"], values[":sales"] = Number(units-held), Number(held), Number(seen.Sold)
 	now, err := Update(ctx, s.DB, &dynamodb.UpdateItemInput{
-		TableName: &s.stock, Key: row{"sku": Text(sku)}, ConditionExpression: &condition,
+		TableName: &s.stock, Key: Item{"sku": Text(sku)}, ConditionExpression: &condition,
 		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
 		ExpressionAttributeValues: values,
 	})
@@ -193,7 +193,7 @@ func (s *Store) held(ctx context.Context, sku string) (units int64, err error) {
 	return units, nil
 }
 
-func decodeStock(item row) (order.Stock, error) {
+func decodeStock(item Item) (order.Stock, error) {
 	d := Decoder{Item: item}
 	s := order.Stock{
 		SKU: d.Text("sku"), Available: d.Number("available"),
@@ -206,14 +206,14 @@ func decodeStock(item row) (order.Stock, error) {
 }
 
 func encodeStock(quantities order.Quantities) *types.AttributeValueMemberM {
-	m := row{}
+	m := Item{}
 	for sku, n := range quantities {
 		m[sku] = Number(n)
 	}
 	return &types.AttributeValueMemberM{Value: m}
 }
 
-// stock decodes the stock that an order holds; nil if it holds none.
+// quantities decodes the stock that an order holds; nil if it holds none.
 func (d *Decoder) quantities(name string) order.Quantities {
 	if d.Item[name] == nil {
 		return nil
@@ -230,3 +230,5 @@ func (d *Decoder) quantities(name string) order.Quantities {
 	d.Err = errors.Join(d.Err, in.Err)
 	return quantities
 }
+
+var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")

@@ -12,6 +12,9 @@ package dynamodb
 import (
 	"context"
 	"fmt"
+	"iter"
+	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -52,8 +55,10 @@ func NewClient(cfg aws.Config) *dynamodb.Client {
 func orders() Codec[order.Record] {
 	return Codec[order.Record]{
 		Encode: encodeOrder, Decode: DecodeOrder,
-		Guard: []string{"status", "seq", "owner", "intentId", "attempt", "leaseUntil", "stock", "parkedAt"},
-		Quiet: []string{"updatedAt", "traceparent", "openShard"},
+		Guards: Guards{
+			Guard: []string{"status", "seq", "owner", "intentId", "attempt", "leaseUntil", "stock", "parkedAt"},
+			Quiet: []string{"updatedAt", "traceparent", "openShard"},
+		},
 	}
 }
 
@@ -61,23 +66,26 @@ func orders() Codec[order.Record] {
 // change has an event or moves stock. A refusal returns the row that refused, so a
 // duplicate costs one write and no read.
 func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
-	more := s.EventsSince(before.Seq, after)
+	more := s.EventsSince(before.Seq, &after)
 	first := 1 + len(more)
-	quantities, effect := order.StockChange(before, after)
+	quantities, effect := order.StockChange(&before, &after)
 	if len(quantities) > 0 && s.stock == "" {
 		return order.Record{}, errNoStockTable
 	}
 	more = append(more, s.stockUpdates(quantities, effect)...)
-	now, err := Save(ctx, s, orders(), OrderKey(after.OrderID), before, after, more...)
+	there, err := Save(ctx, s, orders(), OrderKey(after.OrderID), encodeOrder(&before), encodeOrder(&after), more...)
 	if err != nil {
 		err = stockError(err, quantities, effect, first)
 	}
-	now.Events = nil
-	return now, err
+	if there != nil {
+		return *there, err
+	}
+	after.Events = nil
+	return after, err
 }
 
 // EventsSince returns the writes of the events of after since the one with this number.
-func (s *Store) EventsSince(seq int, after order.Record) (puts []types.TransactWriteItem) {
+func (s *Store) EventsSince(seq int, after *order.Record) (puts []types.TransactWriteItem) {
 	for _, e := range after.Events {
 		if e.Seq > seq {
 			puts = append(puts, s.event(after, e))
@@ -87,7 +95,7 @@ func (s *Store) EventsSince(seq int, after order.Record) (puts []types.TransactW
 }
 
 // event returns the write of an event item.
-func (s *Store) event(r order.Record, e order.Event) types.TransactWriteItem {
+func (s *Store) event(r *order.Record, e order.Event) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{
 		TableName: &s.TableName, Item: encodeEvent(r, e), ConditionExpression: aws.String(Absent),
 	}}
@@ -97,36 +105,101 @@ func (s *Store) event(r order.Record, e order.Event) types.TransactWriteItem {
 // after their retention.
 func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	var r order.Record
-	err := s.EachItem(ctx, id, func(item row) error { return AddRow(&r, item) })
-	switch {
-	case err != nil:
-		return order.Record{}, Wrap("load", id, err)
-	case r.Status == "":
+	for item, err := range s.Partition(ctx, id) {
+		if err == nil {
+			err = AddRow(&r, item)
+		}
+		if err != nil {
+			return order.Record{}, Wrap("load", id, err)
+		}
+	}
+	if r.Status == "" {
 		return r, Wrap("load", id, order.ErrNotFound) // with the events that are left
 	}
 	return r, nil
 }
 
-// EachItem reads the whole partition of an order. It ends at the first error.
-func (s *Store) EachItem(ctx context.Context, id order.ID, add func(item row) error) error {
-	pages := dynamodb.NewQueryPaginator(s.DB, &dynamodb.QueryInput{
+// RaiseSeq sets the order's seq to that of its last event, if it is lower: its row was
+// put back from a backup, and the next event would collide with one that exists. It
+// returns order.ErrNotFound if the row does not exist, and order.ErrStale if the row
+// changed at the same moment.
+func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
+	r, err := s.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	raised := r
+	for _, e := range r.Events {
+		raised.Seq = max(raised.Seq, e.Seq)
+	}
+	raised.Events = nil
+	_, err = s.Save(ctx, r, raised)
+	return Wrap("raise seq of", id, err)
+}
+
+// Partition reads every item of an order. It ends at the first error.
+func (s *Store) Partition(ctx context.Context, id order.ID) iter.Seq2[Item, error] {
+	return Query(ctx, s.DB, &dynamodb.QueryInput{
 		TableName:                 &s.TableName,
 		KeyConditionExpression:    aws.String("orderId = :id"),
-		ExpressionAttributeValues: row{":id": Text(id)},
+		ExpressionAttributeValues: Item{":id": Text(id)},
 		ConsistentRead:            aws.Bool(true), // decisions about money rest on it
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		for _, item := range page.Items {
-			if err := add(item); err != nil {
-				return err
+}
+
+// Query reads every page of a query. It ends at the first error.
+func Query(ctx context.Context, c *dynamodb.Client, in *dynamodb.QueryInput) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		pages := dynamodb.NewQueryPaginator(c, in)
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item, nil) {
+					return
+				}
 			}
 		}
 	}
-	return nil
+}
+
+// duePage is how many orders one page of the index has.
+const duePage = 100
+
+// Due implements settle.Waiting with one Query per shard and page of the index, each
+// shard in the order of the due times. The index is eventually consistent.
+//
+// The shard that comes first depends on the time, so that a run which ends early leaves
+// other orders than the one before.
+func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
+	return s.DueIn(ctx, 0, at)
+}
+
+// DueIn returns what is due in the Shards of the index from base on: those of the orders
+// begin at 0, those of registrations at Shards.
+func (s *Store) DueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[order.ID, error] {
+	return func(yield func(order.ID, error) bool) {
+		first := ShardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)))
+		for n := range uint32(Shards) {
+			shard := base + (first+n)%Shards
+			for item, err := range Query(ctx, s.DB, &dynamodb.QueryInput{
+				TableName: &s.TableName, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
+				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),
+				ExpressionAttributeValues: Item{":shard": Number(shard), ":at": Millis(at)},
+			}) {
+				if err != nil {
+					yield("", fmt.Errorf("query due orders: %w", err))
+					return
+				}
+				if !yield(order.ID(TextOf(item, "orderId")), nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Wrap adds the call and its order to an error.

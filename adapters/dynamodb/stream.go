@@ -59,19 +59,19 @@ func HandleStream(
 
 func isNewEvent(r events.DynamoDBEventRecord) bool {
 	return r.EventName == string(events.DynamoDBOperationTypeInsert) &&
-		strings.HasPrefix(SortKey(fromStream(r.Change.Keys)), eventRow)
+		strings.HasPrefix(TextOf(fromStream(r.Change.Keys), "sk"), eventRow)
 }
 
 func decodeStreamRecord(r events.DynamoDBEventRecord) StreamRecord {
 	item := fromStream(r.Change.NewImage)
 	e, err := decodeOutboxEvent(item)
-	return StreamRecord{SortKey: SortKey(item), Event: e, Err: err}
+	return StreamRecord{SortKey: TextOf(item, "sk"), Event: e, Err: err}
 }
 
 // decodeOutboxEvent decodes an event item with what it has of its order. It does not
 // stop at a type, a status or an attribute of a newer release: while that release is
 // rolled out, its events would otherwise hold up every other event of their shard.
-func decodeOutboxEvent(item row) (outbox.Event, error) {
+func decodeOutboxEvent(item Item) (outbox.Event, error) {
 	d := Decoder{Item: item, newer: true}
 	id := order.ID(d.Text("orderId"))
 	e := outbox.Event{
@@ -91,7 +91,7 @@ func decodeOutboxEvent(item row) (outbox.Event, error) {
 
 // unknownAttributes returns the texts and numbers of an event item that encodeEvent does
 // not write.
-func unknownAttributes(item row) map[string]any {
+func unknownAttributes(item Item) map[string]any {
 	var more map[string]any
 	for name, value := range item {
 		switch name {
@@ -115,8 +115,8 @@ func unknownAttributes(item row) map[string]any {
 
 // fromStream converts the attributes of a stream record. An event item has strings and
 // numbers only.
-func fromStream(attributes map[string]events.DynamoDBAttributeValue) row {
-	item := make(row, len(attributes))
+func fromStream(attributes map[string]events.DynamoDBAttributeValue) Item {
+	item := make(Item, len(attributes))
 	for name, a := range attributes {
 		switch a.DataType() { //nolint:exhaustive // the decoder rejects every other type
 		case events.DataTypeString:

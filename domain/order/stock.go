@@ -87,7 +87,7 @@ func StockEffectOf(to Status, bound IntentID) StockEffect {
 }
 
 // StockChange returns the stock that a write of after in place of before moves, and how.
-func StockChange(before, after Record) (Quantities, StockEffect) {
+func StockChange(before, after *Record) (Quantities, StockEffect) {
 	switch {
 	case len(before.Stock) == 0 && len(after.Stock) > 0:
 		return after.Stock, StockReserved

@@ -25,7 +25,7 @@ import (
 //
 // A new order and a duplicate cost one call, a takeover two, and a SKU that is short one
 // more.
-func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities) (Claim, error) {
+func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities) (c Claim, err error) {
 	var short *ShortError
 	if len(quantities) > MaxSKUs {
 		quantities, short = nil, &ShortError{SKU: TooManySKUs}
@@ -35,9 +35,9 @@ func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities
 		r, err = Change(ctx, s, r, begin(o, l, nil))
 	}
 	if err != nil {
-		return Claim{}, about("begin", o.ID(), err)
+		return c, about("begin", o.ID(), err)
 	}
-	c := NewClaim(r, o, l)
+	c = NewClaim(r, o, l)
 	if short != nil && c.Stock == nil {
 		c.Short, c.Unlisted = short.SKU, short.Unlisted
 	}

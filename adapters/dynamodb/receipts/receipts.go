@@ -81,53 +81,45 @@ func sameReceipt(stored, written receipt.Item) bool {
 // Doubtful implements receipt.Doubts with one Query of the index per page, the oldest
 // doubt first. The index is eventually consistent.
 func (s *Store) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] {
-	return func(yield func(receipt.Item, error) bool) {
-		err := s.query(ctx, &sdk.QueryInput{
-			TableName: &s.table, IndexName: aws.String(doubtful),
-			KeyConditionExpression:    aws.String("doubtful = :doubtful"),
-			ExpressionAttributeValues: dynamodb.Item{":doubtful": dynamodb.Text(doubtful)},
-		}, func(i receipt.Item) bool { return yield(i, nil) })
-		if err != nil {
-			yield(receipt.Item{}, fmt.Errorf("query doubtful receipts: %w", err))
-		}
-	}
+	return s.query(ctx, "query doubtful receipts", &sdk.QueryInput{
+		TableName: &s.table, IndexName: aws.String(doubtful),
+		KeyConditionExpression:    aws.String("doubtful = :doubtful"),
+		ExpressionAttributeValues: dynamodb.Item{":doubtful": dynamodb.Text(doubtful)},
+	})
 }
 
 // OfOrder implements receipt.Doubts with one strongly consistent Query.
 func (s *Store) OfOrder(ctx context.Context, id order.ID) (all []receipt.Item, err error) {
-	err = s.query(ctx, &sdk.QueryInput{
+	for i, err := range s.query(ctx, fmt.Sprintf("query receipts of order %q", id), &sdk.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("orderId = :id"),
 		ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(id)},
-	}, func(i receipt.Item) bool {
+	}) {
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, i)
-		return true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("query receipts of order %q: %w", id, err)
 	}
 	return all, nil
 }
 
-// query calls found for each item, until it returns false.
-func (s *Store) query(ctx context.Context, in *sdk.QueryInput, found func(receipt.Item) bool) error {
-	pages := sdk.NewQueryPaginator(s.client, in)
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		for _, item := range page.Items {
-			i, err := decodeReceipt(item)
-			if err != nil {
-				return err
+// query returns the receipts of a query. It ends at the first error.
+func (s *Store) query(ctx context.Context, what string, in *sdk.QueryInput) iter.Seq2[receipt.Item, error] {
+	return func(yield func(receipt.Item, error) bool) {
+		for item, err := range dynamodb.Query(ctx, s.client, in) {
+			var i receipt.Item
+			if err == nil {
+				i, err = decodeReceipt(item)
 			}
-			if !found(i) {
-				return nil
+			if err != nil {
+				yield(receipt.Item{}, fmt.Errorf("%s: %w", what, err))
+				return
+			}
+			if !yield(i, nil) {
+				return
 			}
 		}
 	}
-	return nil
 }
 
 func encodeReceipt(i receipt.Item) dynamodb.Item {
@@ -137,13 +129,8 @@ func encodeReceipt(i receipt.Item) dynamodb.Item {
 		"revision": dynamodb.Number(i.Revision), "createdAt": dynamodb.Millis(i.CreatedAt),
 		"updatedAt": dynamodb.Millis(i.UpdatedAt),
 	}
-	dynamodb.AddTexts(item, map[string]string{
-		"owner": i.Owner, "messageId": string(i.Message),
-		"failure": i.Failure,
-	})
-	if !i.Until.IsZero() {
-		item["leaseUntil"] = dynamodb.Millis(i.Until)
-	}
+	dynamodb.AddTexts(item, "owner", i.Owner, "messageId", string(i.Message), "failure", i.Failure)
+	dynamodb.AddTime(item, "leaseUntil", i.Until)
 	if i.Status == receipt.Doubtful {
 		item[doubtful] = dynamodb.Text(doubtful)
 	}

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -43,9 +42,11 @@ const refundName = "refund#"
 func accounts() dynamodb.Codec[refund.Account] {
 	return dynamodb.Codec[refund.Account]{
 		Encode: encodeAccount, Decode: decodeAccount,
-		Guard: []string{"status", "seq", "refundable"}, Sparse: []string{"refundable"},
-		Inner: []string{"status", "owner", "attempt", "leaseUntil", "keySeq", "sentAt"},
-		Quiet: []string{"updatedAt", "openShard"},
+		Guards: dynamodb.Guards{
+			Guard: []string{"status", "seq", "refundable"}, Sparse: []string{"refundable"},
+			Inner: []string{"status", "owner", "attempt", "leaseUntil", "keySeq", "sentAt"},
+			Quiet: []string{"updatedAt", "openShard"},
+		},
 	}
 }
 
@@ -54,13 +55,13 @@ func (r *Store) Load(ctx context.Context, id order.ID) (refund.Account, error) {
 	out, err := r.orders.DB.GetItem(ctx, &sdk.GetItemInput{
 		TableName: &r.orders.TableName, Key: dynamodb.OrderKey(id), ConsistentRead: aws.Bool(true),
 	})
-	if err == nil && len(out.Item) == 0 {
+	var a refund.Account
+	switch {
+	case err == nil && len(out.Item) == 0:
 		err = order.ErrNotFound
+	case err == nil:
+		a, err = decodeAccount(out.Item)
 	}
-	if err != nil {
-		return refund.Account{}, dynamodb.Wrap("load account of", id, err)
-	}
-	a, err := decodeAccount(out.Item)
 	return a, dynamodb.Wrap("load account of", id, err)
 }
 
@@ -68,14 +69,16 @@ func (r *Store) Load(ctx context.Context, id order.ID) (refund.Account, error) {
 // change has an event.
 func (r *Store) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
 	of := order.Record{OrderID: after.OrderID, Total: after.Charged, Trace: after.Trace, Events: after.Events}
-	more := r.orders.EventsSince(before.Seq, of)
-	now, err := dynamodb.Save(ctx, r.orders, accounts(), dynamodb.OrderKey(after.OrderID), before, after,
-		more...)
-	now.Events = nil
-	return now, err
+	there, err := dynamodb.Save(ctx, r.orders, accounts(), dynamodb.OrderKey(after.OrderID),
+		encodeAccount(&before), encodeAccount(&after), r.orders.EventsSince(before.Seq, &of)...)
+	if there != nil {
+		return *there, err
+	}
+	after.Events = nil
+	return after, err
 }
 
-func encodeAccount(a refund.Account) dynamodb.Item {
+func encodeAccount(a *refund.Account) dynamodb.Item {
 	item := dynamodb.Item{
 		"status": dynamodb.Text(a.Status), "seq": dynamodb.Number(a.Seq), "refundable": dynamodb.Number(a.Left()),
 		"updatedAt": dynamodb.Millis(a.UpdatedAt),
@@ -121,11 +124,10 @@ func encodeRefund(i refund.Item) *types.AttributeValueMemberM {
 		"attempt":     dynamodb.Number(i.Attempt), "keySeq": dynamodb.Number(i.KeySeq),
 		"createdAt": dynamodb.Millis(i.CreatedAt), "updatedAt": dynamodb.Millis(i.UpdatedAt),
 	}
-	dynamodb.AddTexts(m, map[string]string{
-		"reason": string(i.Reason), "owner": i.Owner, "stripeRefundId": string(i.Refund), "failure": i.Failure,
-		"lastError": i.LastError,
-	})
-	dynamodb.AddTimes(m, map[string]time.Time{"leaseUntil": i.Until, "sentAt": i.SentAt})
+	dynamodb.AddTexts(m, "reason", string(i.Reason), "owner", i.Owner, "stripeRefundId", string(i.Refund),
+		"failure", i.Failure, "lastError", i.LastError)
+	dynamodb.AddTime(m, "leaseUntil", i.Until)
+	dynamodb.AddTime(m, "sentAt", i.SentAt)
 	return &types.AttributeValueMemberM{Value: m}
 }
 
@@ -214,16 +216,14 @@ func decodeRow(item dynamodb.Item) Row {
 		r.Account, r.Err = decodeAccount(item)
 	}
 	if r.Err != nil {
-		d := dynamodb.Decoder{Item: item}
-		r.Record = order.Record{OrderID: order.ID(d.OptionalText("orderId"))}
+		r.Record = order.Record{OrderID: order.ID(dynamodb.TextOf(item, "orderId"))}
 	}
 	return r
 }
 
 // encodeCursor returns the key of an item as a string. An order id has no slash.
 func encodeCursor(key dynamodb.Item) string {
-	d := dynamodb.Decoder{Item: key}
-	return d.OptionalText("orderId") + "/" + dynamodb.SortKey(key)
+	return dynamodb.TextOf(key, "orderId") + "/" + dynamodb.TextOf(key, "sk")
 }
 
 func decodeCursor(cursor string) (dynamodb.Item, error) {

@@ -85,19 +85,21 @@ func (s *Store) Unsent(ctx context.Context, at time.Time) iter.Seq2[intake.Regis
 }
 
 // Find implements intake.Book with one strongly consistent Query.
-func (s *Store) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
-	var e intake.Entry
-	err := s.Orders.EachItem(ctx, id, func(item dynamodb.Item) (err error) {
-		if dynamodb.SortKey(item) == registrationRow {
+func (s *Store) Find(ctx context.Context, id order.ID) (e intake.Entry, err error) {
+	for item, err := range s.Orders.Partition(ctx, id) {
+		if err == nil && dynamodb.TextOf(item, "sk") == registrationRow {
 			e.Registration, err = decodeRegistration(item)
-			return err
+		} else if err == nil {
+			err = dynamodb.AddRow(&e.Record, item)
 		}
-		return dynamodb.AddRow(&e.Record, item)
-	})
-	if err == nil && e.Record.OrderID == "" {
+		if err != nil {
+			return e, dynamodb.Wrap("find", id, err)
+		}
+	}
+	if e.Record.OrderID == "" {
 		e.Record = order.Record{} // events whose order item is missing
 	}
-	return e, dynamodb.Wrap("find", id, err)
+	return e, nil
 }
 
 func encodeRegistration(r intake.Registration) dynamodb.Item {

@@ -49,7 +49,7 @@ func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, 
 // moveStock makes the effect of a write on the stock: it reserves stock that the record
 // did not hold, and sells or gives back those that it held.
 func (m *Memory) moveStock(before, after order.Record) error {
-	quantities, effect := order.StockChange(before, after)
+	quantities, effect := order.StockChange(&before, &after)
 	for _, sku := range quantities.SKUs() {
 		if s, listed := m.stock[sku]; effect == order.StockReserved && s.Available < quantities[sku] {
 			return &order.ShortError{SKU: sku, Unlisted: !listed}
