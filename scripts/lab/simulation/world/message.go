@@ -87,6 +87,9 @@ func (m *Message) group() string {
 
 // String returns everything in which two orders can differ.
 func (m *Message) String() string {
+	if m.Poison != "" {
+		return "no order: " + m.Poison
+	}
 	lines := make([]string, len(m.lines()))
 	for i, l := range m.lines() {
 		price := order.Money{Amount: l.Price, Currency: order.Currency(m.Currency)}

@@ -192,7 +192,9 @@ func (w *World) Case() Case { return w.setup }
 
 func (w *World) send(i int) {
 	m := &w.setup.Messages[i]
-	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: w.lab.attributes(i)}
+	draft := sqstest.Draft{Body: w.sent[i].Body, Attributes: map[string]sqstest.Attribute{
+		number: {Type: "Number", Text: strconv.Itoa(i)},
+	}}
 	if w.setup.FIFO {
 		draft.Group, draft.DeduplicationID = m.group(), fmt.Sprintf("%d-%d", i, w.Now.UnixNano())
 	}
@@ -201,11 +203,7 @@ func (w *World) send(i int) {
 	if !w.Recording() {
 		return
 	}
-	what := fmt.Sprintf("sends message %d: %s", i+1, m)
-	if m.Poison != "" {
-		what = fmt.Sprintf("sends message %d, which is no order: %s", i+1, m.Poison)
-	}
-	w.Add("producer", what, "")
+	w.Add("producer", fmt.Sprintf("sends message %d: %s", i+1, m), "")
 }
 
 func numberOf(m sqstest.Message) int { return must1(strconv.Atoi(m.Attributes[number].Text)) }
@@ -243,7 +241,6 @@ type Lab struct {
 	decoder *orders.Decoder
 	pool    *stage.Pool
 	rules   oracle.Rules
-	numbers []map[string]sqstest.Attribute // shared by all messages at a place
 	decoded map[string]order.Order
 	options []option
 	state   []byte
@@ -267,14 +264,6 @@ func (l *Lab) order(body string) order.Order {
 		l.decoded[body] = o
 	}
 	return o
-}
-
-func (l *Lab) attributes(i int) map[string]sqstest.Attribute {
-	for len(l.numbers) <= i {
-		text := strconv.Itoa(len(l.numbers))
-		l.numbers = append(l.numbers, map[string]sqstest.Attribute{number: {Type: "Number", Text: text}})
-	}
-	return l.numbers[i]
 }
 
 // must panics. The doubles refuse nothing that a world sends on its own.
