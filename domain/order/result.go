@@ -46,11 +46,9 @@ const (
 // Reasons returns every reason of the domain.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion,
-		ReasonStore, ReasonCorrupt,
+		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion, ReasonStore, ReasonCorrupt,
 		ReasonUnavailable, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
-		ReasonUnknownSKU,
-		ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonRecordLost, ReasonInvalid,
+		ReasonUnknownSKU, ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonRecordLost, ReasonInvalid,
 	}
 }
 
@@ -79,17 +77,13 @@ func ResultOf(err error) Result {
 		mismatch *MismatchError
 		lost     *RecordLostError
 	)
+	r := Result{Verdict: Redeliver, Reason: ReasonStore, Transient: true, Err: err}
 	switch {
 	case err == nil:
 		return Result{Verdict: Done, Reason: ReasonSettled}
 	case errors.As(err, &settled): // not a failure, so Err stays nil
-		return Result{
-			Verdict: Done,
-			Reason:  ReasonDuplicate,
-			Status:  settled.Record.Status,
-			Intent:  settled.Record.Intent,
-			Trace:   settled.Record.Trace,
-		}
+		r := settled.Record
+		return Result{Verdict: Done, Reason: ReasonDuplicate, Status: r.Status, Intent: r.Intent, Trace: r.Trace}
 	case errors.Is(err, ErrConflict):
 		return Result{Verdict: Park, Reason: ReasonConflict, Err: err}
 	case errors.As(err, &mismatch):
@@ -97,47 +91,40 @@ func ResultOf(err error) Result {
 	case errors.As(err, &lost):
 		return Result{Verdict: Park, Reason: ReasonRecordLost, Intent: lost.Intent, Err: err}
 	case errors.As(err, &progress):
-		return Result{
-			Verdict:   Redeliver,
-			Reason:    ReasonInProgress,
-			Transient: true,
-			NotBefore: progress.Until,
-			Err:       err,
-		}
+		r.Reason, r.NotBefore = ReasonInProgress, progress.Until
 	case errors.Is(err, ErrClaimLost):
-		return Result{Verdict: Redeliver, Reason: ReasonClaimLost, Transient: true, Err: err}
+		r.Reason = ReasonClaimLost
 	case errors.Is(err, ErrUnknownVersion):
-		return Result{Verdict: Redeliver, Reason: ReasonUnknownVersion, Transient: true, Err: err}
+		r.Reason = ReasonUnknownVersion
 	case errors.Is(err, ErrCorrupt):
-		return Result{Verdict: Redeliver, Reason: ReasonCorrupt, Transient: true, Err: err}
+		r.Reason = ReasonCorrupt
 	case errors.Is(err, errOutOfTime):
-		return Result{Verdict: Redeliver, Reason: ReasonOutOfTime, Transient: true, Err: err}
+		r.Reason = ReasonOutOfTime
 	case errors.Is(err, errUnconfirmed):
-		return Result{Verdict: Redeliver, Reason: ReasonUnconfirmed, Err: err}
+		r.Reason, r.Transient = ReasonUnconfirmed, false
 	case errors.Is(err, errUnknownSKU):
-		return Result{Verdict: Redeliver, Reason: ReasonUnknownSKU, Err: err}
+		r.Reason, r.Transient = ReasonUnknownSKU, false
 	case errors.As(err, &payment):
-		r := resultOfPayment(payment.Kind)
+		r = resultOfPayment(payment.Kind)
 		r.RequestID, r.Err = payment.RequestID, err
-		return r
 	}
-	return Result{Verdict: Redeliver, Reason: ReasonStore, Transient: true, Err: err}
+	return r
 }
 
 func resultOfPayment(kind ErrorKind) Result {
+	r := Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}
 	switch kind {
 	case KindUnavailable:
-		return Result{Verdict: Redeliver, Reason: ReasonUnavailable, Transient: true}
-	case KindUnknown:
-		return Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}
+		r.Reason = ReasonUnavailable
 	case KindReplayed:
-		return Result{Verdict: Redeliver, Reason: ReasonReplayed, Transient: true}
+		r.Reason = ReasonReplayed
 	case KindMisconfigured:
-		return Result{Verdict: Redeliver, Reason: ReasonMisconfigured, Transient: true}
+		r.Reason = ReasonMisconfigured
 	case KindRefused:
 		return Result{Verdict: Park, Reason: ReasonRefused}
 	case KindKeyReused:
 		return Result{Verdict: Park, Reason: ReasonKeyReused}
+	case KindUnknown:
 	}
-	return Result{Verdict: Redeliver, Reason: ReasonUnknown, Transient: true}
+	return r
 }

@@ -3,7 +3,6 @@ package ordertest
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -83,20 +82,13 @@ func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 	for _, p := range paymentPromises() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.test(newPaymentsTest(t, open(t)))
+			x := newPaymentsTest(t, open(t)).withCard(p.card)
+			for _, do := range p.steps {
+				do(&x)
+			}
+			x.wantCharges(p.charges)
 		})
 	}
-}
-
-func paymentPromises() []paymentPromise {
-	return slices.Concat(
-		preparePromises(), confirmPromises(), findPromises(), cancelPromises(), failurePromises(),
-	)
-}
-
-type paymentPromise struct {
-	name string
-	test func(paymentsTest)
 }
 
 // paymentsTest is one order and the provider under test.
@@ -104,12 +96,14 @@ type paymentsTest struct {
 	testing.TB
 	PaymentsUnderTest
 
-	order order.Order
+	ctx    context.Context //nolint:containedctx // that of the next call
+	order  order.Order
+	intent order.IntentID // that the last prepare returned
 }
 
 func newPaymentsTest(tb testing.TB, p PaymentsUnderTest) paymentsTest {
 	tb.Helper()
-	return paymentsTest{TB: tb, PaymentsUnderTest: p}.withCard(Pays)
+	return paymentsTest{TB: tb, PaymentsUnderTest: p, ctx: tb.Context()}.withCard(Pays)
 }
 
 // Fail injects a fault; testing.TB has a method of the same name.
@@ -134,15 +128,11 @@ func (x paymentsTest) key(attempt int) order.Key {
 // mustPrepare returns the order's intent under its first key.
 func (x paymentsTest) mustPrepare() order.IntentID {
 	x.Helper()
-	return x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.Context(), x.order, x.firstKey())).ID
+	return x.wantIntent(order.NeedsConfirmation)(x.Payments.Prepare(x.ctx, x.order, x.firstKey())).ID
 }
 
 func (x paymentsTest) confirm(id order.IntentID, attempt int) (order.Intent, error) {
-	return x.Payments.Confirm(x.Context(), id, x.key(attempt))
-}
-
-func (x paymentsTest) read(id order.IntentID) (order.Intent, error) {
-	return x.Payments.Read(x.Context(), id)
+	return x.Payments.Confirm(x.ctx, id, x.key(attempt))
 }
 
 // wantIntent checks that a call returned the order's intent in this state.
@@ -202,11 +192,4 @@ func (x paymentsTest) wantCharges(times int) {
 			x.Errorf("got a charge of %s, want %s", m, x.order.Total())
 		}
 	}
-}
-
-// canceled returns a canceled context.
-func (x paymentsTest) canceled() context.Context {
-	ctx, cancel := context.WithCancel(x.Context())
-	cancel()
-	return ctx
 }
