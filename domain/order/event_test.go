@@ -18,6 +18,7 @@ func TestEvents(t *testing.T) {
 	}{
 		{order.Event{From: order.Open, To: order.Paid}, "order.paid", true},
 		{order.Event{From: order.Paid, To: order.Open}, "order.open", false},
+		{order.Event{From: order.Paid, To: order.Paid}, "order.paid", false},
 		{order.Event{From: order.Paid, To: order.Paid, Dispute: dispute(order.DisputeOpen)}, "order.disputed", true},
 		{order.Event{From: order.Paid, To: order.Paid, Dispute: dispute(order.DisputeLost)}, "order.dispute_lost", true},
 		{order.Event{From: order.Open, To: order.Paid, Dispute: dispute(order.DisputeWon)}, "order.dispute_won", false},

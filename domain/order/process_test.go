@@ -339,29 +339,24 @@ func settlingCases() map[string]processCase {
 		"a declined order is settled":          {card: ordertest.Declines, want: done(order.Declined, 1), calls: fresh},
 		"a payment that takes days is pending": {card: ordertest.TakesDays, want: done(order.Pending, 1), calls: fresh},
 		"an intent that needs authentication is not declined": {
-			card: ordertest.NeedsAuthentication,
-			want: done(order.ActionRequired, 1), calls: fresh,
+			card: ordertest.NeedsAuthentication, want: done(order.ActionRequired, 1), calls: fresh,
 		},
 		"a charge by a crashed worker is found and not repeated": {
-			before: crashAfter(ordertest.Confirm),
-			want:   done(order.Paid, 2), calls: "begin begin read finish",
+			before: crashAfter(ordertest.Confirm), want: done(order.Paid, 2), calls: "begin begin read finish",
 		},
 		"the next attempt does not settle an authentication as declined": {
-			card:   ordertest.NeedsAuthentication,
-			before: crashAfter(ordertest.Confirm),
-			want:   done(order.ActionRequired, 2), calls: "begin begin read finish",
+			card: ordertest.NeedsAuthentication, before: crashAfter(ordertest.Confirm),
+			want: done(order.ActionRequired, 2), calls: "begin begin read finish",
 		},
 		"a bound intent that waits is confirmed": {
-			before: crashAfter(ordertest.Bind),
-			want:   done(order.Paid, 2), calls: "begin begin read confirm finish",
+			before: crashAfter(ordertest.Bind), want: done(order.Paid, 2), calls: "begin begin read confirm finish",
 		},
 		"an intent that was canceled after it was bound cancels the order": {
 			before: func(w *world) { w.crashAfter(ordertest.Bind); w.bank.Cancel("pi_1") },
 			want:   done(order.Canceled, 2), calls: "begin begin read finish",
 		},
 		"exactly the confirm time is enough": {
-			before: func(w *world) { w.lease = confirmTime },
-			want:   done(order.Paid, 1), calls: fresh,
+			before: func(w *world) { w.lease = confirmTime }, want: done(order.Paid, 1), calls: fresh,
 		},
 	}
 }
@@ -393,8 +388,7 @@ func claimCases() map[string]processCase {
 	}
 	return map[string]processCase{
 		"a duplicate costs one call": {
-			before: func(w *world) { w.deliver(noFault) },
-			want:   duplicate, calls: "begin",
+			before: func(w *world) { w.deliver(noFault) }, want: duplicate, calls: "begin",
 		},
 		"a duplicate a year later is still one": {
 			before: func(w *world) { w.deliver(noFault); w.bank.ForgetKeys(); w.now = w.now.AddDate(1, 0, 0) },
@@ -438,13 +432,11 @@ func claimCases() map[string]processCase {
 		},
 		"a worker whose claim is lost at bind stops": {
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Bind) },
-			want:  unsettled(1, transient(order.ReasonClaimLost, "")),
-			calls: "begin prepare bind",
+			want:  unsettled(1, transient(order.ReasonClaimLost, "")), calls: "begin prepare bind",
 		},
 		"a worker whose claim is lost at finish does not acknowledge": {
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
-			want:  unsettled(1, transient(order.ReasonClaimLost, "pi_1")),
-			calls: "begin prepare bind confirm finish",
+			want:  unsettled(1, transient(order.ReasonClaimLost, "pi_1")), calls: "begin prepare bind confirm finish",
 		},
 	}
 }
@@ -465,8 +457,7 @@ func storeCases() map[string]processCase {
 	confirmed.Intent = "pi_1"
 	return map[string]processCase{
 		"an unavailable store at begin is transient": {
-			fault: always(ordertest.LoseRequestOf(ordertest.Begin)),
-			want:  unclaimed, calls: "begin",
+			fault: always(ordertest.LoseRequestOf(ordertest.Begin)), want: unclaimed, calls: "begin",
 		},
 		"an order of a SKU that the store does not know waits for it": {
 			before: func(w *world) { w.store = ordertest.NewMemoryWithStock() },
@@ -475,12 +466,10 @@ func storeCases() map[string]processCase {
 			}, calls: "begin begin release",
 		},
 		"a begin whose response is lost ends the attempt": {
-			fault: always(ordertest.LoseResponseOf(ordertest.Begin)),
-			want:  unclaimed, calls: "begin",
+			fault: always(ordertest.LoseResponseOf(ordertest.Begin)), want: unclaimed, calls: "begin",
 		},
 		"an intent that was not bound is not confirmed": {
-			fault: always(ordertest.LoseRequestOf(ordertest.Bind)),
-			want:  prepared, calls: "begin prepare bind release",
+			fault: always(ordertest.LoseRequestOf(ordertest.Bind)), want: prepared, calls: "begin prepare bind release",
 		},
 		"an intent whose bind is uncertain is not confirmed": {
 			fault: always(ordertest.LoseResponseOf(ordertest.Bind)),
@@ -496,8 +485,7 @@ func storeCases() map[string]processCase {
 		},
 		"with too little time left nothing is confirmed": {
 			before: func(w *world) { w.lease = confirmTime - 1 },
-			want:   unsettled(1, transient(order.ReasonOutOfTime, "pi_1")),
-			calls:  "begin prepare bind release",
+			want:   unsettled(1, transient(order.ReasonOutOfTime, "pi_1")), calls: "begin prepare bind release",
 		},
 	}
 }
@@ -537,25 +525,20 @@ func paymentCases() map[string]processCase {
 			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		"an unlisted error kind is unknown": {
-			fault: always(failCall(ordertest.Confirm, &order.PaymentError{
-				Kind: "new", Err: ordertest.ErrConnection,
-			})),
-			want: failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			fault: always(failCall(ordertest.Confirm, &order.PaymentError{Kind: "new", Err: ordertest.ErrConnection})),
+			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
 		},
 		"an unknown card is refused and parked": {
 			card: ordertest.DoesNotExist,
 			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused,
-				Attempt: 1, RequestID: "req_1",
+				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, RequestID: "req_1",
 			},
 			calls: "begin prepare finish",
 		},
 		"a confirm without effect is redelivered": {
 			before: func(w *world) { w.payments = confirmsWithoutEffect{w.bank} },
-			want: unsettled(1, order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
-			}),
-			calls: atConfirm,
+			want:   unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			calls:  atConfirm,
 		},
 		"a refused confirm of an unconfirmed intent is parked": {
 			fault: always(failCall(ordertest.Confirm, refused())),
@@ -629,8 +612,7 @@ func keyCases() map[string]processCase {
 			calls: "begin prepare prepare release",
 		},
 		"a reused prepare key is parked": {
-			before: forgotten,
-			want:   reused(1, "req_2"), calls: "begin prepare release",
+			before: forgotten, want: reused(1, "req_2"), calls: "begin prepare release",
 		},
 		"a reused prepare key is parked at every delivery": {
 			before: func(w *world) { forgotten(w); w.deliver(noFault) },

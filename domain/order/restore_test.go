@@ -45,16 +45,14 @@ func lostCases() map[string]processCase {
 	canceled := func(i *order.Intent) { i.State = order.IntentCanceled }
 	return map[string]processCase{
 		"an old message whose record was lost is parked if the provider knows an intent": {
-			before: (*world).loseRecord,
-			want:   unsettled(1, lost), calls: "begin find release",
+			before: (*world).loseRecord, want: unsettled(1, lost), calls: "begin find release",
 		},
 		"a redrive after a lost record is parked again": {
 			before: func(w *world) { w.loseRecord(); w.deliver(noFault) },
 			want:   unsettled(2, lost), calls: "begin begin find release",
 		},
 		"a young message after a lost record was found is parked, too": {
-			before: func(w *world) { w.findLost() },
-			want:   unsettled(2, lost), calls: "begin begin find release",
+			before: func(w *world) { w.findLost() }, want: unsettled(2, lost), calls: "begin begin find release",
 		},
 		"an intent that was found once stays found if the search does not return it": {
 			before: func(w *world) { w.findLost(); w.payments = finds{w.bank, nil} },
@@ -101,8 +99,7 @@ func lostCases() map[string]processCase {
 			want: unsettled(1, lost), calls: "begin find release",
 		},
 		"an old message of an order without intents is charged": {
-			before: old,
-			want:   done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
+			before: old, want: done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
 		},
 		"an order whose message is exactly a day old is not searched for": {
 			before: func(w *world) { ageMessage(w, 24*time.Hour) },
@@ -117,14 +114,12 @@ func lostCases() map[string]processCase {
 			want: doneLate("pi_2"), calls: "begin begin prepare bind confirm finish",
 		},
 		"a failed search charges nothing": {
-			before: old,
-			fault:  always(failCall(ordertest.Find, refused())),
-			want:   unsettled(1, transient(order.ReasonMisconfigured, "")), calls: "begin find release",
+			before: old, fault: always(failCall(ordertest.Find, refused())),
+			want: unsettled(1, transient(order.ReasonMisconfigured, "")), calls: "begin find release",
 		},
 		"a search without a response charges nothing": {
-			before: old,
-			fault:  always(ordertest.LoseRequestOf(ordertest.Find)),
-			want:   unsettled(1, transient(order.ReasonUnknown, "")), calls: "begin find release",
+			before: old, fault: always(ordertest.LoseRequestOf(ordertest.Find)),
+			want: unsettled(1, transient(order.ReasonUnknown, "")), calls: "begin find release",
 		},
 		"an intent that was canceled before it was bound is prepared again": {
 			before: func(w *world) { w.crashAfter(ordertest.Prepare); w.bank.Cancel("pi_1") },
@@ -149,8 +144,7 @@ func wrongAnswerCases() map[string]processCase {
 			want:   done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
 		},
 		"one wrong response to confirm is read again": {
-			before: wrong(ordertest.Confirm),
-			want:   done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+			before: wrong(ordertest.Confirm), want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
 		},
 		"one wrong response to read is retried": {
 			before: func(w *world) { w.crashAfter(ordertest.Confirm); wrong(ordertest.Read)(w) },
@@ -161,9 +155,7 @@ func wrongAnswerCases() map[string]processCase {
 				without := confirmsWithoutEffect{w.bank}
 				w.payments = changedIntents{without, changeFirst(1, ordertest.Confirm, otherOrder)}
 			},
-			want: unsettled(1, order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1",
-			}),
+			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
 			calls: "begin prepare bind confirm read release",
 		},
 	}

@@ -1,4 +1,4 @@
-package order_test
+package outbox_test
 
 import (
 	"errors"
