@@ -116,26 +116,22 @@ func (m *Memory) Delete(id order.ID) {
 
 // SetFingerprint overwrites the fingerprint of a record.
 func (m *Memory) SetFingerprint(_ context.Context, id order.ID, f order.Fingerprint) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.rows[id]
-	if !known {
-		return order.ErrNotFound
-	}
-	r.Fingerprint = f
-	m.rows[id] = r
-	return nil
+	return m.edit(id, func(r *order.Record) { r.Fingerprint = f })
 }
 
 // SetStatus overwrites the status of a record.
 func (m *Memory) SetStatus(_ context.Context, id order.ID, s order.Status) error {
+	return m.edit(id, func(r *order.Record) { r.Status = s })
+}
+
+func (m *Memory) edit(id order.ID, change func(*order.Record)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rows[id]
 	if !known {
 		return order.ErrNotFound
 	}
-	r.Status = s
+	change(&r)
 	m.rows[id] = r
 	return nil
 }

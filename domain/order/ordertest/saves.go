@@ -35,6 +35,18 @@ type Field[T any] struct {
 	Copy func(to *T, from T)
 }
 
+// FieldsBut returns every field of a struct but those.
+func FieldsBut[T any](without ...string) (all []Field[T]) {
+	for f := range reflect.TypeFor[T]().Fields() {
+		if !slices.Contains(without, f.Name) {
+			all = append(all, Field[T]{f.Name, func(to *T, from T) {
+				reflect.ValueOf(to).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(from).FieldByIndex(f.Index))
+			}})
+		}
+	}
+	return all
+}
+
 // TestSaves tests the contract that the Save of every store has. No two tests of one run
 // use the same item.
 //
