@@ -17,6 +17,11 @@ locals {
     )
   } }
 
+  # How many messages a queue has, at the right axis.
+  queued = { for name, queue in local.queue_names : name => [
+    "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", queue, { yAxis = "right" },
+  ] }
+
   function_charts = { for name in ["publish", "refund", "intake", "receipt"] : name => {
     title = "${title(name)}: duration p99 (milliseconds), errors, throttles", stat = "Sum", metrics = [
       ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-${name}", { stat = "p99" }],
@@ -29,9 +34,7 @@ locals {
   # dimension, value, ...] or [{expression, ...}].
   dashboard = concat([
     { question = "Are we charging?", widgets = [
-      { title = "Settled orders, by status", stat = "Sum", metrics = [
-        [local.searches.Settled],
-      ] },
+      { title = "Settled orders, by status", stat = "Sum", metrics = [[local.searches.Settled]] },
       { title = "Waiting orders: age of the oldest (seconds) and number", stat = "Maximum", metrics = [
         # SQS excludes messages that were received three times or more from its metric.
         # The function's WaitingAge includes them.
@@ -41,10 +44,7 @@ locals {
         ],
         ["orderonce", "WaitingAge", "Scope", local.scope, { id = "retried", visible = false }],
         [{ expression = "retried / 1000", label = "retried" }],
-        [
-          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["orders"],
-          { yAxis = "right" },
-        ],
+        local.queued["orders"],
       ] },
       { title = "Parked orders, by reason, and dead letters", stat = "Sum", metrics = [
         [local.searches.Parked],
@@ -65,18 +65,14 @@ locals {
         ["orderonce", "ClaimsLost", "Scope", local.scope],
         ["orderonce", "Unknown", "Scope", local.scope],
       ] },
-      { title = "Redelivered, by reason", stat = "Sum", metrics = [
-        [local.searches.Redelivered],
-      ] },
+      { title = "Redelivered, by reason", stat = "Sum", metrics = [[local.searches.Redelivered]] },
     ] },
     { question = "Fast?", widgets = [
       { title = "Time from sent to settled (milliseconds)", stat = "p50", metrics = [
         ["orderonce", "OrderAge", "Scope", local.scope, { label = "p50" }],
         ["orderonce", "OrderAge", "Scope", local.scope, { label = "p99", stat = "p99" }],
       ] },
-      { title = "Call latency p99 (milliseconds)", stat = "p99", metrics = [
-        [local.searches.CallLatency],
-      ] },
+      { title = "Call latency p99 (milliseconds)", stat = "p99", metrics = [[local.searches.CallLatency]] },
       { title = "Function: duration p99 (milliseconds), concurrency, errors", stat = "Maximum", metrics = [
         ["AWS/Lambda", "Duration", "FunctionName", "${local.prefix}-order", { stat = "p99" }],
         ["AWS/Lambda", "ConcurrentExecutions", "FunctionName", "${local.prefix}-order", { yAxis = "right" }],
@@ -90,29 +86,19 @@ locals {
       ] },
       { title = "Age of the newest event of a batch (milliseconds) and given up", stat = "Maximum", metrics = [
         ["AWS/Lambda", "IteratorAge", "FunctionName", "${local.prefix}-publish"],
-        [
-          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["unpublished"],
-          { yAxis = "right" },
-        ],
+        local.queued["unpublished"],
       ] },
       local.function_charts.publish,
     ] },
     ], [for part in [local.refund] : { question = "Refunded?", widgets = [
-      { title = "Refunds, by reason", stat = "Sum", metrics = [
-        [local.searches.Refunds],
-      ] },
+      { title = "Refunds, by reason", stat = "Sum", metrics = [[local.searches.Refunds]] },
       { title = "Waiting refunds: age of the oldest (seconds), and dead letters", stat = "Maximum", metrics = [
         ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", local.queue_names["refunds"]],
-        [
-          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["refunds-dead"],
-          { yAxis = "right" },
-        ],
+        local.queued["refunds-dead"],
       ] },
       local.function_charts.refund,
       ] } if part.enabled], [for api in aws_apigatewayv2_api.orders : { question = "Accepted by HTTP?", widgets = [
-      { title = "Requests, by result", stat = "Sum", metrics = [
-        [local.searches.Intake],
-      ] },
+      { title = "Requests, by result", stat = "Sum", metrics = [[local.searches.Intake]] },
       { title = "API: requests, 4xx and 5xx", stat = "Sum", metrics = [
         ["AWS/ApiGateway", "Count", "ApiId", api.id],
         ["AWS/ApiGateway", "4xx", "ApiId", api.id],
@@ -120,15 +106,10 @@ locals {
       ] },
       local.function_charts.intake,
       ] }], [for part in [local.receipt] : { question = "Receipts?", widgets = [
-      { title = "Receipts, by result", stat = "Sum", metrics = [
-        [local.searches.Receipts],
-      ] },
+      { title = "Receipts, by result", stat = "Sum", metrics = [[local.searches.Receipts]] },
       { title = "Waiting events: age of the oldest (seconds), and dead letters", stat = "Maximum", metrics = [
         ["AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", local.queue_names["receipts"]],
-        [
-          "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", local.queue_names["receipts-dead"],
-          { yAxis = "right" },
-        ],
+        local.queued["receipts-dead"],
       ] },
       local.function_charts.receipt,
   ] } if part.enabled])

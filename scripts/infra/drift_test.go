@@ -217,7 +217,13 @@ func written(t *testing.T) []string {
 	for _, s := range order.Statuses() {
 		add("Status=", string(s))
 	}
-	add("Setting=", matches(t, `Setting\w+ +Setting = "(\w+)"`, "../adapters/sqs/settings.go")...)
+	wrong := sqs.Settings{
+		Orders:      sqs.QueueSettings{ARN: "orders", RedriveTarget: "other", MaxReceives: 1},
+		DeadLetters: sqs.QueueSettings{ARN: "dead"},
+	}
+	for _, m := range wrong.Mismatches(sqs.DefaultPolicy()) {
+		add("Setting=", m.Setting)
+	}
 	add("Result=", webhookResults(t)...)
 	add("Result=", reconcileResults(t)...)
 	add("Result=", matches(t, `\n\t\w+ +Status = "(\w+)"`, "../domain/receipt/*.go")...)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"iter"
 	"strings"
-	"sync"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
 	"orderonce/scripts/lab/storm/run"
@@ -19,28 +17,15 @@ const tableVariable = "ORDERS_TABLE"
 // baselineTable returns the table of a baseline in its system.
 func baselineTable(s *system.System) string { return s.Options.Env[tableVariable] }
 
-// program is the one program of all baselines, built on first use.
-type program struct {
-	pkg, folder  string
-	once         sync.Once
-	binary, next string
-	err          error
-}
-
-func (p *program) build(ctx context.Context, _ string) (binary, next string, err error) {
-	p.once.Do(func() { p.binary, p.next, p.err = build(ctx, lambdatest.Program{Package: p.pkg}, p.folder) })
-	return p.binary, p.next, p.err
-}
-
 // baselineHandlers returns a handler for each baseline. They share the program of package
 // pkg, built into folder; its environment selects the baseline.
 func baselineHandlers(pkg, folder string) []run.Handler {
-	shared := &program{pkg: pkg, folder: folder}
+	shared := &programs{folder: folder}
 	var all []run.Handler
 	for _, b := range baselines.All() {
 		all = append(all, run.Handler{
 			Name: b.Name, Does: b.Does, Fails: b.Fails,
-			Build: shared.build,
+			Build: shared.versions(pkg),
 			Options: func(o *system.Options) {
 				o.Travels = true
 				o.Env = map[string]string{

@@ -71,8 +71,8 @@ func (a arguments) command() string {
 	if a.FIFO {
 		line += " --fifo"
 	}
-	if a.Calm {
-		line += " --calm"
+	if a.NoFaults {
+		line += " --no-faults"
 	}
 	return line + " --docs=../../docs"
 }

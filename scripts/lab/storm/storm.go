@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/lab/storm/run"
-	"orderonce/scripts/local/system"
 )
 
 // arguments are those of the command line.
@@ -29,7 +29,7 @@ type arguments struct {
 	Instances  int     `default:"16" help:"Concurrent processes of the product."`
 	Seed       uint64  `default:"1" help:"Seed of the messages and the faults. The interleaving differs between runs."`
 	FIFO       bool    `name:"fifo" help:"Use a FIFO queue, one group for each order."`
-	Calm       bool    `help:"No faults and no kills."`
+	NoFaults   bool    `help:"No faults and no kills."`
 	Baselines  int     `default:"500" help:"Orders of each baseline, with kills in proportion; 0 runs the product alone."`
 	Only       string  `help:"Run one handler alone, by its name; orderonce is the product."`
 	Without    string  `placeholder:"GUARD" help:"Run the product alone, without this guard; make break lists them."`
@@ -136,7 +136,7 @@ func (a arguments) options(engine dynamodbtest.Location, h run.Handler) run.Opti
 		Workload: run.Workload{
 			Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates, Refunded: refunded, Resent: resent,
 		},
-		Kills: a.Kills, Instances: a.Instances, FIFO: a.FIFO, Calm: a.Calm, Dir: a.Dir, Engine: engine,
+		Kills: a.Kills, Instances: a.Instances, FIFO: a.FIFO, NoFaults: a.NoFaults, Dir: a.Dir, Engine: engine,
 	}
 	if h.Name != productName {
 		o.Workload.Orders, o.Instances = a.Baselines, baselineInstances
@@ -176,14 +176,13 @@ func (a arguments) report(outcomes []run.Outcome, used usage) error {
 // handlers returns the handlers to run, the product first.
 func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 	if a.Without != "" {
-		h, err := withoutGuard(ctx, a.Without)
+		h, err := withoutGuard(ctx, a.Without, a.Dir)
 		return []run.Handler{h}, err
 	}
 	if a.Only == productName || a.Baselines == 0 {
-		return []run.Handler{product()}, nil
+		return []run.Handler{product(a.Dir)}, nil
 	}
-	folder := filepath.Join(a.Dir, "baselines")
-	all := append([]run.Handler{product()}, baselineHandlers("./storm/baseline", folder)...)
+	all := append([]run.Handler{product(a.Dir)}, baselineHandlers("scripts/lab/storm/baseline", a.Dir)...)
 	if ts, err := powertools(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
@@ -202,79 +201,85 @@ func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 	return nil, fmt.Errorf("unknown handler %q, want one of %s", a.Only, strings.Join(names, ", "))
 }
 
-const (
-	productName    = "orderonce"
-	productPackage = "./functions/order"
-)
+const productName = "orderonce"
 
-func product() run.Handler {
-	return productWith("claim, prepare, bind, confirm, finish",
-		func(context.Context, string, string) (string, error) { return "", nil })
+// programs builds programs into a folder, each once. It is safe for concurrent use.
+type programs struct {
+	folder  string
+	without *guards.Guard // nil: with every guard
+	overlay string        // without it, once it is removed
+
+	mu    sync.Mutex
+	paths map[string]string // by package and tag
+}
+
+// build builds a package and returns the path of the program.
+func (p *programs) build(ctx context.Context, pkg string, tags ...string) (path string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := strings.Join(append([]string{filepath.Base(pkg)}, tags...), "-")
+	if p.paths[name] != "" {
+		return p.paths[name], nil
+	}
+	if p.without != nil && p.overlay == "" {
+		if p.overlay, err = remove(ctx, *p.without, filepath.Join(p.folder, "copies")); err != nil {
+			return "", err
+		}
+	}
+	path = filepath.Join(p.folder, name, "bootstrap")
+	program := lambdatest.Program{Package: pkg, Overlay: p.overlay, Tags: tags}
+	if err := program.Build(ctx, path); err != nil {
+		return "", err
+	}
+	if p.paths == nil {
+		p.paths = map[string]string{}
+	}
+	p.paths[name] = path
+	return path, nil
+}
+
+// versions builds a package twice; the second version differs by an unused build tag.
+func (p *programs) versions(pkg string) func(ctx context.Context, _ string) (binary, next string, err error) {
+	return func(ctx context.Context, _ string) (binary, next string, err error) {
+		if binary, err = p.build(ctx, pkg); err == nil {
+			next, err = p.build(ctx, pkg, "next")
+		}
+		return binary, next, err
+	}
+}
+
+// product returns the product, whose programs are built into dir.
+func product(dir string) run.Handler {
+	return productOf("claim, prepare, bind, confirm, finish", &programs{folder: filepath.Join(dir, "product")})
+}
+
+func productOf(does string, p *programs) run.Handler {
+	return run.Handler{
+		Name: productName, Does: does, Build: p.versions("functions/order"),
+		Program: func(ctx context.Context, pkg string) (string, error) { return p.build(ctx, pkg) },
+	}
 }
 
 // withoutGuard returns the product without one of its guards.
-func withoutGuard(ctx context.Context, name string) (run.Handler, error) {
+func withoutGuard(ctx context.Context, name, dir string) (run.Handler, error) {
 	root, err := guards.Root(ctx)
 	if err != nil {
 		return run.Handler{}, err
 	}
 	guard, err := guards.Find(root, name)
+	p := &programs{folder: filepath.Join(dir, "without"), without: &guard}
+	return productOf("without "+name+": "+guard.Summary, p), err
+}
+
+// remove removes a guard from copies in a folder, and returns their overlay.
+func remove(ctx context.Context, guard guards.Guard, folder string) (overlay string, err error) {
+	root, err := guards.Root(ctx)
 	if err != nil {
-		return run.Handler{}, err
+		return "", err
 	}
-	remove := func(ctx context.Context, root, dir string) (overlay string, err error) {
-		copies, err := filepath.Abs(filepath.Join(dir, "without"))
-		if err := errors.Join(err, os.RemoveAll(copies), os.MkdirAll(copies, 0o700)); err != nil {
-			return "", err
-		}
-		return guard.Remove(ctx, root, copies)
+	folder, err = filepath.Abs(folder)
+	if err := errors.Join(err, os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
+		return "", err
 	}
-	return productWith("without "+name+": "+guard.Summary, remove), nil
-}
-
-// productWith returns the product, built with the overlay that change makes in a folder;
-// "" is none.
-func productWith(
-	does string, change func(ctx context.Context, root, dir string) (overlay string, err error),
-) run.Handler {
-	program := func(ctx context.Context, pkg, dir string) (p lambdatest.Program, err error) {
-		p.Package = pkg
-		if p.Root, err = guards.Root(ctx); err == nil {
-			p.Overlay, err = change(ctx, p.Root, dir)
-		}
-		return p, err
-	}
-	return run.Handler{
-		Name: productName, Does: does,
-		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
-			p, err := program(ctx, productPackage, dir)
-			if err != nil {
-				return "", "", err
-			}
-			return build(ctx, p, dir)
-		},
-		Tool: func(ctx context.Context, dir string) (binary string, err error) {
-			p, err := program(ctx, "./scripts/orders", dir)
-			if err != nil {
-				return "", err
-			}
-			binary = filepath.Join(dir, "orders")
-			return binary, p.Build(ctx, binary)
-		},
-		Parts: func(ctx context.Context, dir string) (add func(*system.Options), err error) {
-			return run.BuildParts(func(pkg string) (path string, err error) {
-				p, err := program(ctx, pkg, dir)
-				path = filepath.Join(dir, filepath.Base(pkg))
-				return path, errors.Join(err, p.Build(ctx, path))
-			})
-		},
-	}
-}
-
-// build builds a program twice; the second version differs by an unused build tag.
-func build(ctx context.Context, p lambdatest.Program, dir string) (binary, next string, err error) {
-	binary, next = filepath.Join(dir, "v1", "bootstrap"), filepath.Join(dir, "v2", "bootstrap")
-	err = p.Build(ctx, binary)
-	p.Tags = []string{"next"}
-	return binary, next, errors.Join(err, p.Build(ctx, next))
+	return guard.Remove(ctx, root, folder)
 }

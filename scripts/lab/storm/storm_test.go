@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	docs := t.TempDir()
 	must(t, os.CopyFS(docs, os.DirFS("../../../docs")))
-	a := arguments{Orders: 1000, Baselines: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true, Calm: true}
+	a := arguments{Orders: 1000, Baselines: 500, Kills: 500, Instances: 16, Duplicates: 0.3, Seed: 9, FIFO: true, NoFaults: true}
 	a.Docs = docs
 	err := a.report(two(), usage{took: 90 * time.Second, cpu: 2 * time.Minute, memory: 5 << 20})
 	if !errors.Is(err, errBroken) { // a failed run is written too
@@ -60,7 +60,7 @@ func TestPage(t *testing.T) {
 		"| other | 490 | 49 | 0 | 10 | 0 | 0 | 0 | 0 | 480 | 50 |\n", "| I9 | parked | 1 |\n",
 		"| refunds that were asked for | 90 |\n", "| refunds that Stripe made twice | 0 |\n", "| orders out of stock | 4 |\n",
 		"The run took 1m30s, 2m0s of CPU time, and at most 5 MiB of memory in all processes.\n",
-		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --calm --docs=../../docs",
+		"--seed=9 --orders=1000 --baselines=500 --kills=500 --duplicates=0.3 --instances=16 --fifo --no-faults --docs=../../docs",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
@@ -113,12 +113,12 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	engine := dynamodbtest.Locate(t)
 	folder := t.TempDir()
 	for name, tt := range map[string]struct {
-		calm bool
-		want func(run.Count) bool
+		noFaults bool
+		want     func(run.Count) bool
 	}{
 		"message-id-before": {want: func(c run.Count) bool { return c.Lost > 0 }},
 		"short-lock":        {want: func(c run.Count) bool { return c.ChargedTwice > 0 }},
-		"check-then-act": {calm: true, want: func(c run.Count) bool {
+		"check-then-act": {noFaults: true, want: func(c run.Count) bool {
 			return c.ChargedTwice <= c.WrongAmount && c.Lost+c.Stuck == 0 && c.Settled == c.Orders
 		}},
 	} {
@@ -127,10 +127,10 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 			all := baselineHandlers("scripts/lab/storm/baseline", folder)
 			h := all[slices.IndexFunc(all, func(h run.Handler) bool { return h.Name == name })]
 			o := run.Options{
-				Workload: run.Workload{Seed: 1, Orders: 100}, Kills: 30, Instances: 4, Calm: tt.calm,
+				Workload: run.Workload{Seed: 1, Orders: 100}, Kills: 30, Instances: 4, NoFaults: tt.noFaults,
 				Dir: t.TempDir(), Engine: engine,
 			}
-			if !tt.calm {
+			if !tt.noFaults {
 				o.Workload.Duplicates = 0.5
 			}
 			out, err := run.Storm(t.Context(), o, h)

@@ -21,12 +21,10 @@ type Handler struct {
 	// Build builds two versions of the program and returns their paths. The second one is
 	// deployed in the middle of the storm.
 	Build func(ctx context.Context, dir string) (binary, next string, err error)
-	// Parts builds the functions beside that of the order queue, see BuildParts. Nil means
-	// that the handler has none.
-	Parts func(ctx context.Context, dir string) (add func(*system.Options), err error)
-	// Tool builds the operator's tool, which audits the storm at its end. Nil means that
-	// the handler has none.
-	Tool func(ctx context.Context, dir string) (binary string, err error)
+	// Program builds a package of the product, such as functions/intake, and returns the
+	// path: the functions beside that of the order queue, and the operator's tool, which
+	// audits the storm at its end. Nil means that the handler has neither.
+	Program func(ctx context.Context, pkg string) (path string, err error)
 	// Options changes the system that the handler runs in. Nil changes nothing.
 	Options func(*system.Options)
 	// Prepare is called before the first message. Nil does nothing.

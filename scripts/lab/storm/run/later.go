@@ -44,12 +44,19 @@ const (
 
 // build builds the handler's programs.
 func (st *storm) build(ctx context.Context, dir string) (binary, next string, err error) {
-	if binary, next, err = st.handler.Build(ctx, dir); err == nil && st.handler.Parts != nil {
-		st.addParts, err = st.handler.Parts(ctx, dir)
+	if binary, next, err = st.handler.Build(ctx, dir); err != nil || st.handler.Program == nil {
+		return binary, next, err
 	}
-	if err == nil && st.handler.Tool != nil {
-		st.tool, err = st.handler.Tool(ctx, dir)
+	o := &st.programs
+	for name, path := range map[string]*string{
+		"webhook": &o.Webhook, "reconcile": &o.Reconcile, "publish": &o.Publish, "receipt": &o.Receipt,
+		"intake": &o.Intake, "refund": &o.Refund,
+	} {
+		if *path, err = st.handler.Program(ctx, "functions/"+name); err != nil {
+			return "", "", err
+		}
 	}
+	st.tool, err = st.handler.Program(ctx, "scripts/orders")
 	return binary, next, err
 }
 
@@ -85,7 +92,7 @@ func (st *storm) laterOptions(ctx context.Context, o *system.Options) {
 // Stripe has an outcome: nothing comes back for the order then.
 func (st *storm) loseMessage(c stripetest.Call) {
 	n := st.Workload.numberOf(c.OrderID)
-	if c.Endpoint != stripetest.Confirm || n < 0 || st.Calm || !st.Workload.loses(n) {
+	if c.Endpoint != stripetest.Confirm || n < 0 || st.NoFaults || !st.Workload.loses(n) {
 		return
 	}
 	s, confirmed := st.system.Load(), false

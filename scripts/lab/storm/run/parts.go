@@ -39,24 +39,6 @@ type parts struct {
 	turn          int
 }
 
-// BuildParts builds the functions beside that of the order queue with build, which
-// returns the path of a package's program, and returns what adds them to a system.
-func BuildParts(build func(pkg string) (path string, err error)) (add func(*system.Options), err error) {
-	var o system.Options
-	for name, path := range map[string]*string{
-		"webhook": &o.Webhook, "reconcile": &o.Reconcile, "publish": &o.Publish, "receipt": &o.Receipt,
-		"intake": &o.Intake, "refund": &o.Refund,
-	} {
-		if *path, err = build("./functions/" + name); err != nil {
-			return nil, err
-		}
-	}
-	return func(to *system.Options) {
-		to.Webhook, to.Reconcile, to.Publish = o.Webhook, o.Reconcile, o.Publish
-		to.Receipt, to.Intake, to.Refund = o.Receipt, o.Intake, o.Refund
-	}, nil
-}
-
 const (
 	// httpShare is the share of the orders that are put by HTTP.
 	httpShare = 0.2
@@ -139,7 +121,9 @@ func (st *storm) enter(ctx context.Context, s *system.System, orders []int) erro
 
 // partsOptions adds the parts to the options, with the faults of the bus and of SES.
 func (st *storm) partsOptions(o *system.Options) {
-	st.addParts(o)
+	p := st.programs
+	o.Webhook, o.Reconcile, o.Publish = p.Webhook, p.Reconcile, p.Publish
+	o.Receipt, o.Intake, o.Refund = p.Receipt, p.Intake, p.Refund
 	o.Stock = st.Workload.stock()
 	o.RefuseEvent = func(eventbridgetest.Event) string {
 		if st.faults.happens(0.05) {

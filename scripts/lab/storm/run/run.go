@@ -25,7 +25,7 @@ type Options struct {
 	Kills     int
 	Instances int
 	FIFO      bool
-	Calm      bool   // no faults and no kills
+	NoFaults  bool   // no faults and no kills
 	Dir       string // for binaries and the log
 	Engine    dynamodbtest.Location
 	// Progress is called ten times a second, unless nil.
@@ -84,8 +84,8 @@ type storm struct {
 	Options
 
 	handler   Handler
-	addParts  func(*system.Options) // nil if the handler has no other functions
-	tool      string                // a program; "" if the handler has none
+	programs  system.Options // of the functions beside that of the order queue
+	tool      string         // a program; "" if the handler has none
 	system    atomic.Pointer[system.System]
 	faults    *injector
 	later     later
@@ -106,7 +106,7 @@ type storm struct {
 // Storm runs a storm with one handler. An error means that the storm could not run or did
 // not end; errors of the handler are in the outcome.
 func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
-	o.Workload.Later = h.Parts != nil
+	o.Workload.Later = h.Program != nil
 	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
 	for n := range o.Workload.Orders {
 		st.total += len(o.Workload.messages(n)) + len(o.Workload.refunds(n))
@@ -271,7 +271,7 @@ func awaitLeases(ctx context.Context) error {
 // withFaults runs one phase with faults and kills.
 func (st *storm) withFaults(ctx context.Context, s *system.System, name string, phase func() error) error {
 	st.setPhase(name)
-	if st.Calm {
+	if st.NoFaults {
 		return phase()
 	}
 	faulty, stop := context.WithCancel(ctx)

@@ -137,3 +137,11 @@ func TestOrdersThatAreSettledWithoutAMessageAreCounted(t *testing.T) {
 		t.Errorf("got %d, want 4: one by a webhook, three by reconcile", got)
 	}
 }
+
+// must ends the test on an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
