@@ -21,32 +21,8 @@ func TestPayments(t *testing.T) {
 	t.Parallel()
 	ordertest.TestPayments(t, func(t *testing.T) ordertest.PaymentsUnderTest {
 		t.Helper()
-		return rigtest.NewStripe(t, stripetest.Rules{SearchLag: rigtest.SearchLag}).UnderTest()
+		return rigtest.NewStripe(t, stripetest.Rules{}).UnderTest()
 	})
-}
-
-// TestFaultsOfStripe covers the faults that the contract does not name.
-func TestFaultsOfStripe(t *testing.T) {
-	t.Parallel()
-	for kind, tt := range map[stripetest.FaultKind]struct {
-		want  order.ErrorKind
-		state order.IntentState
-	}{
-		stripetest.LockTimeout: {order.KindUnavailable, order.NeedsConfirmation},
-		stripetest.KeyInUse:    {order.KindUnavailable, order.NeedsConfirmation},
-		stripetest.Unavailable: {order.KindUnavailable, order.NeedsConfirmation},
-		stripetest.Forbidden:   {order.KindMisconfigured, order.NeedsConfirmation},
-		stripetest.Garbage:     {order.KindUnknown, order.Succeeded},
-	} {
-		p := rigtest.Prepare(t, stripetest.Succeeds)
-		p.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
-		if _, err := p.Confirm(1); rigtest.KindOf(t, err) != tt.want {
-			t.Errorf("%s: got %v, want %s", kind, err, tt.want)
-		}
-		if got, err := p.Read(); err != nil || got.State != tt.state {
-			t.Errorf("%s: Read: got %v, %v, want it %s", kind, got, err, tt.state)
-		}
-	}
 }
 
 // After a restore from backup an attempt may be counted twice. Its key then replays the

@@ -79,14 +79,12 @@ func TestA403NamesTheMissingPermission(t *testing.T) {
 			}
 		}
 	}
-	p := rigtest.PrepareUnder(t, "rk_test_pretend4242", "rak_charge_read", stripetest.NeedsCustomer)
-	_, err := p.Confirm(1)
-	rigtest.Must(t, err)
-	p.Edit()
-	want := "misconfigured: read intent pi_000001 with its latest charge: stripe: 403 invalid_request_error " +
-		`(a restricted key needs the permission "Charges and Refunds: Read") (request req_000004)`
-	if got, err := p.Read(); err == nil || err.Error() != want {
-		t.Errorf("the latest charge: got %+v, %v, want %s", got, err, want)
+	edited := rigtest.IntentWith("requires_payment_method", rigtest.Null, rigtest.Charge)
+	p := rigtest.Responding(rigtest.OK(edited), rigtest.Failure(403, rigtest.InvalidRequest))
+	want := "misconfigured: read intent pi_3Pretend with its latest charge: stripe: 403 invalid_request_error " +
+		`(a restricted key needs the permission "Charges and Refunds: Read") (request req_pretend)`
+	if _, err := rigtest.Methods(t, p)["read"](t.Context()); err == nil || err.Error() != want {
+		t.Errorf("the latest charge: got %v, want %s", err, want)
 	}
 }
 

@@ -88,10 +88,9 @@ func TestAFailedListOfDisputesIsNeverAnEmptyOne(t *testing.T) {
 			t.Errorf("%s: got %v, %s (%v), want %s", claim, all, got, err, tt.want)
 		}
 	}
-	p := rigtest.PrepareUnder(t, "rk_test_pretend4242", "rak_dispute_read", stripetest.Succeeds)
-	_, err := dispute.New(p.Options).Disputes(t.Context(), p.Intent.ID)
-	const want = `(a restricted key needs the permission "Disputes: Read")`
-	if rigtest.KindOf(t, err) != order.KindMisconfigured || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want it misconfigured and %s", err, want)
+	forbidden := rigtest.Responding(rigtest.Failure(403, rigtest.InvalidRequest))
+	_, err := dispute.New(forbidden).Disputes(t.Context(), rigtest.IntentID)
+	if err == nil || !strings.Contains(err.Error(), `(a restricted key needs the permission "Disputes: Read")`) {
+		t.Errorf("got %v, want the permission", err)
 	}
 }

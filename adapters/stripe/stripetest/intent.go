@@ -25,18 +25,17 @@ const (
 // Intent is a PaymentIntent at one moment. It is immutable: every change makes another
 // Intent.
 type Intent struct {
-	ID                 string
-	Amount             int64
-	Currency           string
-	Customer           string
-	PaymentMethod      string // Empty again after a decline.
-	Status             Status
-	Metadata           map[string]string
-	Description        string
-	LastError          *Error
-	LatestCharge       string
-	Created            time.Time
-	CancellationReason string
+	ID            string
+	Amount        int64
+	Currency      string
+	Customer      string
+	PaymentMethod string // Empty again after a decline.
+	Status        Status
+	Metadata      map[string]string
+	Description   string
+	LastError     *Error
+	LatestCharge  string
+	Created       time.Time
 }
 
 // OrderID returns the metadata orderId, which ledger and faults use.
@@ -48,7 +47,7 @@ func (i *Intent) wire() object {
 		"id": i.ID, "object": "payment_intent", "amount": i.Amount, "amount_received": 0, "currency": i.Currency,
 		"capture_method": "automatic", "client_secret": i.ID + "_secret_pretend", "created": i.Created.Unix(),
 		"status": string(i.Status), "metadata": i.Metadata, "customer": orNull(i.Customer), "livemode": false,
-		"description": orNull(i.Description), "cancellation_reason": orNull(i.CancellationReason),
+		"description":   orNull(i.Description),
 		"latest_charge": orNull(i.LatestCharge), "payment_method": orNull(i.PaymentMethod),
 		"last_payment_error": nil, "next_action": nil,
 	}
@@ -160,11 +159,11 @@ func (m *Machine) cancelIntent(_ time.Time, c *call) Response {
 	if !cancelable(intent.Status) {
 		return unexpectedState(intent, "You cannot cancel a PaymentIntent with status %s.", intent.Status)
 	}
-	return Response{Status: 200, Intent: m.cancel(intent, c.Form.Get("cancellation_reason"))}
+	return Response{Status: 200, Intent: m.cancel(intent)}
 }
 
-func (m *Machine) cancel(i *Intent, reason string) *Intent {
-	return m.change(i, func(i *Intent) { i.Status, i.CancellationReason = StatusCanceled, reason })
+func (m *Machine) cancel(i *Intent) *Intent {
+	return m.change(i, func(i *Intent) { i.Status = StatusCanceled })
 }
 
 func confirmable(s Status) bool {

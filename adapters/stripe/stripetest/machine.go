@@ -27,14 +27,9 @@ type Rules struct {
 	// negative value stores no key. docs.stripe.com/api/idempotent_requests: keys may be
 	// removed "after they're at least 24 hours old".
 	KeyLife time.Duration
-	// SearchLag hides younger intents from the search. Stripe's lag is less than a
-	// minute, and an hour in an outage (docs.stripe.com/search).
-	SearchLag time.Duration
 	// RefundLag hides younger refunds from lists. Whether Stripe's lists of refunds lag is
 	// not documented.
 	RefundLag time.Duration
-	// Lacks is the permission that restricted keys do not have, such as rak_charge_read.
-	Lacks string
 }
 
 // Machine is the state of the Stripe double. It is not safe for concurrent use and starts

@@ -104,10 +104,6 @@ func offSession(form url.Values) *Response {
 	return invalid("", "off_session", "Not modeled: this Stripe double confirms only with `off_session` true.")
 }
 
-func (m *Machine) checkCancel(c *call) *Response {
-	return oneOf(c.Form, "cancellation_reason", "duplicate", "fraudulent", "requested_by_customer", "abandoned")
-}
-
 // checkAmount checks amount and currency.
 func checkAmount(text string, i *Intent) *Response {
 	_, err := strconv.ParseInt(text, 10, 64)

@@ -21,7 +21,7 @@ func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
 	if err != nil {
 		return err
 	}
-	m.cancel(intent, "requested_by_customer")
+	m.cancel(intent)
 	return nil
 }
 

@@ -7,17 +7,15 @@ import (
 	"time"
 )
 
-// RefundStatus is a refund's status (docs.stripe.com/api/refunds/object).
+// RefundStatus is a refund's status (docs.stripe.com/api/refunds/object). Refunds that
+// need the customer are not modeled.
 type RefundStatus string
 
 // The statuses of refunds.
 const (
-	RefundPending        RefundStatus = "pending"
-	RefundRequiresAction RefundStatus = "requires_action"
-	RefundSucceeded      RefundStatus = "succeeded"
-	RefundFailed         RefundStatus = "failed"
-	RefundCanceled       RefundStatus = "canceled"
-	RefundUnstated       RefundStatus = "" // null: the status is nullable
+	RefundPending   RefundStatus = "pending"
+	RefundSucceeded RefundStatus = "succeeded"
+	RefundFailed    RefundStatus = "failed"
 )
 
 // Refund is a refund of a charge at one moment. It is immutable: every change makes
@@ -40,7 +38,7 @@ func (r *Refund) wire() object {
 	o := object{
 		"id": r.ID, "object": "refund", "amount": r.Amount, "charge": r.Charge, "created": r.Created.Unix(),
 		"currency": r.Currency, "metadata": r.Metadata, "payment_intent": r.Intent, "reason": orNull(r.Reason),
-		"status": orNull(string(r.Status)),
+		"status": string(r.Status),
 	}
 	if r.Failure != "" {
 		o["failure_reason"] = r.Failure
@@ -66,44 +64,27 @@ func (m *Machine) RefundInDashboard(now time.Time, intent string, amount int64) 
 	}), nil
 }
 
-// ChangeRefund changes a refund's status as the bank, the customer or an operator does.
-// docs.stripe.com/refunds: a refund may fail long after it has succeeded, and then the
-// amount is no longer refunded.
+// ChangeRefund changes a refund's status as the bank does: a pending refund succeeds or
+// fails. docs.stripe.com/refunds: a refund may fail long after it has succeeded, and then
+// the amount is no longer refunded.
 func (m *Machine) ChangeRefund(id string, to RefundStatus) error {
 	n := slices.IndexFunc(m.refunds, func(r *Refund) bool { return r.ID == id })
 	if n < 0 {
 		return fmt.Errorf("%w: no refund %q", ErrNotAllowed, id)
 	}
 	changed := *m.refunds[n]
-	if !slices.Contains(nextRefundStatuses(changed.Status), to) {
+	if to == RefundPending || to == changed.Status || changed.Status == RefundFailed {
 		return fmt.Errorf("%w: refund %s is %s", ErrNotAllowed, id, changed.Status)
 	}
 	i := m.Intent(changed.Intent)
 	if changed.Status = to; to == RefundFailed {
 		changed.Failure = "lost_or_stolen_card"
-	}
-	if to == RefundFailed || to == RefundCanceled {
 		m.latestCharge(i).Refunded -= changed.Amount
 	}
 	m.refunds[n] = &changed
 	m.emit(Event{Type: "refund.updated", Intent: i, Refund: &changed, object: changed.wire()})
 	if to == RefundFailed {
 		m.emit(Event{Type: "refund.failed", Intent: i, Refund: &changed, object: changed.wire()})
-	}
-	return nil
-}
-
-// nextRefundStatuses returns the statuses that may follow. A refund is canceled only if
-// the customer has to act (docs.stripe.com/api/refunds/cancel).
-func nextRefundStatuses(s RefundStatus) []RefundStatus {
-	switch s {
-	case RefundPending, RefundUnstated:
-		return []RefundStatus{RefundUnstated, RefundRequiresAction, RefundSucceeded, RefundFailed}
-	case RefundRequiresAction:
-		return []RefundStatus{RefundPending, RefundSucceeded, RefundFailed, RefundCanceled}
-	case RefundSucceeded:
-		return []RefundStatus{RefundUnstated, RefundFailed}
-	case RefundFailed, RefundCanceled:
 	}
 	return nil
 }

@@ -53,7 +53,6 @@ type operation struct {
 	// nothing.
 	parameters []string
 	expandable []string
-	permission string // That a restricted key needs, if it is modeled.
 	// check refuses a write whose parameters are invalid. Nothing is stored under its key
 	// then. docs.stripe.com/api/idempotent_requests: "if incoming parameters fail
 	// validation ... no idempotent result is saved because no API endpoint initiated
@@ -77,8 +76,7 @@ func operations() []operation {
 			run: (*Machine).confirmIntent, parameters: []string{"payment_method", "off_session"},
 		},
 		{
-			endpoint: Cancel, method: post, path: root + "/{id}/cancel", check: (*Machine).checkCancel,
-			run: (*Machine).cancelIntent, parameters: []string{"cancellation_reason"},
+			endpoint: Cancel, method: post, path: root + "/{id}/cancel", run: (*Machine).cancelIntent,
 		},
 		{
 			endpoint: Search, method: get, path: root + "/search", run: (*Machine).search,
@@ -90,25 +88,24 @@ func operations() []operation {
 		},
 		{
 			endpoint: List, method: get, path: root, run: (*Machine).listIntents,
-			parameters: []string{"customer", "limit", "starting_after", "created[gte]", "created[lt]"},
+			parameters: []string{"limit", "starting_after", "created[gte]", "created[lt]"},
 			expandable: []string{"data.latest_charge"}, // Expansions on list requests start with data.
 		},
 		{
 			endpoint: ListDisputes, method: get, path: disputesRoot, run: (*Machine).listDisputes,
-			permission: "rak_dispute_read", parameters: []string{"payment_intent", "limit", "starting_after"},
+			parameters: []string{"payment_intent", "limit", "starting_after"},
 		},
 		{
 			endpoint: CreateRefund, method: post, path: refundsRoot, check: (*Machine).checkRefund,
-			run: (*Machine).createRefund, permission: "rak_charge_write",
+			run:        (*Machine).createRefund,
 			parameters: []string{"payment_intent", "amount", "reason", "metadata["},
 		},
 		{
 			endpoint: ListRefunds, method: get, path: refundsRoot, run: (*Machine).listRefunds,
-			permission: "rak_charge_read", parameters: []string{"payment_intent", "limit", "starting_after"},
+			parameters: []string{"payment_intent", "limit", "starting_after"},
 		},
 		{
 			endpoint: ReadRefund, method: get, path: refundsRoot + "/{id}", run: (*Machine).readRefund,
-			permission: "rak_charge_read",
 		},
 	}
 }
@@ -163,7 +160,8 @@ func (m *Machine) authenticate(c *call) *Response {
 	return nil
 }
 
-// validate checks the URL, the permissions and the parameters.
+// validate checks the URL and the parameters. Permissions of restricted keys are not
+// modeled.
 func (m *Machine) validate(c *call) *Response {
 	if c.op.endpoint == "" {
 		return refuse(404, "", "", "Unrecognized request URL, or not modeled: %s %s", c.Method, c.Path)
@@ -171,7 +169,7 @@ func (m *Machine) validate(c *call) *Response {
 	if strings.Contains(c.op.path, root+"/{id}") && m.Intent(c.id) == nil {
 		return refuse(404, "resource_missing", "intent", "No such payment_intent: '%s'", c.id)
 	}
-	checks := []*Response{unknownParameter(c), m.permit(c, c.op.permission), m.checkExpand(c)}
+	checks := []*Response{unknownParameter(c), checkExpand(c)}
 	if c.op.check != nil {
 		checks = append(checks, c.op.check(m, c))
 	}
@@ -194,23 +192,10 @@ func unknownParameter(c *call) *Response {
 	return nil
 }
 
-// checkExpand allows keys that may read charges to expand the latest charge, and its
-// refunds (docs.stripe.com/expand), because "if you're expanding objects in the responses
-// of your API requests, you must also request at least one corresponding permission for
-// each API object you expand" (docs.stripe.com/stripe-apps/reference/permissions). The
-// errors are as users report them (github.com/gitpod-io/gitpod/issues/13035,
-// github.com/tylerjrichards/st-paywall/issues/36).
-func (m *Machine) checkExpand(c *call) *Response {
+func checkExpand(c *call) *Response {
 	for _, property := range c.expansions() {
 		if !slices.Contains(c.op.expandable, property) {
 			return invalid("", "", "This property cannot be expanded (%s).", property)
-		}
-		permission := "rak_charge_read"
-		if property == "customer" {
-			permission = "rak_customer_read"
-		}
-		if denied := m.permit(c, permission); denied != nil {
-			return denied
 		}
 	}
 	return nil
@@ -224,12 +209,4 @@ func (c *call) expansions() (properties []string) {
 		}
 	}
 	return properties
-}
-
-// permit refuses a restricted key that lacks a permission.
-func (m *Machine) permit(c *call, permission string) *Response {
-	if permission == "" || permission != m.rules.Lacks || !strings.HasPrefix(c.APIKey, "rk_") {
-		return nil
-	}
-	return refuse(403, "", "", "Having the '%s' permission would allow this request to continue.", permission)
 }

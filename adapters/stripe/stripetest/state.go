@@ -12,14 +12,8 @@ import (
 // Ages are relative to now, so that machines that differ only in their clocks are equal.
 func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s := state(b)
-	age := func(at time.Time, lag time.Duration) {
-		if lag > 0 {
-			s.add(int64(min(now.Sub(at), lag)))
-		}
-	}
 	for _, intent := range m.intents {
 		s.add(intent)
-		age(intent.Created, m.rules.SearchLag)
 	}
 	s.add("ledger")
 	for _, charge := range m.ledger {
@@ -32,7 +26,9 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 	s.add("refunds")
 	for _, r := range m.refunds { // their charge's sum follows from them
 		s.add(r)
-		age(r.Created, m.rules.RefundLag)
+		if lag := m.rules.RefundLag; lag > 0 {
+			s.add(int64(min(now.Sub(r.Created), lag)))
+		}
 	}
 	for i := range m.late {
 		s.add(&m.late[i])
@@ -115,6 +111,6 @@ func (s *state) addIntent(i *Intent) {
 	}
 	s.add(
 		i.ID, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge,
-		i.CancellationReason, i.Amount, i.Metadata, i.LastError,
+		i.Amount, i.Metadata, i.LastError,
 	)
 }

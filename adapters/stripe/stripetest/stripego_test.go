@@ -60,7 +60,7 @@ func TestStripeGoUnderstandsTheDouble(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}
-	intents := api.PaymentIntents.List(&stripe.PaymentIntentListParams{Customer: new("cus_1")})
+	intents := api.PaymentIntents.List(&stripe.PaymentIntentListParams{})
 	refunds := api.Refunds.List(&stripe.RefundListParams{PaymentIntent: &created.ID})
 	if !intents.Next() || intents.Next() || !refunds.Next() || refunds.Refund().ID != refund.ID || refunds.Next() {
 		t.Errorf("lists: %v, %v, want one intent and one refund", intents.Err(), refunds.Err())

@@ -29,7 +29,6 @@ const (
 	notAnInteger     = invalidRequest + " parameter_invalid_integer"
 	keyInUse         = "409 invalid_request_error idempotency_key_in_use"
 	lockTimeout      = "429 invalid_request_error lock_timeout"
-	forbidden        = "403 invalid_request_error"
 	notFound         = "404 invalid_request_error"
 	confirmable      = "200 requires_confirmation"
 	succeeded        = "200 succeeded"

@@ -44,16 +44,7 @@ func NewStripe(t *testing.T, rules stripetest.Rules) *Stripe {
 // card.
 func Prepare(t *testing.T, card stripetest.Card) *Stripe {
 	t.Helper()
-	return PrepareUnder(t, Key, "", card)
-}
-
-// PrepareUnder prepares an order under a key, which lacks a permission if it is
-// restricted.
-func PrepareUnder(t *testing.T, key, lacks string, card stripetest.Card) *Stripe {
-	t.Helper()
-	s := NewStripe(t, stripetest.Rules{Lacks: lacks})
-	s.Options.Key = key
-	s.Payments = charge.New(s.Options)
+	s := NewStripe(t, stripetest.Rules{})
 	s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", card) })
 	var err error
 	s.Intent, err = s.Payments.Prepare(t.Context(), s.Order, order.PrepareKey(Scope, s.Order.ID()))
@@ -134,7 +125,7 @@ func (s *Stripe) UnderTest() ordertest.PaymentsUnderTest {
 		Payments: s.Payments, Canceler: s.Payments, Scope: Scope, Method: MethodOf,
 		Charges:    func(id order.ID) []order.Money { return ended(id, stripetest.Charged) },
 		Declines:   func(id order.ID) int { return len(ended(id, stripetest.Declined)) },
-		CatchUp:    func() { s.Advance(SearchLag) },
+		CatchUp:    func() {}, // the double's search does not lag
 		Fail:       func(c ordertest.Call, f ordertest.Fault) { s.Fail(FaultOf(c, f)) },
 		ForgetKeys: func() { s.Machine((*stripetest.Machine).ForgetKeys) },
 		CustomerPays: func(id order.IntentID) {
@@ -148,9 +139,6 @@ func (s *Stripe) UnderTest() ordertest.PaymentsUnderTest {
 		},
 	}
 }
-
-// SearchLag is how far the search of the double lags in the contract of payments.
-const SearchLag = time.Minute
 
 // MethodOf is the payment method that acts as the card.
 func MethodOf(c ordertest.Card) string {
