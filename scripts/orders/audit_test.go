@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -45,42 +44,7 @@ func newAuditFixture(t *testing.T) *auditFixture {
 	return &auditFixture{deploy(t), map[order.ID]string{}, map[order.ID][]dynamodb.Item{}}
 }
 
-// items returns the items of an order, its events first.
-func (w *auditFixture) items(id order.ID) []dynamodb.Item {
-	w.Helper()
-	out, err := w.table.Client.Query(w.Context(), &sdk.QueryInput{
-		TableName: &w.table.Table, KeyConditionExpression: new("orderId = :id"), ConsistentRead: new(true),
-		ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(string(id))},
-	})
-	must(w.T, err)
-	return out.Items
-}
-
-// loseEvents deletes the events of an order, and lose its row as well.
-func (w *auditFixture) loseEvents(id order.ID) {
-	w.Helper()
-	items := w.items(id)
-	for _, item := range items[:len(items)-1] {
-		key := dynamodb.Item{"orderId": item["orderId"], "sk": item["sk"]}
-		_, err := w.table.Client.DeleteItem(w.Context(), &sdk.DeleteItemInput{TableName: &w.table.Table, Key: key})
-		must(w.T, err)
-	}
-}
-
-func (w *auditFixture) lose(id order.ID) {
-	w.Helper()
-	w.loseEvents(id)
-	w.erase(id)
-}
-
-// put puts items back that a backup has.
-func (w *auditFixture) put(items ...dynamodb.Item) {
-	w.Helper()
-	for _, item := range items {
-		_, err := w.table.Client.PutItem(w.Context(), &sdk.PutItemInput{TableName: &w.table.Table, Item: item})
-		must(w.T, err)
-	}
-}
+func (w *auditFixture) lose(id order.ID) { w.remove(w.of(id)...) }
 
 // at processes an order's message at a time. The producer has just sent it, so that its
 // age prevents nothing.
@@ -178,7 +142,7 @@ func (w *auditFixture) plants() map[order.ID]planted {
 		}, audit.RowOlder},
 		"REFUND-OUTSIDE": {pays, func(id order.ID) { w.givesBack(w.intentOf(id))() }, audit.RefundsDiffer},
 		"REFUND-OURS": {pays, func(id order.ID) {
-			before := w.items(id)
+			before := w.of(id)
 			refunds(id)
 			w.lose(id)
 			w.put(before...)
@@ -237,7 +201,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 		if p.method == "" {
 			w.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create})
 			w.at(noon(), id, pays)
-			w.backups[id] = w.items(id) // open, without an intent
+			w.backups[id] = w.of(id) // open, without an intent
 		}
 		switch {
 		case p.method != "":
@@ -254,7 +218,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	}
 	w.put(dynamodb.Item{"orderId": dynamodb.Text("CORRUPT-ALONE"), "sk": dynamodb.Text("order")}) // and no PaymentIntent
 	want["CORRUPT-ALONE"], left["CORRUPT-ALONE"] = audit.RowUnreadable, audit.RowUnreadable
-	live := w.items("FINE")[1] // the row of an order in Stripe's other mode
+	live := w.of("FINE")[1] // the row of an order in Stripe's other mode
 	live["orderId"], live["stripeMode"] = dynamodb.Text("LIVE"), dynamodb.Text("live")
 	w.put(live)
 	w.another("FOREIGN", "other", true)
@@ -412,7 +376,7 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 	for _, flag := range []string{"--repair", ""} {
 		line := "audit --from=2026-11-21 --to=2026-11-22 --stripe-rate=1e6 --table-rate=1e6 " + flag
 		printed, _ := runs(t, sh, line, "repair\n")
-		if printed = strings.ReplaceAll(printed, w.table.Table, "orderonce-dev-orders"); !strings.Contains(string(guide), printed) {
+		if printed = strings.ReplaceAll(printed, w.engine.Table, "orderonce-dev-orders"); !strings.Contains(string(guide), printed) {
 			t.Errorf("docs/guides/audit.md lacks\n%s", printed)
 		}
 	}

@@ -319,7 +319,7 @@ func TestRefreshAllDue(t *testing.T) {
 		t.Errorf("got the refund %+v, want it succeeded", account.Items[0])
 	}
 	interrupted, interrupt := context.WithCancel(t.Context())
-	d.table.Proxy.Before(func(dynamodbtest.Call) { interrupt() })
+	d.engine.Proxy.Before(func(dynamodbtest.Call) { interrupt() })
 	sh := testShell(d.environ)
 	sh.Now = func() time.Time { return noon().Add(9 * day) }
 	if printed, code := runsUntil(interrupted, t, sh, due, ""); code != 2 || !strings.Contains(printed, "interrupted: orders that") {

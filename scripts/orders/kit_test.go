@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/caarlos0/env/v11"
 
 	"orderonce/adapters/config"
@@ -176,12 +178,13 @@ type step struct {
 // function use them.
 type deployment struct {
 	*testing.T
+	rows
 
 	environ  []string
 	stripe   *stripetest.Server
 	store    *dynamodb.Store
 	payments *charge.Payments
-	table    *dynamodbtest.Harness
+	engine   *dynamodbtest.Harness
 	terminal bool // a person reads what is printed
 }
 
@@ -199,7 +202,7 @@ func deploy(t *testing.T) *deployment {
 		"AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey, "AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	payments := charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
-	return &deployment{t, environ, s, dynamodb.New(h.Config, h.Table), payments, h, false}
+	return &deployment{t, rows{t, h.Client, h.Table}, environ, s, dynamodb.New(h.Config, h.Table), payments, h, false}
 }
 
 // steps runs command lines one after the other. None prints who pays, how, or a secret.
@@ -293,27 +296,63 @@ func (d *deployment) another(id order.ID, scope string, confirm bool) {
 	})()
 }
 
-// edit sets attributes of a row; nil removes one.
-func (d *deployment) edit(id order.ID, attributes dynamodb.Item) {
-	d.Helper()
-	key := dynamodb.Item{"orderId": dynamodb.Text(string(id)), "sk": dynamodb.Text("order")}
-	out, err := d.table.Client.GetItem(d.Context(), &sdk.GetItemInput{TableName: &d.table.Table, Key: key})
-	must(d.T, err)
-	for name, value := range attributes {
-		if out.Item[name] = value; value == nil {
-			delete(out.Item, name)
-		}
-	}
-	_, err = d.table.Client.PutItem(d.Context(), &sdk.PutItemInput{TableName: &d.table.Table, Item: out.Item})
-	must(d.T, err)
+// rows are the items of a table, as an administrator sees them.
+type rows struct {
+	*testing.T
+
+	client *sdk.Client
+	table  string
 }
 
-// erase deletes a row, and keeps its events.
-func (d *deployment) erase(id order.ID) {
-	d.Helper()
-	key := dynamodb.Item{"orderId": dynamodb.Text(string(id)), "sk": dynamodb.Text("order")}
-	_, err := d.table.Client.DeleteItem(d.Context(), &sdk.DeleteItemInput{TableName: &d.table.Table, Key: key})
-	must(d.T, err)
+// of returns the items of an order, its events first and its row last.
+func (r rows) of(id order.ID) []dynamodb.Item {
+	r.Helper()
+	out, err := r.client.Query(r.Context(), &sdk.QueryInput{
+		TableName: &r.table, KeyConditionExpression: new("orderId = :id"), ConsistentRead: new(true),
+		ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(string(id))},
+	})
+	must(r.T, err)
+	return out.Items
+}
+
+func (r rows) put(items ...dynamodb.Item) {
+	r.Helper()
+	for _, item := range items {
+		_, err := r.client.PutItem(r.Context(), &sdk.PutItemInput{TableName: &r.table, Item: item})
+		must(r.T, err)
+	}
+}
+
+func (r rows) remove(items ...dynamodb.Item) {
+	r.Helper()
+	for _, item := range items {
+		key := maps.Clone(item)
+		maps.DeleteFunc(key, func(name string, _ types.AttributeValue) bool {
+			return !slices.Contains([]string{"orderId", "sk", "sku"}, name)
+		})
+		_, err := r.client.DeleteItem(r.Context(), &sdk.DeleteItemInput{TableName: &r.table, Key: key})
+		must(r.T, err)
+	}
+}
+
+// edit sets attributes of an order's row; nil removes one.
+func (r rows) edit(id order.ID, attributes dynamodb.Item) {
+	r.Helper()
+	items := r.of(id)
+	row := items[len(items)-1]
+	for name, value := range attributes {
+		if row[name] = value; value == nil {
+			delete(row, name)
+		}
+	}
+	r.put(row)
+}
+
+// erase deletes an order's row, and keeps its events.
+func (r rows) erase(id order.ID) {
+	r.Helper()
+	items := r.of(id)
+	r.remove(items[len(items)-1])
 }
 
 // serveQueues serves queues with the settings of infra/terraform, apart from a change. It

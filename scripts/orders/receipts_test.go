@@ -13,9 +13,9 @@ import (
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	table := d.table.Table + "-receipts"
-	must(t, dynamodbtest.CreateReceipts(t.Context(), d.table.Client, table))
-	store := receipttable.New(d.table.Config, table)
+	table := d.engine.Table + "-receipts"
+	must(t, dynamodbtest.CreateReceipts(t.Context(), d.engine.Client, table))
+	store := receipttable.New(d.engine.Config, table)
 	for _, i := range []receipt.Item{
 		{OrderID: "ORD-1001", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response"},
 		{OrderID: "ORD-1001", Key: "refund#R-1", Status: receipt.Delivered, Message: "message-1"},

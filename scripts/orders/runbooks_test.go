@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs"
@@ -448,7 +449,8 @@ func restoredTable() runbook {
 			i.Advance(48 * time.Hour)
 			i.Stripe.Machine(func(m *stripetest.Machine) { m.ForgetKeys() })
 			closed = i.closed()
-			i.restore(backup)
+			i.rows().remove(i.items()...)
+			i.rows().put(backup...)
 		},
 		events: map[string]func(*incident){
 			"the closed orders are copied from the damaged table": func(i *incident) { i.copies(closed) },
@@ -496,17 +498,14 @@ func (i *incident) documented(option string) (expression *string, names map[stri
 func (i *incident) closed() (all []system.Item) {
 	i.t.Helper()
 	filter, names, values := i.documented("--filter-expression")
-	out, err := i.table().Scan(i.t.Context(), &sdk.ScanInput{
+	out, err := i.rows().client.Scan(i.t.Context(), &sdk.ScanInput{
 		TableName: &i.Options.Table, FilterExpression: filter, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
 	must(i.t, err)
 	for _, row := range out.Items {
-		order, err := i.table().Query(i.t.Context(), &sdk.QueryInput{
-			TableName: &i.Options.Table, KeyConditionExpression: new("orderId = :id"), ScanIndexForward: new(false),
-			ExpressionAttributeValues: system.Item{":id": row["orderId"]},
-		})
-		must(i.t, err)
-		all = append(all, order.Items...)
+		items := i.rows().of(order.ID(system.Text(row, "orderId")))
+		slices.Reverse(items)
+		all = append(all, items...)
 	}
 	return all
 }
@@ -516,7 +515,7 @@ func (i *incident) copies(items []system.Item) {
 	i.t.Helper()
 	condition, names, values := i.documented("--condition-expression")
 	for _, item := range items {
-		_, err := i.table().PutItem(i.t.Context(), &sdk.PutItemInput{
+		_, err := i.rows().client.PutItem(i.t.Context(), &sdk.PutItemInput{
 			TableName: &i.Options.Table, Item: item, ConditionExpression: condition,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		})
@@ -531,19 +530,6 @@ func (i *incident) items() (all []system.Item) {
 		all = append(all, item)
 	}
 	return all
-}
-
-// restore puts the table back to a backup.
-func (i *incident) restore(backup []system.Item) {
-	i.t.Helper()
-	for _, item := range i.items() {
-		key := system.Item{"orderId": item["orderId"], "sk": item["sk"]}
-		_, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{TableName: &i.Options.Table, Key: key})
-		must(i.t, err)
-	}
-	for _, item := range backup {
-		i.put(i.Options.Table, item)
-	}
 }
 
 // leakedKey has a thief who gave money of an order back. The key is rolled before the
@@ -693,7 +679,9 @@ func soldOut() runbook {
 			i.post(of("ORD-9101", "VINYL", pays))
 			i.post(of("ORD-9102", "VINYL", asks))
 			i.post(of("ORD-9103", "VINYL", pays), of("ORD-9104", "POSTER", asks))
-			i.deleteSKU("POSTER")
+			stock := i.rows()
+			stock.table = i.Stock
+			stock.remove(system.Item{"sku": dynamodb.Text("POSTER")})
 		},
 		events: map[string]func(*incident){
 			"the customer orders again": func(i *incident) {
@@ -708,24 +696,10 @@ func soldOut() runbook {
 	}
 }
 
-// deleteArticle deletes a SKU's item, and returns what it was.
-func (i *incident) deleteSKU(sku string) {
-	i.t.Helper()
-	_, err := i.table().DeleteItem(i.t.Context(), &sdk.DeleteItemInput{
-		TableName: &i.Stock, Key: system.Item{"sku": &types.AttributeValueMemberS{Value: sku}},
-	})
-	must(i.t, err)
-}
-
-func (i *incident) put(table string, item system.Item) {
-	i.t.Helper()
-	_, err := i.table().PutItem(i.t.Context(), &sdk.PutItemInput{TableName: &table, Item: item})
-	must(i.t, err)
-}
-
-// table returns a client of the engine, as an administrator's.
-func (i *incident) table() *sdk.Client {
-	return sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
+// rows returns the table of orders, as an administrator sees it.
+func (i *incident) rows() rows {
+	client := sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
+	return rows{i.t, client, i.Options.Table}
 }
 
 // TestTheRunbookOfDeadLettersHasEveryReason compares the table of the runbook with the

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
@@ -17,7 +15,7 @@ import (
 // order. It returns the table.
 func (d *deployment) trackStock(units int64) (table string) {
 	d.Helper()
-	table = d.table.OpenStock(d.T)
+	table = d.engine.OpenStock(d.T)
 	d.store = d.store.WithStock(table)
 	d.environ = append(d.environ, "STOCK_TABLE="+table, "REFUND_QUEUE_URL=https://sqs.example/1/refunds")
 	for sku := range ordertest.Order("any").Quantities() {
@@ -98,15 +96,12 @@ func TestRecountStock(t *testing.T) {
 		must(t, err)
 	}
 	deleteItem := func() {
-		_, err := d.table.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{
-			TableName: &table, Key: dynamodb.Item{"sku": dynamodb.Text("MUG")},
-		})
-		must(t, err)
+		rows{t, d.client, table}.remove(dynamodb.Item{"sku": dynamodb.Text("MUG")})
 	}
 	during := func(change func()) func() { // the scan
 		return func() {
 			var once sync.Once
-			d.table.Proxy.Before(func(c dynamodbtest.Call) {
+			d.engine.Proxy.Before(func(c dynamodbtest.Call) {
 				if c.Operation == "Scan" {
 					once.Do(change)
 					if !strings.Contains(string(c.Request), `"ConsistentRead":true`) {
