@@ -29,7 +29,7 @@ const many = (n, single, more = `${single}s`) => `${count(n)} ${n === 1 ? single
 /* ---- The model ---- */
 
 const model = {
-  clock: { now: 0, ahead: "" },
+  clock: { ahead: "" },
   queue: { waiting: 0, inFlight: 0 },
   instances: [],
   orders: new Map(), // by id
@@ -44,32 +44,16 @@ const model = {
 /** Fields that a frame replaces. */
 const FIELDS = ["clock", "queue", "instances", "totals", "lights", "dead", "faults", "control"];
 
-/** What has changed since the last animation frame. */
-const changed = new Set();
-const changedOrders = new Set();
-
 /** Applies a frame: a field that is absent has not changed. */
 function apply(frame) {
   if (frame.reset) {
     model.orders.clear();
-    Object.assign(model, { instances: [], lights: [], log: [], dead: [], faults: [] });
-    for (const part of [...FIELDS, "orders", "log"]) changed.add(part);
+    model.log = [];
   }
-  for (const part of FIELDS) {
-    if (frame[part] == null) continue;
-    model[part] = frame[part];
-    changed.add(part);
-  }
-  for (const order of frame.orders ?? []) {
-    model.orders.set(order.id, order);
-    changedOrders.add(order.id);
-    changed.add("orders");
-  }
-  if (frame.log?.length) {
-    model.log.unshift(...frame.log.toReversed());
-    model.log.length = Math.min(model.log.length, KEPT_LINES);
-    changed.add("log");
-  }
+  for (const part of FIELDS) model[part] = frame[part] ?? model[part];
+  for (const order of frame.orders ?? []) model.orders.set(order.id, order);
+  model.log.unshift(...(frame.log ?? []).toReversed());
+  model.log.length = Math.min(model.log.length, KEPT_LINES);
   forget();
 }
 
@@ -78,10 +62,7 @@ function forget() {
   if (model.orders.size <= KEPT_ORDERS) return;
   const old = [...model.orders.values()].filter((o) => !isBroken(o) && o.id !== timeline.order);
   old.sort((a, b) => a.n - b.n);
-  for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) {
-    model.orders.delete(order.id);
-    changedOrders.delete(order.id);
-  }
+  for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) model.orders.delete(order.id);
 }
 
 const isBroken = (order) => order.charges > 1 || order.bad?.length > 0;
@@ -131,7 +112,7 @@ function follow(parent, items, key, create, update) {
   for (const item of items) {
     const known = after.get(key(item)), node = known ?? create(item);
     after.set(key(item), node);
-    update(node, item, known === undefined);
+    update(node, item);
     if (node === next) next = next.nextElementSibling;
     else parent.insertBefore(node, next);
   }
@@ -224,9 +205,7 @@ function renderFaults() {
 
 function renderOrders() {
   const shown = shownOrders(), more = Math.max(0, model.totals.orders - shown.length);
-  follow(byId("rowgroup"), shown, (o) => o.id, createOrder, (node, o, isNew) => {
-    if (isNew || changedOrders.has(o.id) || isTimed(o)) renderOrder(node, o);
-  });
+  follow(byId("rowgroup"), shown, (o) => o.id, createOrder, renderOrder);
   text(byId("more"), more > 0 ? `${shown.length} shown: broken ones, then the newest; ${count(more)} more` : "");
   byId("empty").hidden = shown.length > 0;
   renderResult();
@@ -293,8 +272,6 @@ function noteOf(o) {
   return [...waits, o.note].filter(Boolean).join(" · ");
 }
 
-const isTimed = (o) => o.place === "queue" && Math.max(o.visibleAt ?? 0, o.leaseUntil ?? 0) > Date.now() - 2000;
-
 /* ---- What holds, what happened, what is set ---- */
 
 function renderLights() {
@@ -343,7 +320,14 @@ const clockTime = (millis) => new Date(millis).toLocaleTimeString("en-GB");
 
 const seed = () => one("input[name=seed]");
 
+/** The control that is shown: what the visitor is about to change stays until it was set. */
+let shownControl = null;
+
 function renderControl() {
+  text(byId("clock"), model.clock.ahead ? `clocks ${model.clock.ahead} ahead` : "");
+  byId("clock").hidden = !model.clock.ahead;
+  if (model.control === shownControl) return;
+  shownControl = model.control;
   const c = model.control, storm = one("button[data-storm]");
   set(document.body, "data-stormy", c.storm ? "true" : undefined);
   set(storm, "data-storm", c.storm ? "stop" : "start");
@@ -379,47 +363,26 @@ function renderGuard(removed, building) {
   text(repeat, `Attack: ${button?.textContent ?? attack}`);
 }
 
-function renderClock() {
-  text(byId("clock"), model.clock.ahead ? `clocks ${model.clock.ahead} ahead` : "");
-  byId("clock").hidden = !model.clock.ahead;
-}
-
 /* ---- One rendering per animation frame ---- */
 
-const parts = {
-  queue: [renderQueue, renderCounts],
-  totals: [renderCounts, renderRows, renderOrders],
-  dead: [renderDead, renderCounts],
-  instances: [renderInstances],
-  faults: [renderFaults],
-  orders: [renderOrders],
-  lights: [renderLights],
-  log: [renderLog],
-  control: [renderControl, renderInstances],
-  clock: [renderClock],
-  timeline: [renderTimeline],
-};
+const renderings = [
+  renderCounts, renderQueue, renderInstances, renderRows, renderDead, renderFaults, renderOrders, renderLights, renderLog,
+  renderControl, renderTimeline,
+];
 
 let scheduled = false;
 
+/** Shows the model. Each rendering changes only what differs. */
 function schedule() {
   if (scheduled) return;
   scheduled = true;
   requestAnimationFrame(() => {
     scheduled = false;
-    const due = new Set([...changed].flatMap((part) => parts[part]));
-    changed.clear();
-    for (const render of due) render();
-    changedOrders.clear();
+    for (const render of renderings) render();
   });
 }
 
-/** Countdowns change without a frame. */
-setInterval(() => {
-  if (model.faults.some((f) => f.until)) changed.add("faults");
-  if (shownOrders().some(isTimed)) changed.add("orders");
-  if (changed.size > 0) schedule();
-}, 500);
+setInterval(schedule, 500); // countdowns change without a frame
 
 /* ---- The feed ---- */
 
@@ -505,7 +468,7 @@ document.addEventListener("change", async (event) => {
   const input = event.target;
   if (input.name !== "slow") return;
   await post("/pace", { slow: String(input.checked) });
-  changed.add("control"); // shows what is set, if the request failed
+  shownControl = null; // shows what is set, if the request failed
   schedule();
 });
 
@@ -559,7 +522,6 @@ const timeline = {
       text(byId("timeline-status"), "No answer: is make up running?");
     }
     this.reading = false;
-    changed.add("timeline");
     schedule();
     if (id !== this.order && this.order) this.read();
     else this.refresh();
@@ -577,8 +539,11 @@ timeline.dialog.addEventListener("click", (event) => {
   if (event.target === timeline.dialog) timeline.dialog.close();
 });
 
+let shownTimeline = null;
+
 function renderTimeline() {
-  if (!timeline.shown) return;
+  if (!timeline.shown || timeline.shown === shownTimeline) return;
+  shownTimeline = timeline.shown;
   const { order: o, entries, dropped } = timeline.shown;
   renderStatus(byId("timeline-status"), o);
   follow(byId("timeline-bad"), o.bad ?? [], (b) => b, () => make("li"), text);
