@@ -1,8 +1,8 @@
-// The live page: follows /feed, keeps a bounded model of the system, and shows it once per
-// animation frame. The shapes of frames, orders and timelines are those of package watch.
+// The live page: follows /feed, and shows the picture that it has last, once per animation
+// frame. The shapes of pictures, orders and timelines are those of package watch.
 // Text from the server is always set as text, never as HTML.
 
-const KEPT_ORDERS = 200, SHOWN_ORDERS = 40, KEPT_LINES = 50, SHOWN_DOTS = 18, SHOWN_WORK = 2, SHOWN_LETTERS = 50;
+const SHOWN_ORDERS = 40, SHOWN_DOTS = 18, SHOWN_WORK = 2, SHOWN_LETTERS = 50;
 const REFETCH = 250; // milliseconds between two readings of a timeline
 const ANNOUNCED = 4; // lines of the log a second that are read aloud
 
@@ -28,48 +28,18 @@ const many = (n, single, more = `${single}s`) => `${count(n)} ${n === 1 ? single
 
 /* ---- The model ---- */
 
+/** The picture of the server, which replaces it again and again. */
 const model = {
-  clock: { ahead: "" },
-  queue: { waiting: 0, inFlight: 0 },
-  instances: [],
-  orders: new Map(), // by id
-  totals: { rows: [] },
-  lights: [],
-  log: [], // newest first
-  dead: [],
-  faults: [],
-  control: { version: "", storm: false, slowSteps: false },
+  ahead: "", queue: { waiting: 0, inFlight: 0 }, instances: [], orders: [], totals: { rows: [], orders: 0, twice: 0 },
+  lights: [], log: [], dead: [], faults: [], control: { version: "", storm: false, slowSteps: false },
 };
 
-/** Fields that a frame replaces. */
-const FIELDS = ["clock", "queue", "instances", "totals", "lights", "dead", "faults", "control"];
-
-/** Applies a frame: a field that is absent has not changed. */
-function apply(frame) {
-  if (frame.reset) {
-    model.orders.clear();
-    model.log = [];
-  }
-  for (const part of FIELDS) model[part] = frame[part] ?? model[part];
-  for (const order of frame.orders ?? []) model.orders.set(order.id, order);
-  model.log.unshift(...(frame.log ?? []).toReversed());
-  model.log.length = Math.min(model.log.length, KEPT_LINES);
-  forget();
-}
-
-/** Forgets the oldest orders. One that breaks an invariant stays. */
-function forget() {
-  if (model.orders.size <= KEPT_ORDERS) return;
-  const old = [...model.orders.values()].filter((o) => !isBroken(o) && o.id !== timeline.order);
-  old.sort((a, b) => a.n - b.n);
-  for (const order of old.slice(0, model.orders.size - KEPT_ORDERS)) model.orders.delete(order.id);
-}
-
+const orderOf = (id) => model.orders.find((o) => o.id === id);
 const isBroken = (order) => order.charges > 1 || order.bad?.length > 0;
 
 /** The orders that are shown: broken ones first, then the newest. */
 function shownOrders() {
-  const orders = [...model.orders.values()].sort((a, b) => Number(isBroken(b)) - Number(isBroken(a)) || b.n - a.n);
+  const orders = model.orders.toSorted((a, b) => Number(isBroken(b)) - Number(isBroken(a)) || b.n - a.n);
   return orders.slice(0, SHOWN_ORDERS);
 }
 
@@ -213,7 +183,7 @@ function renderOrders() {
 
 /** Shows beside the answer to an attack what has become of its order. */
 function renderResult() {
-  const result = document.querySelector("#answer [data-result]"), o = result && model.orders.get(result.dataset.result);
+  const result = document.querySelector("#answer [data-result]"), o = result && orderOf(result.dataset.result);
   if (o) renderStatus(result, o);
 }
 
@@ -295,7 +265,7 @@ function renderLights() {
 
 /** A place where an invariant is broken, with the timeline of the order that it begins with. */
 function createPlace(place) {
-  const [id] = place.split(/[\s:]/, 1), isKnown = model.orders.has(id);
+  const [id] = place.split(/[\s:]/, 1), isKnown = orderOf(id) !== undefined;
   return isKnown ? make("li", {}, openButton(id, id), place.slice(id.length)) : make("li", {}, place);
 }
 
@@ -304,11 +274,12 @@ let announced = [];
 let lastLine = 0;
 
 function renderLog() {
-  const now = performance.now(), list = byId("log-lines"), fresh = model.log.filter((l) => l.n > lastLine);
+  const now = performance.now(), list = byId("log-lines"), lines = model.log.toReversed();
+  const fresh = lines.filter((l) => l.n > lastLine);
   announced = [...announced.filter((t) => now - t < 1000), ...fresh.map(() => now)];
-  lastLine = model.log[0]?.n ?? 0;
+  lastLine = lines[0]?.n ?? 0;
   set(list, "aria-live", model.control.storm || announced.length > ANNOUNCED ? "off" : "polite");
-  follow(list, model.log, (l) => l.n, createLine, () => {});
+  follow(list, lines, (l) => l.n, createLine, () => {});
 }
 
 function createLine(l) {
@@ -321,14 +292,15 @@ const clockTime = (millis) => new Date(millis).toLocaleTimeString("en-GB");
 const seed = () => one("input[name=seed]");
 
 /** The control that is shown: what the visitor is about to change stays until it was set. */
-let shownControl = null;
+let shownControl = "";
 
 function renderControl() {
-  text(byId("clock"), model.clock.ahead ? `clocks ${model.clock.ahead} ahead` : "");
-  byId("clock").hidden = !model.clock.ahead;
-  if (model.control === shownControl) return;
-  shownControl = model.control;
-  const c = model.control, storm = one("button[data-storm]");
+  text(byId("clock"), model.ahead ? `clocks ${model.ahead} ahead` : "");
+  byId("clock").hidden = !model.ahead;
+  const c = model.control, content = JSON.stringify(c);
+  if (content === shownControl) return;
+  shownControl = content;
+  const storm = one("button[data-storm]");
   set(document.body, "data-stormy", c.storm ? "true" : undefined);
   set(storm, "data-storm", c.storm ? "stop" : "start");
   text(storm, c.storm ? "Stop the storm" : "Start the storm");
@@ -395,8 +367,8 @@ function connect() {
     connected(false);
     if (feed.readyState === EventSource.CLOSED) reload(); // the feed is of another start of the system
   });
-  feed.addEventListener("frames", (event) => {
-    JSON.parse(event.data).forEach(apply);
+  feed.addEventListener("picture", (event) => {
+    Object.assign(model, JSON.parse(event.data));
     timeline.refresh();
     schedule();
   });
@@ -468,7 +440,7 @@ document.addEventListener("change", async (event) => {
   const input = event.target;
   if (input.name !== "slow") return;
   await post("/pace", { slow: String(input.checked) });
-  shownControl = null; // shows what is set, if the request failed
+  shownControl = ""; // shows what is set, if the request failed
   schedule();
 });
 
@@ -497,7 +469,7 @@ const timeline = {
 
   /** Reads the timeline again if the order has changed. */
   refresh() {
-    const order = model.orders.get(this.order);
+    const order = orderOf(this.order);
     if (this.order && order && this.seen !== JSON.stringify(order)) this.read();
   },
 
@@ -511,7 +483,7 @@ const timeline = {
       this.reading = false;
       return;
     }
-    this.seen = JSON.stringify(model.orders.get(id));
+    this.seen = JSON.stringify(orderOf(id));
     try {
       const response = await fetch(`/orders/${encodeURIComponent(id)}`), answer = await response.json();
       if (id === this.order) {

@@ -53,7 +53,7 @@ func (a *actions) Pace(_ context.Context, slow bool) (console.Result, error) {
 
 func options(a *actions) console.Options {
 	return console.Options{
-		Token: token, Actions: a, Feed: watch.NewFeed(func() watch.Frame { return watch.Frame{} }),
+		Token: token, Actions: a, Feed: watch.NewFeed(),
 		Timeline: func(order string) (watch.Timeline, bool) {
 			return watch.Timeline{Order: watch.Order{ID: order}}, order == "LIVE-1"
 		},
@@ -214,46 +214,7 @@ func TestThePageAndItsModule(t *testing.T) {
 	}
 }
 
-// event is one event of a feed.
-type event struct {
-	ID     string
-	Frames []watch.Frame
-}
-
-// follow returns the first event of a feed after an id.
-func follow(t *testing.T, address, last string) (e event) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Last-Event-ID", last)
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() && lines.Text() != "" {
-		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
-		case "id":
-			e.ID = value
-		case "data":
-			err = json.Unmarshal([]byte(value), &e.Frames)
-		}
-	}
-	if got := response.Header.Get("Content-Type"); err != nil || got != "text/event-stream" {
-		t.Fatalf("got %q, %v", got, err)
-	}
-	return e
-}
-
-// say publishes a line of the log.
-func say(f *watch.Feed, n int) {
-	f.Publish(func() (watch.Frame, bool) { return watch.Frame{Log: []watch.Line{{N: n}}}, true })
-}
-
-func TestAFollowerResumesAfterItsLastEvent(t *testing.T) {
+func TestAFollowerGetsThePictures(t *testing.T) {
 	t.Parallel()
 	o := options(&actions{})
 	s, err := console.Serve(o)
@@ -266,12 +227,34 @@ func TestAFollowerResumesAfterItsLastEvent(t *testing.T) {
 	if run == nil || strings.Contains(run[1], token) {
 		t.Fatalf("got %q, want a run that does not show the token", run)
 	}
-	seen := follow(t, s.URL+"/feed?run="+run[1], "")
-	say(o.Feed, 1)
-	say(o.Feed, 2)
-	want := []watch.Frame{{Log: []watch.Line{{N: 1}}}, {Log: []watch.Line{{N: 2}}}}
-	if diff := cmp.Diff(want, follow(t, s.URL+"/feed", seen.ID).Frames); diff != "" {
-		t.Error(diff)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/feed?run="+run[1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	if got := response.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("got %q, want an event stream", got)
+	}
+	lines := bufio.NewScanner(response.Body)
+	for want := 1; want <= 3; want++ {
+		o.Feed.Publish(watch.Picture{Queue: watch.Queue{Waiting: want}})
+		for got := 0; got != want; {
+			if !lines.Scan() {
+				t.Fatalf("the feed ended before picture %d: %v", want, lines.Err())
+			}
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				var picture watch.Picture
+				err = errors.Join(err, json.Unmarshal([]byte(data), &picture))
+				got = picture.Queue.Waiting
+			}
+		}
+	}
+	if err != nil {
+		t.Error(err)
 	}
 	if status, _ := call(t, o, "/feed?run=earlier", nil, nil); status != http.StatusNoContent { // ends an EventSource
 		t.Errorf("a follower of an earlier start: got %d, want 204", status)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	silence = 15 * time.Second // after which a feed without frames sends a comment
+	silence = 15 * time.Second // after which a feed without a change sends a comment
 	maxForm = 1 << 10          // bytes of a request
 )
 
@@ -92,43 +92,33 @@ func (h *handler) render() error {
 	return err
 }
 
-// follow sends frames as server-sent events until the client leaves. A client that
-// reconnects gets what it missed, or the whole picture. One that followed an earlier
-// start gets 204, which ends its attempts: the numbers of its frames mean nothing here.
+// follow sends the pictures as server-sent events until the client leaves, and a comment
+// after a silence. A client that followed an earlier start gets 204, which ends its
+// attempts.
 func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 	if run := r.URL.Query().Get("run"); run != "" && run != h.run {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	after, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
-	if err != nil {
-		after = 0 // the whole picture
-	}
-	client := http.NewResponseController(w)
+	client, last := http.NewResponseController(w), uint64(0)
 	for {
-		text, last, ok := h.next(r.Context(), after)
-		if !ok {
+		limited, cancel := context.WithTimeout(r.Context(), silence)
+		picture, number, err := h.Feed.Next(limited, last)
+		cancel()
+		if r.Context().Err() != nil {
 			return
+		}
+		text := []byte(": no news\n\n")
+		if err == nil {
+			data, _ := json.Marshal(picture) // no type in it has a value that does not encode
+			text = fmt.Appendf(nil, "event: picture\ndata: %s\n\n", data)
 		}
 		if _, err := w.Write(text); err != nil || client.Flush() != nil {
 			return
 		}
-		after = last
+		last = number
 	}
-}
-
-// next waits for frames, and returns them as an event, or a comment after a silence. It
-// returns false when the context ends.
-func (h *handler) next(ctx context.Context, after uint64) (text []byte, last uint64, ok bool) {
-	limited, cancel := context.WithTimeout(ctx, silence)
-	defer cancel()
-	frames, last, err := h.Feed.Next(limited, after)
-	if err != nil {
-		return []byte(": no news\n\n"), after, ctx.Err() == nil
-	}
-	data, err := json.Marshal(frames)
-	return fmt.Appendf(nil, "id: %d\nevent: frames\ndata: %s\n\n", last, data), last, err == nil
 }
 
 func (h *handler) timeline(w http.ResponseWriter, r *http.Request) {

@@ -131,9 +131,9 @@ func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
 	if _, err := a.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
 		t.Errorf("got error %v, want the compiler's", err)
 	}
-	frames, _, err := w.Feed().Next(t.Context(), 0)
+	p, _, err := w.Feed().Next(t.Context(), 0)
 	must(t, err)
-	if c := frames[0].Control; c.Guard != "" || c.Building != "" {
+	if c := p.Control; c.Guard != "" || c.Building != "" {
 		t.Errorf("got %+v, want no guard missing and none being compiled", c)
 	}
 }
@@ -184,10 +184,10 @@ func TestAStormHidesNoOutage(t *testing.T) {
 	storms, err := a.Worsen()
 	must(t, err)
 	w.Refresh(t.Context(), s)
-	frames, _, err := w.Feed().Next(t.Context(), 0)
+	p, _, err := w.Feed().Next(t.Context(), 0)
 	must(t, err)
 	var got []string
-	for _, f := range frames[0].Faults {
+	for _, f := range p.Faults {
 		got = append(got, f.Text)
 	}
 	if diff := cmp.Diff(got, []string{"Stripe is down", storms}); diff != "" {

@@ -30,7 +30,7 @@ func (w *Watch) readQueue(s *system.System) {
 	defer w.mu.Unlock()
 	ahead := at.Sub(w.now())
 	if hours := ahead.Round(time.Hour); hours >= time.Hour {
-		w.shown.Clock = &Clock{Ahead: fmt.Sprintf("%.0f h", hours.Hours())}
+		w.shown.Ahead = fmt.Sprintf("%.0f h", hours.Hours())
 	}
 	queue, seen := Queue{}, map[string]bool{}
 	for _, m := range messages {
@@ -50,7 +50,7 @@ func (w *Watch) readQueue(s *system.System) {
 			w.touch(m.line)
 		}
 	}
-	w.shown.Queue = &queue
+	w.shown.Queue = queue
 	w.showDead(dead)
 }
 
@@ -223,7 +223,7 @@ func (w *Watch) readRows(ctx context.Context, s *system.System) {
 }
 
 // totalsNow returns the totals with the rows by status.
-func (w *Watch) totalsNow() *Totals {
+func (w *Watch) totalsNow() Totals {
 	t, rows := w.totals, map[string]int{}
 	t.Orders, t.Rows = len(w.byN), []Row{}
 	for _, l := range w.byN {
@@ -234,5 +234,5 @@ func (w *Watch) totalsNow() *Totals {
 	for _, status := range slices.Sorted(maps.Keys(rows)) {
 		t.Rows = append(t.Rows, Row{Status: status, Orders: rows[status]})
 	}
-	return &t
+	return t
 }

@@ -4,25 +4,18 @@
 // HTTP nor pages. Nothing personal and no key is in what it returns.
 package watch
 
-// Frame is what changed since the frame before. A nil field has not changed. A list that
-// is not nil replaces the list before, but Orders and Log add to it.
-type Frame struct {
-	Reset     bool       `json:"reset,omitempty"` // everything before is void: this is the whole picture
-	Clock     *Clock     `json:"clock,omitempty"`
-	Queue     *Queue     `json:"queue,omitempty"`
-	Instances []Instance `json:"instances,omitzero"`
-	Orders    []Order    `json:"orders,omitempty"` // each replaces the order with its ID
-	Totals    *Totals    `json:"totals,omitempty"`
-	Lights    []Light    `json:"lights,omitzero"`
-	Log       []Line     `json:"log,omitempty"` // oldest first
-	Dead      []Dead     `json:"dead,omitzero"`
-	Faults    []Fault    `json:"faults,omitzero"`
-	Control   *Control   `json:"control,omitempty"`
-}
-
-// Clock says how far the clocks of the queue and of Stripe are ahead.
-type Clock struct {
-	Ahead string `json:"ahead"` // such as "25 h"; "" if they are right
+// Picture is what a follower sees. No list is nil.
+type Picture struct {
+	Ahead     string     `json:"ahead"` // the clocks of the queue and of Stripe, such as "25 h"; "" if they are right
+	Queue     Queue      `json:"queue"`
+	Instances []Instance `json:"instances"`
+	Orders    []Order    `json:"orders"` // the latest, and those that break an invariant
+	Totals    Totals     `json:"totals"`
+	Lights    []Light    `json:"lights"`
+	Log       []Line     `json:"log"` // the latest, oldest first
+	Dead      []Dead     `json:"dead"`
+	Faults    []Fault    `json:"faults"`
+	Control   Control    `json:"control"`
 }
 
 // Queue is how many messages of the order queue are in each state.

@@ -77,7 +77,6 @@ func (w *Watch) line(id string) *line {
 
 // touch notes that an order has changed.
 func (w *Watch) touch(l *line) {
-	w.changed[l] = true
 	l.since, l.audits = w.now(), 0
 }
 

@@ -1,9 +1,7 @@
 package watch
 
 import (
-	"cmp"
 	"context"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -15,11 +13,11 @@ import (
 
 // The limits of what is shown and kept.
 const (
-	shownOrders = 200  // in the whole picture
-	shownLines  = 100  // of the log, in the whole picture
+	shownOrders = 200  // in a picture
+	shownLines  = 50   // of the log, in a picture
 	timelines   = 1000 // orders that keep their entries
 	longest     = 300  // entries of a timeline
-	lineBurst   = 20   // lines of the log in one frame
+	lineBurst   = 20   // new lines of the log in a picture
 )
 
 // Tick is how often the picture changes.
@@ -37,7 +35,6 @@ type Watch struct {
 	byN       []*line
 	nameless  *line // of the messages that name no order
 	messages  map[string]*message
-	changed   map[*line]bool // since the last frame
 	dirty     map[*line]bool // their row may have changed
 	instances map[int]*instance
 	intents   []*stripetest.Intent
@@ -46,13 +43,12 @@ type Watch struct {
 	mails     int // likewise
 	totals    Totals
 	lights    lights
-	missing   string // the guard that the deployed program lacks, in words
-	shown     Frame  // all but orders and log. What a pointer or a list in it holds never changes
-	sent      Frame  // the same, as the frames have said
-	log       []Line // the latest ones
-	logged    int    // lines so far
-	unsent    int    // of them, since the last frame
-	skipped   int    // lines that did not fit into the frame
+	missing   string  // the guard that the deployed program lacks, in words
+	shown     Picture // all but orders, instances, totals and log. What a list in it holds never changes
+	log       []Line  // the latest ones
+	logged    int     // lines so far
+	fresh     int     // of them, since the last picture
+	skipped   int     // lines that were too many for a picture
 }
 
 // New returns the picture of a system that has not started. now returns this machine's
@@ -60,19 +56,15 @@ type Watch struct {
 func New(now func() time.Time) *Watch {
 	w := &Watch{
 		now: now, decoder: jobs.NewDecoder(), nameless: newLine("", 0), lines: map[string]*line{},
-		messages: map[string]*message{}, changed: map[*line]bool{}, dirty: map[*line]bool{},
+		messages: map[string]*message{}, dirty: map[*line]bool{}, feed: NewFeed(),
 		instances: map[int]*instance{}, lights: newLights(),
 	}
-	w.shown = Frame{
-		Clock: &Clock{}, Queue: &Queue{}, Instances: []Instance{}, Totals: &Totals{Rows: []Row{}},
-		Lights: []Light{}, Dead: []Dead{}, Faults: []Fault{}, Control: &Control{},
-	}
-	w.sent = w.shown
-	w.feed = NewFeed(w.picture)
+	w.shown = Picture{Lights: []Light{}, Dead: []Dead{}, Faults: []Fault{}}
+	w.feed.Publish(w.picture())
 	return w
 }
 
-// Feed returns the frames of the picture.
+// Feed returns the feed of the picture.
 func (w *Watch) Feed() *Feed { return w.feed }
 
 // Run reads the queue, Stripe's books and the changed rows of a system again and again,
@@ -99,59 +91,26 @@ func (w *Watch) Refresh(ctx context.Context, s *system.System) {
 	w.readQueue(s)
 	w.readStripe(s)
 	w.readRows(ctx, s)
-	w.feed.Publish(w.frame)
+	w.feed.Publish(w.picture())
 }
 
-// frame returns what has changed since the last frame, and false if nothing has.
-func (w *Watch) frame() (Frame, bool) {
+// picture returns what is shown now.
+func (w *Watch) picture() Picture {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.shown.Instances, w.shown.Totals = w.instancesNow(), w.totalsNow()
 	if w.skipped > 0 {
 		w.add(Line{Tone: Plain, Text: count(w.skipped, "line", "lines") + " more in this moment"})
 		w.skipped = 0
 	}
-	was, is := w.sent, w.shown
-	f := Frame{
-		Clock: ifNew(was.Clock, is.Clock), Queue: ifNew(was.Queue, is.Queue), Totals: ifNew(was.Totals, is.Totals),
-		Instances: ifNew(was.Instances, is.Instances), Lights: ifNew(was.Lights, is.Lights),
-		Dead: ifNew(was.Dead, is.Dead), Faults: ifNew(was.Faults, is.Faults),
-		Control: ifNew(was.Control, is.Control),
-	}
-	for l := range w.changed {
-		if l.N > 0 {
-			f.Orders = append(f.Orders, l.summary())
-		}
-	}
-	slices.SortFunc(f.Orders, func(a, b Order) int { return cmp.Compare(a.N, b.N) })
-	if w.unsent > 0 {
-		f.Log = slices.Clone(w.log[max(0, len(w.log)-w.unsent):])
-	}
-	w.log = slices.Clone(w.log[max(0, len(w.log)-shownLines):])
-	w.sent, w.changed, w.unsent = w.shown, map[*line]bool{}, 0
-	return f, !reflect.DeepEqual(f, Frame{})
-}
-
-// ifNew returns a part of the picture if it has changed, and nothing if not.
-func ifNew[T any](was, is T) (changed T) { //nolint:ireturn // T is the type of the part
-	if reflect.DeepEqual(was, is) {
-		return changed
-	}
-	return is
-}
-
-// picture returns everything that the frames so far have said. The orders may be newer.
-func (w *Watch) picture() Frame {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f, recent := w.sent, max(0, len(w.byN)-shownOrders)
-	f.Log = slices.Clone(w.log[:len(w.log)-w.unsent])
+	w.log, w.fresh = append([]Line{}, w.log[max(0, len(w.log)-shownLines):]...), 0
+	p, recent := w.shown, max(0, len(w.byN)-shownOrders)
+	p.Instances, p.Totals, p.Log, p.Orders = w.instancesNow(), w.totalsNow(), w.log, []Order{}
 	for i, l := range w.byN {
 		if i >= recent || len(l.broken()) > 0 { // what is broken stays in view
-			f.Orders = append(f.Orders, l.summary())
+			p.Orders = append(p.Orders, l.summary())
 		}
 	}
-	return f
+	return p
 }
 
 // Timeline returns an order and what happened to it.
@@ -212,9 +171,9 @@ func (w *Watch) Say(tone Tone, order, text string) {
 	w.say(tone, order, text)
 }
 
-// say adds a line, unless the frame has many: then the next frame says how many more.
+// say adds a line, unless the picture has many new ones: then it says how many more.
 func (w *Watch) say(tone Tone, order, text string) {
-	if w.unsent >= lineBurst && tone != Bad {
+	if w.fresh >= lineBurst && tone != Bad {
 		w.skipped++
 		return
 	}
@@ -223,18 +182,16 @@ func (w *Watch) say(tone Tone, order, text string) {
 
 func (w *Watch) add(l Line) {
 	w.logged++
-	w.unsent++
+	w.fresh++
 	l.N, l.At = w.logged, w.now().UnixMilli()
 	w.log = append(w.log, l)
 }
 
-// SetControl changes what the visitor has set. The function gets a copy.
+// SetControl changes what the visitor has set.
 func (w *Watch) SetControl(change func(*Control)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := *w.shown.Control
-	change(&c)
-	w.shown.Control = &c
+	change(&w.shown.Control)
 }
 
 // SetMissing names the guard that the deployed program lacks, in words, or "".

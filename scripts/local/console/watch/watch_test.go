@@ -49,6 +49,7 @@ func newScene(t *testing.T) *scene {
 			m.Create(now, system.OrderQueue, sqstest.DefaultSettings()),
 		))
 	})
+	s.refresh()
 	return s
 }
 
@@ -88,12 +89,15 @@ func (s *scene) charge() {
 }
 
 // refresh reads the system and returns the whole picture.
-func (s *scene) refresh() watch.Frame {
+func (s *scene) refresh() watch.Picture {
 	s.t.Helper()
 	s.Refresh(s.t.Context(), s.system)
-	frames, _, err := s.Feed().Next(s.t.Context(), 0)
+	p, _, err := s.Feed().Next(s.t.Context(), 0)
 	must(s.t, err)
-	return frames[0]
+	if text, err := json.Marshal(p); err != nil || strings.Contains(string(text), ":null") {
+		s.t.Errorf("got %s, %v, want a picture without a missing list", text, err)
+	}
+	return p
 }
 
 func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
@@ -226,7 +230,7 @@ func TestTheQueueIsShown(t *testing.T) {
 		must(t, err)
 	})
 	f := s.refresh()
-	if diff := cmp.Diff(*f.Queue, watch.Queue{Waiting: 1, InFlight: 1}); diff != "" {
+	if diff := cmp.Diff(f.Queue, watch.Queue{Waiting: 1, InFlight: 1}); diff != "" {
 		t.Errorf("queue: got -, want +\n%s", diff)
 	}
 	o := f.Orders[0]
