@@ -3,7 +3,6 @@
 // Text from the server is always set as text, never as HTML.
 
 const SHOWN_ORDERS = 40, SHOWN_DOTS = 18, SHOWN_WORK = 2, SHOWN_LETTERS = 50;
-const REFETCH = 250; // milliseconds between two readings of a timeline
 const ANNOUNCED = 4; // lines of the log a second that are read aloud
 
 /** Steps of an order's protocol that every new order passes. */
@@ -452,10 +451,9 @@ const timeline = {
   shown: null, // the latest answer
   seen: "", // what the model said when the timeline was read
   reading: false,
-  last: -Infinity, // when the last reading began
 
   open(id) {
-    Object.assign(this, { order: id, shown: null, seen: "", last: -Infinity });
+    Object.assign(this, { order: id, shown: null, seen: "" });
     set(this.dialog, "data-timeline", id);
     for (const part of ["heads", "entries", "facts", "timeline-bad"]) {
       byId(part).replaceChildren();
@@ -474,15 +472,9 @@ const timeline = {
   },
 
   async read() {
-    if (this.reading) return;
-    this.reading = true;
-    await new Promise((done) => setTimeout(done, Math.max(0, this.last + REFETCH - performance.now())));
-    this.last = performance.now();
     const id = this.order;
-    if (!id) { // it was closed meanwhile
-      this.reading = false;
-      return;
-    }
+    if (this.reading || !id) return;
+    this.reading = true;
     this.seen = JSON.stringify(orderOf(id));
     try {
       const response = await fetch(`/orders/${encodeURIComponent(id)}`), answer = await response.json();
@@ -495,8 +487,8 @@ const timeline = {
     }
     this.reading = false;
     schedule();
-    if (id !== this.order && this.order) this.read();
-    else this.refresh();
+    if (id === this.order) this.refresh();
+    else this.read();
   },
 };
 
