@@ -28,7 +28,8 @@ type up struct {
 }
 
 // Run keeps the system running until the context ends or the function exits by itself.
-func (u up) Run(ctx context.Context) error {
+func (u up) Run(ctx context.Context) (err error) {
+	finally := func(end func() error) { err = errors.Join(err, end()) }
 	engine, err := findEngine(ctx, os.Getenv)
 	if err != nil {
 		return err
@@ -52,25 +53,29 @@ func (u up) Run(ctx context.Context) error {
 		}
 		return err
 	}
+	defer finally(s.Close)
 	gate, err := u.openGate(s.System)
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return err
 	}
+	defer finally(gate.Close)
 	env := s.folder.env()
 	if err := s.folder.writeEnv(gate.outside(environment(s.System))); err != nil {
-		return errors.Join(err, gate.Close(), s.Close())
+		return err
 	}
+	defer finally(func() error { return os.Remove(env) })
+	defer finally(page.Close)
 	if err := page.serve(ctx, s.System, u.Page); err != nil {
-		return errors.Join(err, page.Close(), gate.Close(), s.Close(), os.Remove(env))
+		return err
 	}
 	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue),
 		s.Engine.Endpoint, s.Options.Table, s.folder.log(), s.API.URL, page.server.URL)))
 	scheduled, stop := context.WithCancel(ctx)
+	defer stop()
 	go s.schedule(scheduled)
 	err = s.wait(ctx)
-	stop()
 	fmt.Println("\nEnding ...")
-	return errors.Join(err, page.Close(), gate.Close(), s.Close(), os.Remove(env))
+	return err
 }
 
 // portsFree returns an error that names the flag of a port in use. The port of an engine

@@ -217,28 +217,6 @@ func TestADeadLetterIsAuditedToo(t *testing.T) {
 	}
 }
 
-func TestTheQueueIsShown(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.system.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, text := range []string{body, `not an order`} {
-			_, err := m.Send(now, system.OrderQueue, sqstest.Draft{Body: text})
-			must(t, err)
-		}
-		limit := 5 * time.Second
-		_, err := m.Receive(now, system.OrderQueue, 1, &limit)
-		must(t, err)
-	})
-	f := s.refresh()
-	if diff := cmp.Diff(f.Queue, watch.Queue{Waiting: 1, InFlight: 1}); diff != "" {
-		t.Errorf("queue: got -, want +\n%s", diff)
-	}
-	o := f.Orders[0]
-	if len(f.Orders) != 1 || o.Place != watch.InQueue || o.VisibleAt != s.now.Add(5*time.Second).UnixMilli() {
-		t.Errorf("got %+v, want one order, hidden in the queue for 5 s", f.Orders)
-	}
-}
-
 func TestAnOrderThatWasChargedTwiceStaysInThePicture(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
