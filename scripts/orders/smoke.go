@@ -108,9 +108,11 @@ func await(ctx context.Context, d cloud.Deployment, id order.ID, limit time.Dura
 	began, printed, store := d.Now(), "", d.Store()
 	var r order.Record
 	err := cloud.Until(ctx, lookEvery, func() (done bool, err error) {
-		if r, err = store.Load(ctx, id); err != nil && !errors.Is(err, order.ErrNotFound) {
+		now, err := store.Load(ctx, id)
+		if err != nil && !errors.Is(err, order.ErrNotFound) {
 			return false, fmt.Errorf("load order %q: %w", id, err)
 		}
+		r = now
 		if s := summary(r); s != printed {
 			fmt.Fprintf(d.People(), "  %5.1f s  %s\n", d.Now().Sub(began).Seconds(), s)
 			printed = s

@@ -31,22 +31,22 @@ const (
 type class struct {
 	Class
 
-	remedy     string
-	repairable bool // by a repair, without judgement
+	remedy string
+	step   string // of a repair that needs no judgement; "" if a person decides
 }
 
 func classes() []class {
 	return []class{
-		{MissingRow, "--repair writes the row from the PaymentIntent and settles it", true},
-		{RowOlder, "--repair binds and settles the row as Stripe says", true},
-		{RefundsDiffer, "--repair records what Stripe gave back", true},
-		{DisputeUnrecorded, "--repair records the dispute", true},
-		{TwoCharges, "the customer paid twice: refund the one that the row does not name", false},
-		{OtherCharged, "find out who confirmed it, then refund it, or cancel the order and keep the money", false},
-		{IntentMissing, "compare key, account and mode with those of the charge; nothing was changed", false},
-		{ContentDiffers, "somebody edited the PaymentIntent or the row: compare both with the order", false},
-		{StatusContradicts, "compare the PaymentIntent's history with the order's events, then decide", false},
-		{RowUnreadable, "look at the item: it was edited by hand, or a newer release wrote it", false},
+		{MissingRow, "--repair writes the row from the PaymentIntent and settles it", "settle it"},
+		{RowOlder, "--repair binds and settles the row as Stripe says", "settle it"},
+		{RefundsDiffer, "--repair records what Stripe gave back", "record its refunds"},
+		{DisputeUnrecorded, "--repair records the dispute", "record its dispute"},
+		{TwoCharges, "the customer paid twice: refund the one that the row does not name", ""},
+		{OtherCharged, "find out who confirmed it, then refund it, or cancel the order and keep the money", ""},
+		{IntentMissing, "compare key, account and mode with those of the charge; nothing was changed", ""},
+		{ContentDiffers, "somebody edited the PaymentIntent or the row: compare both with the order", ""},
+		{StatusContradicts, "compare the PaymentIntent's history with the order's events, then decide", ""},
+		{RowUnreadable, "look at the item: it was edited by hand, or a newer release wrote it", ""},
 	}
 }
 
@@ -58,17 +58,13 @@ func Classes() (all []Class) {
 	return all
 }
 
-func (c Class) of() (found class) {
-	for _, known := range classes() {
-		if known.Class == c {
-			found = known
-		}
-	}
-	return found
+func (c Class) of() class {
+	all := classes()
+	return all[slices.IndexFunc(all, func(known class) bool { return known.Class == c })]
 }
 
 // Repairable reports whether a repair needs no judgement.
-func (c Class) Repairable() bool { return c.of().repairable }
+func (c Class) Repairable() bool { return c.of().step != "" }
 
 // Remedy returns what to do about a finding of the class.
 func (c Class) Remedy() string { return c.of().remedy }

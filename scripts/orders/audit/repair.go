@@ -25,20 +25,14 @@ type Plan struct {
 func (p Plan) String() string {
 	var steps []string
 	for _, f := range p.Findings {
-		switch f.Class { //nolint:exhaustive // a plan has repairable findings alone
-		case MissingRow:
-			steps = append(steps, "write the row, bind "+string(f.Intent)+" and settle it")
-		case RowOlder:
-			verb := "settle it"
-			if f.Bind {
-				verb = "bind " + string(f.Intent) + " and settle it"
-			}
-			steps = append(steps, verb)
-		case RefundsDiffer:
-			steps = append(steps, "record its refunds")
-		case DisputeUnrecorded:
-			steps = append(steps, "record its dispute")
+		step := f.Class.of().step
+		if f.Bind {
+			step = "bind " + string(f.Intent) + " and " + step
 		}
+		if f.Class == MissingRow {
+			step = "write the row, " + step
+		}
+		steps = append(steps, step)
 	}
 	return fmt.Sprintf("%s  %s", p.OrderID, strings.Join(steps, ", "))
 }
