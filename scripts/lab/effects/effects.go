@@ -132,14 +132,12 @@ func (t *task) add(s *stage.Stage) {
 
 const refused stage.Fault = "certainly not done"
 
-// write returns a call that writes.
 func write(name string) stage.Call {
 	return stage.Call{Name: name, Faults: []stage.Fault{
 		stage.Lost, stage.Unanswered, stage.DiesBefore, stage.DiesAfter, refused,
 	}}
 }
 
-// read returns a call that changes nothing.
 func read(name string) stage.Call {
 	return stage.Call{Name: name, Faults: []stage.Fault{stage.Lost, stage.DiesBefore}}
 }
@@ -161,7 +159,6 @@ func answered(a *stage.Actor, c stage.Call, do func() error) error {
 	return err
 }
 
-// lease returns the lease of the actor's invocation.
 func lease(a *stage.Actor) order.Lease {
 	return order.Lease{Owner: a.Name, From: a.Now, Until: a.Began.Add(function)}
 }

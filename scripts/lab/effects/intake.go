@@ -98,7 +98,6 @@ type putter interface {
 	Put(ctx context.Context, o order.Order, c intake.Caller, t order.Trace) (intake.View, error)
 }
 
-// naiveIntake sends each request under an id of its own.
 type naiveIntake struct{ intakePorts }
 
 // Put sends the order. A worker's name is as good as a request id.
@@ -118,7 +117,6 @@ func (w *intakeWorld) told(c *client, answer string) {
 	c.answer = answer
 }
 
-// message is one message of the order queue.
 func (w *intakeWorld) message(o order.Order) *task {
 	w.sent = append(w.sent, o.ID())
 	sent := w.Now
@@ -165,7 +163,6 @@ func (w *intakeWorld) atRest() string {
 	return ""
 }
 
-// intakePorts are the ports of one request.
 type intakePorts struct {
 	*stage.Actor
 

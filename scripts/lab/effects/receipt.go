@@ -68,7 +68,6 @@ type receiptWorld struct {
 	sent  int // that it accepted
 }
 
-// event is a message with the event of the paid order.
 func (w *receiptWorld) event(n int, after time.Duration) *task {
 	return newTask(fmt.Sprintf("event %d", n), after, visible, func(a *stage.Actor) (time.Duration, bool) {
 		ports := receiptPorts{a, w}
@@ -87,7 +86,6 @@ func (w *receiptWorld) event(n int, after time.Duration) *task {
 	})
 }
 
-// report is a message with what the e-mail service reports about a mail.
 func (w *receiptWorld) report(after time.Duration, r receipt.Report) *task {
 	name := "the report that it was " + string(r.Status)
 	after += w.Now.Sub(stage.Epoch())
@@ -166,7 +164,6 @@ func (w *receiptWorld) atRest() string {
 	return ""
 }
 
-// receiptPorts are the ports of one delivery.
 type receiptPorts struct {
 	*stage.Actor
 

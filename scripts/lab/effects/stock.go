@@ -105,7 +105,6 @@ func (w *stockWorld) others(id order.ID) []*task {
 	return tasks
 }
 
-// payAtProvider makes an intent succeed that still can.
 func (w *stockWorld) payAtProvider(id order.IntentID) {
 	if i, err := w.bank.Read(w.Context, id); err == nil && i.State == order.NeedsMethod {
 		w.bank.CustomerPays(id)
@@ -148,7 +147,6 @@ func (w *stockWorld) atRest() string {
 	return w.balance()
 }
 
-// stockPorts are the ports of one actor.
 type stockPorts struct {
 	ordertest.Intercepted
 

@@ -23,7 +23,6 @@ func fill(page string, parts map[string]string) (string, error) {
 	return page, nil
 }
 
-// rewrite replaces the parts of the page at a path.
 func rewrite(path string, parts map[string]string) error {
 	old, err := os.ReadFile(path) //nolint:gosec // G304: the caller's own path
 	if err != nil {

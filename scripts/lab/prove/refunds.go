@@ -81,7 +81,6 @@ func (o *refunds) Run(ctx context.Context, s screen) error {
 	return s.verdict(nil, "")
 }
 
-// search runs the worlds of every class.
 func (o *refunds) search(ctx context.Context, consume search.Consumer) reports {
 	all := reports{}
 	for _, class := range search.Classes() {
@@ -192,7 +191,6 @@ func (o *refunds) parts(searched []stage.Report, protocols, rules []row) (map[st
 	}, found
 }
 
-// table returns a table of broken worlds, and of what catches a missing rule.
 func table(first string, all []row) string {
 	if len(all) == 0 {
 		return ""

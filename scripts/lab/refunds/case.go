@@ -92,7 +92,6 @@ type Order struct {
 	Late     bool // it is charged while refunds and cancels arrive, not before
 }
 
-// order returns the order as a producer sends it.
 func (o Order) order() (order.Order, error) {
 	d := ordertest.Draft(o.ID)
 	d.Currency, d.Lines = o.Currency, []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: o.Amount}}

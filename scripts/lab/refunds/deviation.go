@@ -60,7 +60,6 @@ func (w *World) deviations(all []stage.Option) []stage.Option {
 	return all
 }
 
-// one returns one of the details of a deviation.
 func one[T any](w *World, all []T) T { //nolint:ireturn // T is concrete at every call
 	return all[w.Pick(stage.Detail, len(all))]
 }
@@ -74,7 +73,6 @@ func (w *World) weight(c stage.Call) int {
 	return 1
 }
 
-// waiting returns the events of a kind.
 func (w *World) waiting(which func(*stage.Event) bool) (all []*stage.Event) {
 	for _, e := range w.Events {
 		if which(e) {
@@ -84,7 +82,6 @@ func (w *World) waiting(which func(*stage.Event) bool) (all []*stage.Event) {
 	return all
 }
 
-// skew returns how wrong the clock of a new actor is.
 func (w *World) skew() time.Duration {
 	if w.Class == Kind || w.FaultFree {
 		return 0
@@ -96,7 +93,6 @@ func (w *World) skew() time.Duration {
 	return all[w.Pick(stage.Variety, len(all))]
 }
 
-// gaps are the times after which a message is delivered again.
 func (w *World) gaps() []time.Duration {
 	if w.Class == Aged {
 		return []time.Duration{16 * time.Minute, 19*time.Hour + 50*time.Minute, 25 * time.Hour, 29 * time.Hour}
@@ -107,7 +103,6 @@ func (w *World) gaps() []time.Duration {
 	}
 }
 
-// delays returns how long actors freeze, and requests are on their way.
 func (w *World) delays() []time.Duration {
 	if w.Class == Kind {
 		return []time.Duration{time.Minute, 16 * time.Minute, 50 * time.Minute}
@@ -174,7 +169,6 @@ func (w *World) refundInDashboard(id order.ID) {
 	w.Add("Dashboard", fmt.Sprintf("gives back %d of %s", amount, id), "")
 }
 
-// dispute disputes a charge, or ends its dispute.
 func (w *World) dispute(id order.ID) {
 	r, _ := w.orders.Peek(id)
 	if w.oracle.disputed[id] = !w.oracle.disputed[id]; w.oracle.disputed[id] {

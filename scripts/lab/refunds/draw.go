@@ -10,7 +10,6 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-// fromSeed returns the case and the choices of a seed.
 func fromSeed(seed uint64, class Class) (Case, stage.Choose) {
 	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // G404: it must be repeatable
 	c := drawCase(r, class)
@@ -18,7 +17,6 @@ func fromSeed(seed uint64, class Class) (Case, stage.Choose) {
 	return c, stage.Random(r, 0.03, 0.1, 0.2, 0.4, 0.6)
 }
 
-// drawCase returns the case of a random world.
 func drawCase(r *rand.Rand, class Class) Case {
 	if class == Aged {
 		return drawAged(r)

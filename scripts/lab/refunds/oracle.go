@@ -63,7 +63,6 @@ func (w *World) check() {
 	}
 }
 
-// back returns how much of an intent went back.
 func (w *World) back(id order.IntentID) (total int64) {
 	for _, r := range w.bank.Refunds() {
 		if id != "" && r.Intent == id && counts(r) {
@@ -103,7 +102,6 @@ func (w *World) checkMoney(o Order, all []refund.Refund) {
 	}
 }
 
-// checkChanges checks what changed in an account since the last check.
 func (w *World) checkChanges(before, after refund.Account, all []refund.Refund) {
 	changes := 0
 	for _, i := range after.Items {
@@ -168,7 +166,6 @@ func (w *World) checkOwner(a *actor, c refundtest.Call, before refund.Item) {
 	}
 }
 
-// checkCalled checks the new status of a refund against what Stripe has made of it.
 func (w *World) checkCalled(a refund.Account, i refund.Item, made []refund.Refund) {
 	holds := true
 	switch i.Status {
@@ -192,7 +189,6 @@ func (w *World) checkCalled(a refund.Account, i refund.Item, made []refund.Refun
 // product.
 func counts(r refund.Refund) bool { return r.Status == refund.Pending || r.Status == refund.Succeeded }
 
-// ours returns Stripe's refunds for an item.
 func ours(all []refund.Refund, a refund.Account, i refund.Item) (made []refund.Refund) {
 	for _, r := range all {
 		ids := r.Intent == a.Intent && r.OrderID == a.OrderID && r.Scope == scope && r.For == i.ID
@@ -273,7 +269,6 @@ func (w *World) itemAtRest(a refund.Account, i refund.Item, made []refund.Refund
 	return min(back, i.Amount)
 }
 
-// orderStatus returns the status that an order must have.
 func orderStatus(a refund.Account) order.Status {
 	switch back := a.Refunded(); {
 	case back == 0:
@@ -284,7 +279,6 @@ func orderStatus(a refund.Account) order.Status {
 	return order.Refunded
 }
 
-// checkEvents checks that the events have no gap and lead to the account.
 func (w *World) checkEvents(a refund.Account) {
 	r, _ := w.orders.Peek(a.OrderID)
 	status, last, outside := order.Open, map[string]string{}, int64(0)

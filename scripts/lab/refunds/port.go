@@ -21,7 +21,6 @@ const (
 	failureAfter stage.Fault = "done, but a 500 that is kept under the key"
 )
 
-// kind is what a call does.
 type kind int
 
 const (
@@ -49,7 +48,6 @@ func (k kind) faults() []stage.Fault {
 
 var errConnection = errors.New("connection lost")
 
-// unanswered returns the error of a caller that gets no answer.
 func (k kind) unanswered() error {
 	switch k {
 	case read:
@@ -106,7 +104,6 @@ func (a *actor) create(name string, do func() error) error {
 	return err
 }
 
-// refunds returns the ports of a Processor or a Refresher of this actor.
 func (a *actor) refunds() refundtest.Intercepted {
 	intercept := func(c refundtest.Call, do func() error) error {
 		switch c { //nolint:exhaustive // the others write
@@ -137,7 +134,6 @@ func (a *actor) refunds() refundtest.Intercepted {
 	return refundtest.Intercepted{Store: a.store, Provider: a.bank, Intercept: intercept}
 }
 
-// charges returns the ports of an order's Processor or Cancellation of this actor.
 func (a *actor) charges() ordertest.Intercepted {
 	intercept := func(c ordertest.Call, do func() error) error {
 		kind := write

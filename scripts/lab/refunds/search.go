@@ -96,7 +96,6 @@ func SearchEvery(ctx context.Context, most int) []stage.Report {
 	return reports
 }
 
-// add adds a world.
 func (r *Report) add(s Search, seed uint64, w *World) {
 	r.Worlds++
 	r.Steps += w.Steps

@@ -103,7 +103,6 @@ func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
 	return w
 }
 
-// describe adds the case to the history.
 func (w *World) describe() {
 	if !w.Recording() {
 		return
@@ -143,7 +142,6 @@ func (a *actor) lease() order.Lease {
 	return order.Lease{Owner: a.as.Name, From: now, Until: now.Add(function)}
 }
 
-// send sends a message.
 func (w *World) send(t *task) {
 	w.tasks = append(w.tasks, t)
 	after := []time.Duration{0, time.Second, time.Hour, 20 * time.Hour}
@@ -178,7 +176,6 @@ func (w *World) redrive() {
 	}
 }
 
-// finish runs the world until no actor works and nothing is due.
 func (w *World) finish() {
 	w.Run(func() {
 		if w.Steps > mostSteps {
@@ -227,7 +224,6 @@ func (w *World) start(kind, what string, work func(a *actor)) {
 	})
 }
 
-// ended notes the result of a delivery.
 func (w *World) ended(t *task, r order.Result) {
 	if r.Verdict == order.Redeliver {
 		return
@@ -257,7 +253,6 @@ func (w *World) refresh(id order.ID) {
 	})
 }
 
-// cancel starts an operator who cancels an order.
 func (w *World) cancel(id order.ID) {
 	w.start("operator", "a cancel of "+string(id), func(a *actor) {
 		o := a.charges()

@@ -40,7 +40,6 @@ func Shortest(c world.Case, t stage.Tape, v stage.Violation) Finding {
 	return f
 }
 
-// fewerMessages returns the cases that lack one message of this one.
 func fewerMessages(c world.Case) (all []world.Case) {
 	for i := range slices.Backward(c.Messages) {
 		if len(c.Messages) > 1 {
@@ -52,7 +51,6 @@ func fewerMessages(c world.Case) (all []world.Case) {
 	return all
 }
 
-// plainer returns the cases that lack one unusual property of this one.
 func plainer(c world.Case) (all []world.Case) {
 	for _, t := range c.Traits() {
 		if plain := c; t.Remove != nil {

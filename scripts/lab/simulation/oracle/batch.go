@@ -84,7 +84,6 @@ func (b *Batch) checkOrder(deleted []string) {
 	}
 }
 
-// ahead returns the messages of a batch that come before another one of their group.
 func (b *Batch) ahead(place int) (all []Delivery) {
 	for _, m := range b.messages[:place] {
 		if m.Group != "" && m.Group == b.messages[place].Group {
@@ -94,7 +93,6 @@ func (b *Batch) ahead(place int) (all []Delivery) {
 	return all
 }
 
-// several reports whether more than one message of the batch is about an order.
 func (b *Batch) several(id order.ID) bool {
 	n := 0
 	for _, m := range b.messages {

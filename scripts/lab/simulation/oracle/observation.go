@@ -101,7 +101,6 @@ func (k *Worker) AppendState(b []byte) []byte {
 	return binary.AppendVarint(b, int64(k.calls)<<1|bit(k.settled))
 }
 
-// owns reports whether an owner in a row is this worker.
 func (k *Worker) owns(owner string) bool {
 	rest, is := strings.CutPrefix(owner, "owner-"+k.Name)
 	return is && (rest == "" || rest[0] == '-')

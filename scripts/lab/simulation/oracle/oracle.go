@@ -64,7 +64,6 @@ type Subject struct {
 	Strict bool
 }
 
-// tracked is what the oracle remembers of one order.
 type tracked struct {
 	id          order.ID
 	claimed     *Sent // whose content the first claim took
@@ -273,7 +272,6 @@ func (o *Oracle) checkBaseline(x *tracked, attempts, message int) {
 	o.checkCharges(x, attempts)
 }
 
-// checkContent checks the parts of a row that do not depend on who wrote it.
 func (o *Oracle) checkContent(x *tracked, r *order.Record) {
 	total := order.Money{Amount: x.claimed.Amount, Currency: order.Currency(x.claimed.Currency)}
 	if content(r.Fingerprint) != x.fingerprint || r.Total != total || r.CustomerID != x.claimed.Customer {

@@ -64,7 +64,6 @@ func (o *Oracle) checkBaselineAtRest(x *tracked) {
 	}
 }
 
-// checkBooks compares the row with Stripe's intent and ledger, in both directions.
 func (o *Oracle) checkBooks(x *tracked) {
 	r, _ := o.view.Row(x.id)
 	stripe, charges := order.Open, len(o.charges(x.id))
@@ -94,7 +93,6 @@ func unreported(row, stripe order.Status) bool {
 		row == order.ActionRequired && stripe == order.Pending || row == order.Refused && stripe == order.Open
 }
 
-// statusOf returns what an intent means for its order.
 func statusOf(i *stripetest.Intent) order.Status {
 	switch i.Status {
 	case stripetest.StatusSucceeded:
@@ -159,7 +157,6 @@ func (o *Oracle) Published(e outbox.Event) {
 	}
 }
 
-// checkPublished checks that the bus has every event of an order.
 func (o *Oracle) checkPublished(x *tracked) {
 	r, _ := o.view.Row(x.id)
 	if o.subject.Publishes && x.published < len(r.Events) {

@@ -124,10 +124,8 @@ func sameEvents(a, b []order.Event) bool {
 
 func (c *change) isNew() bool { return c.before.OrderID == "" }
 
-// claims reports whether the change is a new claim.
 func (c *change) claims() bool { return c.after.Owner != "" && c.after.Owner != c.before.Owner }
 
-// parks reports whether the change records that a message was parked.
 func (c *change) parks() bool {
 	return !c.after.ParkedAt.IsZero() && !c.after.ParkedAt.Equal(c.before.ParkedAt)
 }
@@ -187,7 +185,6 @@ func (c *change) isAged() bool {
 	return c.after.CreatedAt.Equal(want)
 }
 
-// isOwned reports whether a worker that writes holds the claim.
 func (c *change) isOwned() bool {
 	by, call := c.cause.by, c.cause.call.Name
 	writes := call == ordertest.Bind || call == ordertest.Finish || call == ordertest.Release

@@ -80,7 +80,6 @@ func (o *Oracle) checkIntent(known *knowledge, id string) {
 	}
 }
 
-// checkOutcome checks a status that is about to be written.
 func (o *Oracle) checkOutcome(known *knowledge, status string) {
 	if status == "refused" {
 		if !known.refused() {
@@ -96,7 +95,6 @@ func (o *Oracle) checkOutcome(known *knowledge, status string) {
 	}
 }
 
-// checkRelease checks the reason with which a claim is about to be released.
 func (o *Oracle) checkRelease(known *knowledge, why string) {
 	follows := known.failed == "" || known.last != known.asked
 	if !follows && order.Reason(why) != reasonFor(known.failed, known.asked) {
@@ -112,7 +110,6 @@ func (o *Oracle) checkRelease(known *knowledge, why string) {
 // soon.
 func (n *knowledge) recheckFailed() bool { return n.failed != "" || n.wrong || n.unsaved }
 
-// refused reports whether the order can only be refused after what Stripe said.
 func (n *knowledge) refused() bool {
 	return n.asked == ordertest.Prepare && n.failed == order.KindRefused ||
 		n.failed == "" && n.status == order.Open
@@ -170,7 +167,6 @@ func kindOf(err error) order.ErrorKind {
 	return ""
 }
 
-// codeOf returns the more specific of the two codes of an intent's last failure.
 func codeOf(i *stripetest.Intent) string {
 	if i.LastError == nil {
 		return ""

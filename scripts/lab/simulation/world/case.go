@@ -98,10 +98,8 @@ func (c Case) Traits() (all []Trait) {
 	return all
 }
 
-// workers returns how many deliveries may overlap.
 func (c *Case) workers() int { return cmp.Or(c.Workers, 2) }
 
-// subject returns what the oracle checks in worlds of the case.
 func (c *Case) subject(baseline Consumer) oracle.Subject {
 	s := oracle.Subject{
 		Loses: c.Gap >= oracle.Retention, Strict: c.Strict, Reconciles: c.Reconcile, Publishes: c.Publish,
@@ -112,7 +110,6 @@ func (c *Case) subject(baseline Consumer) oracle.Subject {
 	return s
 }
 
-// sent returns the case's messages as the oracle knows them.
 func (c *Case) sent() []oracle.Sent {
 	all := make([]oracle.Sent, len(c.Messages))
 	for i := range c.Messages {
@@ -125,7 +122,6 @@ func (c *Case) sent() []oracle.Sent {
 	return all
 }
 
-// orders returns the ids of the case's messages, each once.
 func (c *Case) orders() (ids []order.ID) {
 	for _, m := range c.Messages {
 		if !slices.Contains(ids, m.ID) {

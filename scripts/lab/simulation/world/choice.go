@@ -8,7 +8,6 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-// choices are what was decided in a world.
 type choices struct {
 	trace          trace
 	deviates       bool     // the last choice is not the default one
@@ -24,7 +23,6 @@ func (w *World) Trace() uint64 { return uint64(w.choices.trace) }
 // Deviations returns the kind of each choice so far that is not the default one.
 func (w *World) Deviations() []string { return w.choices.deviations }
 
-// chose notes that one of n options was chosen.
 func (w *World) chose(i, n int) {
 	w.choices.deviates = i > 0
 	w.choices.trace.number(int64(i))
@@ -33,7 +31,6 @@ func (w *World) chose(i, n int) {
 
 const outOfOrder = "delivery out of order"
 
-// pickMessage chooses the message that the queue delivers next.
 func (w *World) pickMessage(n int) int {
 	w.choices.receiving = true
 	i := w.Pick(stage.Deviation, n)

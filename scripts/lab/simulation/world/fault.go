@@ -58,7 +58,6 @@ func (f Fault) freezes() bool { return f == Freezes || f == Suspends }
 
 func (f Fault) kills() bool { return f == Dies || f == Overruns }
 
-// duration returns how much longer a call takes with the fault.
 func (f Fault) duration() time.Duration {
 	switch f { //nolint:exhaustive // the others take no time
 	case TimesOut, ArrivesLate:
@@ -94,7 +93,6 @@ type spec struct {
 	says         string       // in a history, of SUBJECT and DETAIL
 }
 
-// newSpecs returns what can happen to each call that workers make.
 func newSpecs() map[ordertest.Call]spec {
 	effects := []Fault{
 		Dies, LosesAnswer, NeverArrives, FailsAfter, FailsBefore, RateLimited, Freezes, Suspends, ArrivesLate,
@@ -138,7 +136,6 @@ func newSpecs() map[ordertest.Call]spec {
 	}
 }
 
-// describe returns a call as a history shows it.
 func (w *World) describe(c oracle.Call) string {
 	return strings.NewReplacer("SUBJECT", c.Subject, "DETAIL", c.Detail).Replace(w.lab.specs[c.Name].says)
 }
@@ -180,7 +177,6 @@ const (
 	longDenialLasts = 4 * time.Hour
 )
 
-// errDenied is the error of AWS.
 var errDenied = errors.New("AccessDeniedException: not authorized to perform this action")
 
 // denied reports whether a call lacks a permission. In a batch Lambda deletes what is
@@ -205,7 +201,6 @@ func (w *World) denying() bool {
 	return d.of != "" && w.Now.Before(d.until)
 }
 
-// deny denies a permission to every worker for a while.
 func (w *World) deny(o option) {
 	of, lasts := permissions()[o.n], denialLasts
 	if w.setup.Adversarial && w.setup.Variety%4 == 0 {

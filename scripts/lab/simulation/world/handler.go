@@ -78,7 +78,6 @@ func (v *invocation) run() {
 	})
 }
 
-// remove deletes the messages that the function has handled.
 func (v *invocation) remove(deleted []string) {
 	n, w := v.counts, v.worker.world
 	answered := n[orders.MetricSettled] + n[refunds.MetricRefunds] + n[sqs.MetricDuplicates] +
@@ -123,7 +122,6 @@ func (v *invocation) Observe(string, string, string, time.Duration) {}
 // Flush implements sqs.Meter. It does nothing.
 func (v *invocation) Flush() {}
 
-// mayPanic reports whether the handler's next call can panic instead.
 func (k *Worker) mayPanic() bool { return k.handler != nil && !k.next.ToQueue() }
 
 // request is a request of the handler to SQS (API reference, SendMessage and

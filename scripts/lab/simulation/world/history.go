@@ -6,7 +6,6 @@ import (
 	"orderonce/scripts/lab/stage"
 )
 
-// history is what happened in a world.
 type history struct {
 	lines  stage.History
 	marked bool
@@ -49,7 +48,6 @@ func (w *World) disturb() {
 	w.incidents.redriven = false
 }
 
-// ledgerLength returns the length of Stripe's ledger, for addCharges.
 func (w *World) ledgerLength() int {
 	if !w.Recording() {
 		return 0
@@ -57,7 +55,6 @@ func (w *World) ledgerLength() int {
 	return w.services.stripe.Attempts()
 }
 
-// addCharges adds the new lines of Stripe's ledger to the history.
 func (w *World) addCharges(seen int) {
 	if !w.Recording() {
 		return

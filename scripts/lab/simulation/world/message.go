@@ -77,7 +77,6 @@ func (m *Message) Amount() (sum int64) {
 	return sum
 }
 
-// group returns the message group in a FIFO queue.
 func (m *Message) group() string {
 	if m.Customer == "" {
 		return "none"

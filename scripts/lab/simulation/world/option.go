@@ -40,7 +40,6 @@ const (
 	neighbor   kind = "neighbor with the same id" // another deployment uses its keys for the same order id
 )
 
-// option is one thing that can happen next.
 type option struct {
 	kind   kind
 	worker *Worker
@@ -136,7 +135,6 @@ func (w *World) options() []option {
 	return options
 }
 
-// outsiders returns what administrators, operators and other deployments can do.
 func (w *World) outsiders(options []option) []option {
 	if w.setup.Cancels {
 		options = w.cancellations(options)
@@ -205,7 +203,6 @@ func (w *World) faults(options []option, k *Worker) []option {
 	return options
 }
 
-// deviantDeliveries returns deliveries to workers with a wrong clock or an older release.
 func (w *World) deviantDeliveries(options []option, at time.Time) []option {
 	for i := range w.setup.Clocks {
 		options = append(options, option{kind: deliver, at: at, n: i + 1})
@@ -216,7 +213,6 @@ func (w *World) deviantDeliveries(options []option, at time.Time) []option {
 	return options
 }
 
-// people returns what customers, banks and persons with access to Stripe can do.
 func (w *World) people(options []option) []option {
 	if !w.incidents.forgot {
 		options = append(options, option{kind: forget})
@@ -243,7 +239,6 @@ func (w *World) people(options []option) []option {
 	return options
 }
 
-// unrest returns what a queue and its workers can do at any time.
 func (w *World) unrest(options []option, at time.Time, waiting bool) []option {
 	current := w.current()
 	if current != nil && len(current.messages) > 0 {
@@ -265,7 +260,6 @@ func (w *World) mayPause(at time.Time, d time.Duration) bool {
 	return at.Add(d).Sub(w.queue.oldest) < oracle.Retention-oracle.LastDay
 }
 
-// edits returns the wrong intents that a person can write into a row without an intent.
 func (w *World) edits(options []option) []option {
 	for i, x := range w.incidents.orders {
 		r, known := w.services.store.Peek(x.id)

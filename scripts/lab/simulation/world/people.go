@@ -10,7 +10,6 @@ import (
 	"orderonce/domain/settle"
 )
 
-// incidents are what people, Stripe and the queue did on their own.
 type incidents struct {
 	orders    []*incident // one per order, by the first message
 	denial    denial
@@ -22,7 +21,6 @@ type incidents struct {
 	rechecked bool // the reconciler looks at every waiting order, and nothing has happened since it began
 }
 
-// incident is what happened to one order.
 type incident struct {
 	id       order.ID
 	changed  bool // its intent was changed at Stripe, and no operator has asked since
@@ -187,7 +185,6 @@ func (w *World) mayDiffer(x *incident) {
 	}
 }
 
-// edit writes the intent of something else into a row without an intent.
 func (w *World) edit(o option) {
 	x, wrong := w.incidents.orders[o.n], o.flaw
 	w.incidents.edited = true

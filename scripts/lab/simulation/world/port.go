@@ -17,7 +17,6 @@ var (
 	_ order.Canceler = payments{}
 )
 
-// response is what a call returns to its worker, besides the error.
 type response struct {
 	attempt       int
 	intent, state string
@@ -39,7 +38,6 @@ func (r response) String() string {
 
 func ok() response { return response{text: "ok"} }
 
-// store is the table as one worker reaches it.
 type store struct{ worker *Worker }
 
 func (s store) Load(ctx context.Context, id order.ID) (got order.Record, err error) {
@@ -104,7 +102,6 @@ func (s store) save(ctx context.Context, c oracle.Call, before, after order.Reco
 	return k.world.services.store.Save(ctx, before, after)
 }
 
-// messagesAbout returns the places of the worker's messages with this content.
 func (k *Worker) messagesAbout(f order.Fingerprint) (all []int) {
 	for _, m := range k.messages {
 		i := numberOf(m)
@@ -123,7 +120,6 @@ func (k *Worker) replaceVersion(ctx context.Context, id order.ID, from, to strin
 	}
 }
 
-// payments is Stripe as one worker reaches it.
 type payments struct{ worker *Worker }
 
 func (p payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {

@@ -22,7 +22,6 @@ type stream struct {
 	bus  ordertest.Bus
 }
 
-// appendStream adds the events that rows have more than after the last step.
 func (w *World) appendStream() {
 	if !w.setup.Publish {
 		return
@@ -44,7 +43,6 @@ func (w *World) unpublished() bool {
 	return w.stream.done < len(w.stream.all) && !slices.ContainsFunc(w.Actors, working)
 }
 
-// publications returns an early delivery of the stream.
 func (w *World) publications(options []option, first option) []option {
 	late := w.Current != nil && !w.setup.Adversarial
 	if first.kind == publish || late || !w.unpublished() || len(w.Actors) > w.setup.workers() {
@@ -57,7 +55,6 @@ func (w *World) publications(options []option, first option) []option {
 // takes in one call.
 const mostStreamed = 100
 
-// publish delivers the next part of the stream to a new worker.
 func (w *World) publish(option) {
 	from := w.stream.done
 	batch := w.stream.all[from:min(from+mostStreamed, len(w.stream.all))]
@@ -67,7 +64,6 @@ func (w *World) publish(option) {
 	}, "stream", fmt.Sprintf("delivers %d events from number %d on to publisher", len(batch), from+1), "")
 }
 
-// publish sends a batch to the bus, and reports how much of it is certainly there.
 func (k *Worker) publish(from int, batch []outbox.Event) {
 	done, err := outbox.Publisher{Bus: bus{k}}.Publish(context.Background(), batch)
 	c := oracle.Call{Name: oracle.Checkpoint, Detail: fmt.Sprintf("%d of %d published", done, len(batch))}
@@ -81,7 +77,6 @@ func (k *Worker) publish(from int, batch []outbox.Event) {
 	})
 }
 
-// bus is the event bus as one worker reaches it.
 type bus struct{ worker *Worker }
 
 var _ outbox.Bus = bus{}
@@ -105,7 +100,6 @@ func (b bus) Put(ctx context.Context, events []outbox.Event) (failed []int, err 
 	return failed, err
 }
 
-// names returns events as a history shows them.
 func names(events []outbox.Event) string {
 	all := make([]string, len(events))
 	for i, e := range events {

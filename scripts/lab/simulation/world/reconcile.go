@@ -89,7 +89,6 @@ func (k *Worker) recheck() {
 	k.world.oracle.Reported(done.NoIntent)
 }
 
-// waiting is the store's index as one run reaches it.
 type waiting struct{ worker *Worker }
 
 // Due reads the index in one step. A run with several steps would read it while it looks
@@ -116,7 +115,6 @@ func (s waiting) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, erro
 	}
 }
 
-// until describes how far away the next look is.
 func (s waiting) until(due time.Time) string {
 	if due.IsZero() {
 		return "for ever"

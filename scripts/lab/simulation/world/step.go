@@ -9,14 +9,12 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-// take does what an option says.
 func (w *World) take(o option) {
 	w.cause = oracle.Cause{}
 	w.incidents.rechecked = w.incidents.rechecked && o.onlyRechecks()
 	w.lab.actions[o.kind](w, o)
 }
 
-// actions returns what the options of each kind do.
 func actions() map[kind]func(w *World, o option) {
 	return map[kind]func(*World, option){
 		call: (*World).step, deliver: (*World).deliver, turn: (*World).turn, arrive: (*World).arrive,
@@ -73,7 +71,6 @@ func (w *World) freeze(k *Worker, f Fault) {
 	w.Current = w.Awake()
 }
 
-// turn gives another worker its turn, and thaws it if it is frozen.
 func (w *World) turn(o option) {
 	k := o.worker
 	w.Current = k.Actor

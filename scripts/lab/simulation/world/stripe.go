@@ -84,7 +84,6 @@ func (k *Worker) mislead(r stripetest.Response) stripetest.Response {
 	return r
 }
 
-// exchange carries the adapter's requests to the Stripe double without HTTP.
 func (w *World) exchange(_ context.Context, r stripe.Request) (stripe.Response, error) {
 	response := w.services.caller.callStripe(stripetest.Request{
 		Method: r.Method, Path: r.Path, APIKey: apiKey, Key: r.Key, Form: r.Params,
@@ -95,7 +94,6 @@ func (w *World) exchange(_ context.Context, r stripe.Request) (stripe.Response, 
 	return stripe.Response{Status: response.Status, Header: response.Header(), Body: response.Body()}, nil
 }
 
-// wire carries the adapter's HTTP requests to the Stripe double without a socket.
 type wire struct{ world *World }
 
 func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -17,7 +17,6 @@ import (
 	"orderonce/scripts/lab/simulation/oracle"
 )
 
-// endpointSecret signs the events.
 const endpointSecret = "whsec_pretend"
 
 // hook is an event on its way to the webhook endpoint. Stripe sends it until it gets a
@@ -33,7 +32,6 @@ type hook struct {
 	repeated bool      // it was sent once more than needed
 }
 
-// waits reports whether Stripe is to send the event.
 func (h *hook) waits() bool { return !h.over && h.sending == 0 }
 
 // lateness is how long an event may be late: longer than a lease and shorter than the
@@ -46,7 +44,6 @@ func (w *World) lateness() []time.Duration {
 	return []time.Duration{2 * oracle.FunctionTime}
 }
 
-// noticeEvents adds the new events of the Stripe double.
 func (w *World) noticeEvents() {
 	if !w.setup.Webhooks {
 		return
@@ -56,7 +53,6 @@ func (w *World) noticeEvents() {
 	}
 }
 
-// nextEvent returns the place of the event that is sent next, and when.
 func (w *World) nextEvent() (n int, at time.Time, waits bool) {
 	for i, h := range w.hooks {
 		if h.waits() && (!waits || h.due.Before(at)) {
@@ -69,7 +65,6 @@ func (w *World) nextEvent() (n int, at time.Time, waits bool) {
 	return n, at, waits
 }
 
-// events returns what can happen to events besides the default option.
 func (w *World) events(options []option, first option) []option {
 	room := len(w.Actors) <= w.setup.workers()
 	for i, h := range w.hooks {
@@ -111,7 +106,6 @@ func (w *World) untold(h *hook) {
 	}
 }
 
-// sendEvent delivers an event to a new worker.
 func (w *World) sendEvent(o option) {
 	if o.kind == eventAgain || w.Current != nil {
 		w.disturb()
@@ -189,7 +183,6 @@ func (k *Worker) receiveEvent(h *hook) (got answer) {
 	return got
 }
 
-// follower is what the webhook endpoint and the reconciler share.
 func (k *Worker) follower() settle.Follower {
 	return settle.Follower{Store: store{k}, Payments: payments{k}, Scope: scope, Now: k.Now}
 }

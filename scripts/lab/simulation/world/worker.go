@@ -61,7 +61,6 @@ func (w *World) newWorker(t task) *Worker {
 	return k
 }
 
-// begin lets a worker run to its first call.
 func (w *World) begin(k *Worker) {
 	run, start := func() { k.task.run(k) }, w.lab.pool.Start
 	if k.task.threads {
@@ -159,7 +158,6 @@ func (k *Worker) reply(m sqstest.Message, a sqs.Action, why order.Reason) respon
 	return r
 }
 
-// park moves a message to the dead-letter queue and records the reason in its row.
 func (k *Worker) park(m sqstest.Message, why order.Reason) error {
 	w := k.world
 	k.parked(m, why)
@@ -175,7 +173,6 @@ func (k *Worker) park(m sqstest.Message, why order.Reason) error {
 	return w.queue.Delete(w.Now, w.queue.orders, m.Receipt)
 }
 
-// parked reports that a message becomes a dead letter.
 func (k *Worker) parked(m sqstest.Message, why order.Reason) {
 	d := delivery(m)
 	if why == order.ReasonRecordLost && !k.world.incidents.of(k.world.sent[d.Message].ID).restored {
@@ -272,7 +269,6 @@ func (k *Worker) sendLate(what string, c oracle.Call, happen func()) {
 	})
 }
 
-// arrive lets a late request arrive, or end.
 func (w *World) arrive(o option) {
 	l := w.late[o.n]
 	w.late = slices.Delete(slices.Clone(w.late), o.n, o.n+1)
@@ -309,15 +305,12 @@ func workerOf(a *stage.Actor) *Worker {
 	return a.Of.(*Worker) //nolint:forcetypeassert // newWorker sets it
 }
 
-// current returns the worker whose turn it is; nil if none can run.
 func (w *World) current() *Worker { return workerOf(w.Current) }
 
-// doing reports whether a worker has a task of the kind.
 func (w *World) doing(what kind) bool {
 	return slices.ContainsFunc(w.Actors, func(a *stage.Actor) bool { return workerOf(a).task.kind == what })
 }
 
-// brief returns the part of an error that a history has room for.
 func brief(err error) string {
 	if p, ok := errors.AsType[*order.PaymentError](err); ok {
 		return string(p.Kind)

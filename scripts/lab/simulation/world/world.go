@@ -66,7 +66,6 @@ type World struct {
 	tally     Tally
 }
 
-// services are what the workers call, except for the queue.
 type services struct {
 	store    ordertest.Memory
 	stripe   *stripetest.Machine
@@ -76,7 +75,6 @@ type services struct {
 	policy   sqs.Policy
 }
 
-// queue is SQS, with the names of the case's queues.
 type queue struct {
 	*sqstest.Machine
 
@@ -216,7 +214,6 @@ func delivery(m sqstest.Message) oracle.Delivery {
 	}
 }
 
-// view is the world as the oracle reads it.
 type view struct{ world *World }
 
 var _ oracle.View = view{}

@@ -29,7 +29,6 @@ const (
 // andPaid is the suffix of the flaw of an intent that is paid.
 const andPaid = ", and paid"
 
-// flaws returns what can be wrong with an intent that a person writes into a row.
 func flaws() []flaw {
 	all := []flaw{otherOrder, otherAmount, otherMoney, otherScope, noMetadata}
 	for _, f := range all[1:] {
@@ -76,7 +75,6 @@ func (w *World) wrongIntent(claimed *oracle.Sent, how flaw) *stripetest.Intent {
 	return w.createForeign(like, strings.HasSuffix(string(how), andPaid), "", "")
 }
 
-// intentFor returns an intent that a deployment would make for a message.
 func intentFor(m *oracle.Sent, s order.Scope) stripetest.Intent {
 	return stripetest.Intent{
 		Amount: m.Amount, Currency: m.Currency, Customer: m.Payer, PaymentMethod: Visa,
@@ -84,7 +82,6 @@ func intentFor(m *oracle.Sent, s order.Scope) stripetest.Intent {
 	}
 }
 
-// intentOfAnother returns an intent that this deployment made for another order, or nil.
 func (w *World) intentOfAnother(id order.ID) *stripetest.Intent {
 	for _, i := range w.services.stripe.Intents() {
 		if i.OrderID() != string(id) && w.oracle.Ours(i.ID) {
