@@ -39,10 +39,7 @@ type Stage struct {
 	// last.
 	Oldest bool
 	// Deviations appends what may happen instead of the default option.
-	Deviations func(all []Option) []Option
-	// Script, if not nil, says what can happen instead of all of the above.
-	Script Script
-
+	Deviations  func(all []Option) []Option
 	pool        *Pool
 	choose      Choose
 	tape        Tape
@@ -51,15 +48,6 @@ type Stage struct {
 	begun       int      // actors
 	history     *History // nil if none is kept
 	options     []Option
-}
-
-// Script is what can happen in a world whose steps are not only calls and events.
-type Script interface {
-	// Options returns how many things can happen next, the default one first; 0 ends the
-	// world.
-	Options() int
-	// Take lets one of them happen.
-	Take(option int)
 }
 
 // Event is something that happens at a time.
@@ -147,13 +135,6 @@ func (s *Stage) End() {
 
 // step lets one thing happen. It returns false if nothing is left to do.
 func (s *Stage) step() bool {
-	if s.Script != nil {
-		n := s.Script.Options()
-		if n > 0 {
-			s.Script.Take(s.Pick(Deviation, n))
-		}
-		return n > 0
-	}
 	next := s.next()
 	if next != nil && s.Prompt && (s.Current == nil || !next.At.After(s.Now)) {
 		s.Happen(next)

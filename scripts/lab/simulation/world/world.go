@@ -55,9 +55,8 @@ type World struct {
 	born      int // workers
 	message   int // the place of the message that was worked on last
 	cause     oracle.Cause
-	late      []late      // requests that were sent and have not arrived, or not ended
-	over      func() bool // ends the run early
-	hooks     []*hook     // by the number of their event
+	late      []late  // requests that were sent and have not arrived, or not ended
+	hooks     []*hook // by the number of their event
 	stream    stream
 	incidents incidents
 	choices   choices
@@ -87,7 +86,7 @@ type queue struct {
 func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
 	w := &World{setup: c, sent: c.sent(), lab: l, tally: Tally{}}
 	w.Schedule(l.pool, choose, epoch())
-	w.Oldest, w.Script = true, (*script)(w)
+	w.Oldest = true
 	w.services.policy = sqs.DefaultPolicy()
 	w.services.stripe = stripetest.New(stripetest.Rules{KeyLife: c.KeyLife})
 	options := stripe.Options{Key: apiKey, Scope: scope, Exchange: w.exchange}
@@ -137,8 +136,9 @@ func (w *World) RunUntil(over func() bool) *stage.Violation {
 	for i := range w.setup.Messages {
 		w.send(i)
 	}
-	w.over = over
-	w.Stage.Run(w.afterStep)
+	for w.Broken == nil && w.next(over) {
+		w.afterStep()
+	}
 	w.End()
 	w.choices.trace.number(w.Now.UnixNano())
 	broken, noted := w.oracle.Conclude()
@@ -148,33 +148,25 @@ func (w *World) RunUntil(over func() bool) *stage.Violation {
 	return broken
 }
 
-// script is a world as its stage sees it.
-type script World
-
-var _ stage.Script = (*script)(nil)
-
-// Options implements stage.Script.
-func (s *script) Options() int {
-	w := (*World)(s)
+// next takes one step. It returns false if nothing is left to do.
+func (w *World) next(over func() bool) bool {
 	options := w.options()
 	if len(options) == 0 {
 		w.oracle.AtRest()
-	} else if w.over() || !w.oracle.Continue(w.stepsSinceDeviation()) {
-		return 0
+		return false
 	}
-	return len(options)
-}
-
-// Take implements stage.Script.
-func (s *script) Take(i int) {
-	w := (*World)(s)
-	o := w.lab.options[i]
-	w.chose(i, len(w.lab.options))
+	if over() || !w.oracle.Continue(w.stepsSinceDeviation()) {
+		return false
+	}
+	i := w.Pick(stage.Deviation, len(options))
+	o := options[i]
+	w.chose(i, len(options))
 	w.tally.step(o, i > 0)
 	if i > 0 {
 		w.choices.deviations = append(w.choices.deviations, o.deviation())
 	}
 	w.take(o)
+	return true
 }
 
 func (w *World) afterStep() {
