@@ -96,10 +96,7 @@ func (c *Cancellation) close(ctx context.Context, r Record, at time.Time) error 
 			return nil
 		}
 	}
-	if err := Settle(ctx, c.Store, r, outcome, at); err != nil {
-		return fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
-	}
-	return nil
+	return Settle(ctx, c.Store, r, outcome, at)
 }
 
 // cancelIntent cancels the record's intent, after it has made sure that it is the

@@ -59,26 +59,6 @@ func ExampleOutcomeOf() {
 	// false
 }
 
-func ExampleCheckClaim() {
-	o := ordertest.Order("ORD12345")
-	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	r := order.Record{
-		Fingerprint: o.Fingerprint(),
-		Status:      order.Open,
-		Owner:       "another",
-		Until:       noon.Add(time.Minute),
-	}
-	for _, now := range []time.Time{noon, noon.Add(2 * time.Minute)} {
-		fmt.Println(order.CheckClaim(r, o, order.Lease{Owner: "me", From: now, Until: now.Add(time.Minute)}))
-	}
-	r.Status = order.Paid
-	fmt.Println(order.CheckClaim(r, o, order.Lease{Owner: "me", From: noon}))
-	// Output:
-	// order in progress: leased to another attempt until 2026-01-02T12:01:00Z
-	// <nil>
-	// order already settled: paid
-}
-
 func ExampleMoney_String() {
 	fmt.Println(order.Money{Amount: 1999, Currency: "usd"})
 	fmt.Println(order.Money{Amount: 500, Currency: "jpy"})

@@ -51,102 +51,94 @@ func oneLine(currency string, quantity, unitAmount int64) order.Draft {
 
 func TestNewEnforcesEveryLimit(t *testing.T) {
 	t.Parallel()
-	id := func(s string) order.Draft { return with(func(d *order.Draft) { d.ID = s }) }
-	customer := func(s string) order.Draft { return with(func(d *order.Draft) { d.CustomerID = s }) }
-	sku := func(s string) order.Draft { return with(func(d *order.Draft) { d.Lines[1].SKU = s }) }
-	method := func(s string) order.Draft { return with(func(d *order.Draft) { d.Payment.Method = s }) }
-	payer := func(s string) order.Draft { return with(func(d *order.Draft) { d.Payment.Customer = s }) }
-	lines := func(n int) order.Draft {
-		return with(func(d *order.Draft) {
-			d.Lines = slices.Repeat([]order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: 1}}, n)
-		})
-	}
+	long := func(n int) string { return strings.Repeat("a", n) }
 	for _, c := range []struct {
-		draft order.Draft
-		field string // of the problems, separated by commas; "" if there are none
+		field          string
+		set            func(d *order.Draft, s string)
+		valid, invalid []string
 	}{
-		{id(""), "orderId"},
-		{id("A"), ""},
-		{id("9._-z"), ""},
-		{id(strings.Repeat("a", 64)), ""},
-		{id(strings.Repeat("a", 65)), "orderId"},
-		{id("-A"), "orderId"},
-		{id(".A"), "orderId"},
-		{id("A/B"), "orderId"},
-		{id("A\n"), "orderId"},
-		{id("Ä"), "orderId"},
-		{id(cardNumber), "orderId"},
-		{customer(""), "customerId"},
-		{customer("!~"), ""},
-		{customer(strings.Repeat("c", 128)), ""},
-		{customer(strings.Repeat("c", 129)), "customerId"},
-		{customer("a b"), "customerId"},
-		{customer("a\x7f"), "customerId"},
-		{with(func(d *order.Draft) { d.Currency = "USD" }), "currency"},
-		{with(func(d *order.Draft) { d.Currency = "" }), "currency"},
-		{payer("cus_A1"), ""},
-		{payer(""), "payment.customer"},
-		{payer("CUS_1"), "payment.customer"},
-		{payer("cus_" + strings.Repeat("a", 251)), ""},
-		{payer("cus_" + strings.Repeat("a", 252)), "payment.customer"},
-		{method("pm_card_visa"), ""},
-		{method("pm"), "payment.method"},
-		{method("pm_"), "payment.method"},
-		{method("_pm"), "payment.method"},
-		{method("pm_a b"), "payment.method"},
-		{method("pm_a-b"), "payment.method"},
-		{method(cardNumber), "payment.method"},
-		{lines(0), "lines"},
-		{lines(1), ""},
-		{lines(100), ""},
-		{lines(101), "lines"},
-		{sku(""), "lines[1].sku"},
-		{sku("s"), ""},
-		{sku(strings.Repeat("s", 64)), ""},
-		{sku(strings.Repeat("s", 65)), "lines[1].sku"},
-		{sku("T SHIRT"), "lines[1].sku"},
-		{oneLine("usd", 0, 100), "lines[0].quantity"},
-		{oneLine("usd", -1, 100), "lines[0].quantity"},
-		{oneLine("usd", 1_000_000, 1), ""},
-		{oneLine("usd", 1_000_001, 1), "lines[0].quantity"},
-		{oneLine("usd", 1, -1), "lines[0].unitAmount"},
-		{oneLine("usd", 1, 0), "total"},
-		{oneLine("usd", 1, 1), ""},
-		{oneLine("usd", 1, 99_999_999), ""},
-		{oneLine("usd", 1, 100_000_000), "lines[0].unitAmount"},
-		{oneLine("idr", 1, 100_000_000), ""},
-		{oneLine("idr", 1, 999_999_999_999), ""},
-		{oneLine("idr", 1, 1_000_000_000_000), "lines[0].unitAmount"},
-		{oneLine("idr", 2, 500_000_000_000), "total"},
-		{oneLine("xcg", 1, 100), ""},
-		{oneLine("bgn", 1, 100), "currency"},
-		{oneLine("xxx", 1, 100_000_000), "currency"},
-		{oneLine("xxx", 1, 1_000_000_000_000), "currency,lines[0].unitAmount"},
-		{with(func(d *order.Draft) {
-			d.Lines = []order.Line{
-				{SKU: "A", Quantity: 1, UnitAmount: 100_000_000}, {SKU: "B", Quantity: 1, UnitAmount: 200_000_000},
-			}
-		}), "lines[0].unitAmount,lines[1].unitAmount"},
-		{oneLine("usd", 1, 1<<63-1), "lines[0].unitAmount"},
-		{oneLine("usd", 1_000_000, 99_999_999), "total"},
-		{oneLine("usd", 2, 50_000_000), "total"},
-		{oneLine("isk", 1, 150), "total"},
-		{oneLine("isk", 2, 150), ""},
-		{oneLine("kwd", 1, 5121), "total"},
-		{oneLine("kwd", 1, 5120), ""},
-		{with(func(d *order.Draft) { d.Lines[0].UnitAmount = 0 }), ""},
-		{with(func(d *order.Draft) {
-			d.Lines = []order.Line{{SKU: "A", Quantity: 1, UnitAmount: 99_999_999}, {SKU: "B", Quantity: 1, UnitAmount: 1}}
-		}), "total"},
+		{
+			"orderId", func(d *order.Draft, s string) { d.ID = s },
+			[]string{"A", "9._-z", long(64)}, []string{"", long(65), "-A", ".A", "A/B", "A\n", "Ä", cardNumber},
+		},
+		{
+			"customerId", func(d *order.Draft, s string) { d.CustomerID = s },
+			[]string{"!~", long(128)}, []string{"", long(129), "a b", "a\x7f"},
+		},
+		{"currency", func(d *order.Draft, s string) { d.Currency = s }, []string{"xcg"}, []string{"", "USD", "bgn", "xxx"}},
+		{
+			"payment.customer", func(d *order.Draft, s string) { d.Payment.Customer = s },
+			[]string{"cus_A1", "cus_" + long(251)}, []string{"", "CUS_1", "cus_" + long(252)},
+		},
+		{
+			"payment.method", func(d *order.Draft, s string) { d.Payment.Method = s },
+			[]string{"pm_card_visa"}, []string{"pm", "pm_", "_pm", "pm_a b", "pm_a-b", cardNumber},
+		},
+		{
+			"lines[1].sku", func(d *order.Draft, s string) { d.Lines[1].SKU = s },
+			[]string{"s", long(64)}, []string{"", long(65), "T SHIRT"},
+		},
 	} {
-		var fields []string
-		for _, p := range problems(t, c.draft) {
-			fields = append(fields, p.Field)
-		}
-		if got := strings.Join(fields, ","); got != c.field {
-			t.Errorf("%+v: got problems with %q, want %q", c.draft, got, c.field)
+		for want, all := range map[string][]string{"": c.valid, c.field: c.invalid} {
+			for _, s := range all {
+				wantProblems(t, with(func(d *order.Draft) { c.set(d, s) }), want)
+			}
 		}
 	}
+}
+
+// wantProblems checks the fields of the problems, which are separated by commas.
+func wantProblems(t *testing.T, d order.Draft, want string) {
+	t.Helper()
+	var fields []string
+	for _, p := range problems(t, d) {
+		fields = append(fields, p.Field)
+	}
+	if got := strings.Join(fields, ","); got != want {
+		t.Errorf("%+v: got problems with %q, want %q", d, got, want)
+	}
+}
+
+func TestNewEnforcesTheLimitsOfMoney(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		currency         string
+		quantity, amount int64
+		want             string
+	}{
+		{"usd", 0, 100, "lines[0].quantity"},
+		{"usd", -1, 100, "lines[0].quantity"},
+		{"usd", 1_000_000, 1, ""},
+		{"usd", 1_000_001, 1, "lines[0].quantity"},
+		{"usd", 1, -1, "lines[0].unitAmount"},
+		{"usd", 1, 0, "total"},
+		{"usd", 1, 1, ""},
+		{"usd", 1, 99_999_999, ""},
+		{"usd", 1, 100_000_000, "lines[0].unitAmount"},
+		{"usd", 1, 1<<63 - 1, "lines[0].unitAmount"},
+		{"usd", 1_000_000, 99_999_999, "total"},
+		{"usd", 2, 50_000_000, "total"},
+		{"idr", 1, 999_999_999_999, ""},
+		{"idr", 1, 1_000_000_000_000, "lines[0].unitAmount"},
+		{"idr", 2, 500_000_000_000, "total"},
+		{"xxx", 1, 100_000_000, "currency"},
+		{"xxx", 1, 1_000_000_000_000, "currency,lines[0].unitAmount"},
+		{"isk", 1, 150, "total"},
+		{"isk", 2, 150, ""},
+		{"kwd", 1, 5121, "total"},
+		{"kwd", 1, 5120, ""},
+	} {
+		wantProblems(t, oneLine(c.currency, c.quantity, c.amount), c.want)
+	}
+	for n, want := range map[int]string{0: "lines", 1: "", 100: "", 101: "lines"} {
+		wantProblems(t, with(func(d *order.Draft) { d.Lines = slices.Repeat(d.Lines[:1], n) }), want)
+	}
+	two := func(first, second int64) order.Draft {
+		return with(func(d *order.Draft) { d.Lines[0].UnitAmount, d.Lines[1].UnitAmount = first, second })
+	}
+	wantProblems(t, two(0, 1), "")
+	wantProblems(t, two(99_999_999, 1), "total")
+	wantProblems(t, two(100_000_000, 200_000_000), "lines[0].unitAmount,lines[1].unitAmount")
 }
 
 // problems returns the problems of d. The error of New must be nil or an InvalidError

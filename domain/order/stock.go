@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// Stock is quantities of SKUs, by SKU.
+// Quantities is how many units of each SKU.
 type Quantities map[string]int64
 
 // SKUs returns the SKUs in ascending order.
-func (g Quantities) SKUs() []string { return slices.Sorted(maps.Keys(g)) }
+func (q Quantities) SKUs() []string { return slices.Sorted(maps.Keys(q)) }
 
-// validate returns ErrCorrupt for stock that no order can hold. Their effects would be
-// refused for ever, or move units the wrong way.
-func (g Quantities) validate() error {
-	if g != nil && len(g) == 0 {
+// validate returns ErrCorrupt for quantities that no order can hold. Their effects would
+// be refused for ever, or move units the wrong way.
+func (q Quantities) validate() error {
+	if q != nil && len(q) == 0 {
 		return fmt.Errorf("%w: stock without a SKU", ErrCorrupt)
 	}
-	for _, sku := range g.SKUs() {
-		if g[sku] < 1 {
-			return fmt.Errorf("%w: stock of %q: %d units", ErrCorrupt, sku, g[sku])
+	for _, sku := range q.SKUs() {
+		if q[sku] < 1 {
+			return fmt.Errorf("%w: stock of %q: %d units", ErrCorrupt, sku, q[sku])
 		}
 	}
 	return nil
 }
 
-// Stock is how many units of one SKU there are. Only stock that comes in or is
-// written off change the sum: an order moves units from Available to Reserved, and from
+// Stock is how many units of one SKU there are. Only stock that comes in or is written
+// off changes the sum: an order moves units from Available to Reserved, and from
 // there to Sold or back.
 type Stock struct {
 	SKU       string
@@ -48,13 +48,13 @@ const MaxSKUs = 98
 // TooManySKUs is the Failure of an order with more than MaxSKUs SKUs.
 const TooManySKUs = "too_many_articles"
 
-// Stock returns the quantities of the order's lines, added up for each SKU.
+// Quantities returns those of the order's lines, added up for each SKU.
 func (o Order) Quantities() Quantities {
-	g := Quantities{}
+	q := Quantities{}
 	for _, l := range o.lines {
-		g[l.SKU] += l.Quantity // at most MaxLines * MaxQuantity
+		q[l.SKU] += l.Quantity // at most MaxLines * MaxQuantity
 	}
-	return g
+	return q
 }
 
 // StockEffect is what a transition does to the stock that an order holds.

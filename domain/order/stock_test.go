@@ -2,7 +2,6 @@ package order_test
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -399,20 +398,5 @@ func TestARunWithoutCancelDeclinedDropsNoOrderThatHoldsThem(t *testing.T) {
 	n.run(10)
 	if due := peek(n.store, "declined").DueAt; !due.After(n.now) {
 		t.Errorf("got due at %v, want another look", due)
-	}
-}
-
-func TestReconcileLooksAgainAtStockThatItCannotFree(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("declined", ordertest.Declines, "")
-	n.cancelDeclined = func(context.Context, order.Record) (order.Record, error) {
-		return order.Record{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
-	}
-	for range 2 {
-		n.now = n.now.Add(25 * time.Hour)
-		if got, _ := n.tryRun(100); len(got.Unavailable) != 1 || len(got.Followed) > 0 {
-			t.Errorf("got %+v, want the order unavailable and still due", got)
-		}
 	}
 }

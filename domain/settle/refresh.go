@@ -40,13 +40,10 @@ func settleFrom(
 		return false, err
 	}
 	outcome, found := order.Unrecorded(r.Status, intent)
-	if !found {
-		return false, nil
+	if found {
+		err = order.Settle(ctx, st, r, outcome, at)
 	}
-	if err := order.Settle(ctx, st, r, outcome, at); err != nil {
-		return false, fmt.Errorf("settle order %s as %s: %w", r.OrderID, outcome.Status, err)
-	}
-	return true, nil
+	return found && err == nil, err
 }
 
 // ErrNoFingerprint reports an intent that this application did not prepare.

@@ -26,34 +26,57 @@ type BusUnderTest struct {
 //nolint:tparallel // the caller calls t.Parallel
 func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
 	t.Helper()
-	for _, p := range busPromises() {
-		t.Run(p.name, func(t *testing.T) {
+	all := OutboxEvents(10)
+	all[0].Trace, all[0].Event.Failure, all[0].Event.Intent = "", "", ""
+	ended, end := context.WithCancel(t.Context())
+	end()
+	none := func(BusUnderTest) {}
+	for name, tt := range map[string]struct {
+		before  func(BusUnderTest)
+		ctx     context.Context //nolint:containedctx // of every call
+		calls   [][]outbox.Event
+		refused []int          // by the first call
+		whole   bool           // the first call fails, and is not about single events
+		want    []outbox.Event // accepted, in order
+	}{
+		"the bus accepts events in order, with every field": {
+			none, t.Context(), [][]outbox.Event{all[:10], all[10:20], all[20:], all[:1]}, nil, false,
+			append(slices.Clone(all), all[0]),
+		},
+		"a refused event is reported by its index, and the others are accepted": {
+			func(b BusUnderTest) { b.Refuse(all[1].OrderID); b.Refuse(all[3].OrderID) },
+			t.Context(), [][]outbox.Event{all[:4]}, []int{1, 3}, false, []outbox.Event{all[0], all[2]},
+		},
+		"a refused event is accepted when it is sent again": {
+			func(b BusUnderTest) { b.Refuse(all[0].OrderID) },
+			t.Context(), [][]outbox.Event{all[:1], all[:1]}, []int{0}, false, all[:1],
+		},
+		"a failed call is an error, and no event was refused": {
+			func(b BusUnderTest) { b.Fail() }, t.Context(), [][]outbox.Event{all[:3]}, nil, true, nil,
+		},
+		"an ended context is an error": {none, ended, [][]outbox.Event{all[:3]}, nil, true, nil},
+		"more events than MaxPut are an error, and none is accepted": {
+			none, t.Context(), [][]outbox.Event{append(slices.Clone(all[:10]), all[11])}, nil, true, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p.test(busTest{t, open(t)})
+			b := open(t)
+			tt.before(b)
+			for n, call := range tt.calls {
+				failed, err := b.Bus.Put(tt.ctx, call)
+				first := n == 0
+				switch refused := first && len(tt.refused) > 0; {
+				case !slices.Equal(failed, tt.refused) && first || !first && len(failed) > 0:
+					t.Errorf("call %d: got the refused indexes %v, want %v", n, failed, tt.refused)
+				case errors.Is(err, outbox.ErrRefused) != refused, (err != nil) != (refused || tt.whole):
+					t.Errorf("call %d: got the error %v, want ErrRefused only for refused events", n, err)
+				}
+			}
+			if got := b.Accepted(); len(got)+len(tt.want) > 0 && !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("accepted: got %+v\nwant %+v", got, tt.want)
+			}
 		})
-	}
-}
-
-// busPromise is one sentence of the contract and its test.
-type busPromise struct {
-	name string
-	test func(busTest)
-}
-
-type busTest struct {
-	testing.TB
-
-	under BusUnderTest
-}
-
-func busPromises() []busPromise {
-	return []busPromise{
-		{"the bus accepts events in order, with every field", busTest.accepts},
-		{"a refused event is reported by its index, and the others are accepted", busTest.refuses},
-		{"a refused event is accepted when it is sent again", busTest.acceptsLater},
-		{"a failed call is an error, and no event was refused", busTest.fails},
-		{"an ended context is an error", busTest.ended},
-		{"more events than MaxPut are an error, and none is accepted", busTest.tooMany},
 	}
 }
 
@@ -76,75 +99,4 @@ func OutboxEvents(n int) (all []outbox.Event) {
 		}
 	}
 	return all
-}
-
-// put sends events and compares the indexes of the refused ones.
-func (x busTest) put(events []outbox.Event, want ...int) {
-	x.Helper()
-	failed, err := x.under.Bus.Put(x.Context(), events)
-	if !slices.Equal(failed, want) {
-		x.Errorf("got the refused indexes %v, want %v", failed, want)
-	}
-	if (err != nil) != (len(want) > 0) || err != nil && !errors.Is(err, outbox.ErrRefused) {
-		x.Errorf("got the error %v, want %v only for refused events", err, outbox.ErrRefused)
-	}
-}
-
-func (x busTest) wantAccepted(want ...outbox.Event) {
-	x.Helper()
-	if got := x.under.Accepted(); !slices.EqualFunc(got, want, func(a, b outbox.Event) bool {
-		return reflect.DeepEqual(a, b)
-	}) {
-		x.Errorf("accepted: got %+v\nwant %+v", got, want)
-	}
-}
-
-func (x busTest) accepts() {
-	all := OutboxEvents(10)
-	all[0].Trace, all[0].Event.Failure, all[0].Event.Intent = "", "", ""
-	for call := range slices.Chunk(all, 10) {
-		x.put(call)
-	}
-	x.put(all[:1])
-	x.wantAccepted(append(slices.Clone(all), all[0])...)
-}
-
-func (x busTest) refuses() {
-	all := OutboxEvents(4)[:4]
-	x.under.Refuse(all[1].OrderID)
-	x.under.Refuse(all[3].OrderID)
-	x.put(all, 1, 3)
-	x.wantAccepted(all[0], all[2])
-}
-
-func (x busTest) acceptsLater() {
-	all := OutboxEvents(1)[:1]
-	x.under.Refuse(all[0].OrderID)
-	x.put(all, 0)
-	x.put(all)
-	x.wantAccepted(all...)
-}
-
-func (x busTest) fails() {
-	x.under.Fail()
-	x.wantError(x.Context(), OutboxEvents(3)[:3])
-}
-
-func (x busTest) ended() {
-	ctx, cancel := context.WithCancel(x.Context())
-	cancel()
-	x.wantError(ctx, OutboxEvents(3)[:3])
-}
-
-func (x busTest) tooMany() { x.wantError(x.Context(), OutboxEvents(11)[:11]) }
-
-// wantError requires an error that is not about single events, and that nothing was
-// accepted.
-func (x busTest) wantError(ctx context.Context, events []outbox.Event) {
-	x.Helper()
-	failed, err := x.under.Bus.Put(ctx, events)
-	if len(failed) > 0 || err == nil || errors.Is(err, outbox.ErrRefused) {
-		x.Errorf("got %v, %v, want an error of the call", failed, err)
-	}
-	x.wantAccepted()
 }
