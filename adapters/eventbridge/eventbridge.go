@@ -123,7 +123,7 @@ func (b *Bus) Put(ctx context.Context, events []outbox.Event) (failed []int, err
 	case err != nil:
 		return nil, fmt.Errorf("put %d events: %w", len(events), err)
 	case len(out.Entries) != len(events):
-		return nil, fmt.Errorf("invalid response of PutEvents: %d entries for %d events", len(out.Entries), len(events))
+		return nil, fmt.Errorf("response of PutEvents: %d entries for %d events", len(out.Entries), len(events))
 	}
 	for i, entry := range out.Entries {
 		if aws.ToString(entry.EventId) != "" {

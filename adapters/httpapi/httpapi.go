@@ -217,7 +217,8 @@ func viewed(v intake.View, id order.ID, err error) (a answer) {
 		a = problem(http.StatusServiceUnavailable, resultUnavailable, errUnavailable)
 		a.err, a.retryAfter = err, retryUnavailable
 	default:
-		a = answer{status: http.StatusOK, result: resultRepeated, body: represent(v), location: "/orders/" + string(v.OrderID)}
+		a = answer{status: http.StatusOK, result: resultRepeated, body: represent(v)}
+		a.location = "/orders/" + string(v.OrderID)
 		if v.Sent {
 			a.result = resultReceived
 		}

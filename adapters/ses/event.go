@@ -55,25 +55,22 @@ func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err erro
 	if err != nil || in.Source != Source || in.Detail.Type == "" {
 		return Event{}, false, cmp.Or(err, errNotEvent)
 	}
-	status, known := statusOf(in.Detail.Type)
+	report, known := in.report()
 	if tag := in.tag(tagScope); !known || tag != string(scope) {
 		return Event{}, false, nil
 	}
 	id, idErr := decodeTag(in.tag(tagOrder))
 	key, keyErr := decodeTag(in.tag(tagReceipt))
 	attempt, attemptErr := strconv.Atoi(in.tag(tagAttempt))
-	switch k, err := receipt.ParseKey(key); {
-	case errors.Join(idErr, keyErr, attemptErr, err) != nil, !order.ValidID(id):
+	k, err := receipt.ParseKey(key)
+	if errors.Join(idErr, keyErr, attemptErr, err) != nil || !order.ValidID(id) {
 		return Event{}, false, fmt.Errorf("event %s of SES: %w", in.Detail.Type, errBadTag)
-	case in.Detail.Mail.MessageID == "":
-		return Event{}, false, errNotEvent
-	default:
-		e = Event{OrderID: order.ID(id), Key: k, Report: receipt.Report{
-			Message: receipt.MessageID(in.Detail.Mail.MessageID), Status: status, Code: in.code(status),
-			Attempt: attempt,
-		}}
 	}
-	return e, true, nil
+	if report.Message == "" {
+		return Event{}, false, errNotEvent
+	}
+	report.Attempt = attempt
+	return Event{OrderID: order.ID(id), Key: k, Report: report}, true, nil
 }
 
 func (e event) tag(name string) string {
@@ -83,30 +80,20 @@ func (e event) tag(name string) string {
 	return ""
 }
 
-// code returns why a message bounced or was stopped. SES chooses the words from a list.
-func (e event) code(s receipt.Status) string {
-	switch s { //nolint:exhaustive // the other statuses are no failures
-	case receipt.Bounced:
-		return e.Detail.Bounce.Type + "/" + e.Detail.Bounce.Subtype
-	case receipt.Failed:
-		return e.Detail.Type
-	}
-	return ""
-}
-
-// statusOf returns the status that an event reports. A complaint is about an e-mail that
-// arrived. Reject and Rendering Failure mean that SES accepted a message and did not send
-// it; a delay is not an outcome.
-func statusOf(eventType string) (s receipt.Status, known bool) {
-	switch eventType {
+// report returns what an event reports. A complaint is about an e-mail that arrived.
+// Reject and Rendering Failure mean that SES accepted a message and did not send it; a
+// delay is not an outcome. SES chooses the words of a bounce from a list.
+func (e event) report() (r receipt.Report, known bool) {
+	r.Message = receipt.MessageID(e.Detail.Mail.MessageID)
+	switch e.Detail.Type {
 	case "Send":
-		return receipt.Sent, true
+		r.Status = receipt.Sent
 	case "Delivery", "Complaint":
-		return receipt.Delivered, true
+		r.Status = receipt.Delivered
 	case "Bounce":
-		return receipt.Bounced, true
+		r.Status, r.Code = receipt.Bounced, e.Detail.Bounce.Type+"/"+e.Detail.Bounce.Subtype
 	case "Reject", "Rendering Failure":
-		return receipt.Failed, true
+		r.Status, r.Code = receipt.Failed, e.Detail.Type
 	}
-	return "", false
+	return r, r.Status != ""
 }

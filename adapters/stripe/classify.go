@@ -59,14 +59,14 @@ func (c *Call) Reject(err error) error {
 // others are about the request, and those about the account are not about a payment.
 func (c *Call) intentIn() (*PaymentIntent, order.Intent, error) {
 	shown, outer := c.apiError.Intent.Object, order.Failure{}
-	switch {
+	switch status := c.response.Status; {
 	case c.err != nil:
 		return nil, order.Intent{}, c.err
-	case c.response.Status == http.StatusOK:
+	case status == http.StatusOK:
 		if json.Unmarshal(c.response.Body, &shown) != nil {
 			return nil, order.Intent{}, errUnreadable
 		}
-	case c.response.Status == http.StatusPaymentRequired && kindOfCode(c.apiError.Code) != order.KindMisconfigured:
+	case status == http.StatusPaymentRequired && kindOfCode(c.apiError.Code) != order.KindMisconfigured:
 		outer = c.apiError.failure()
 	}
 	if shown == nil {

@@ -89,7 +89,9 @@ func TestTheAPIAnswersWhatAFunctionCannot(t *testing.T) {
 		"an error":                  {returns("", errors.New("x")), post(t, "/a", "", ""), 500, internal},
 		"an invalid base64 body":    {returns(`{"statusCode":200,"isBase64Encoded":true,"body":"?"}`, nil), post(t, "/a", "", ""), 500, internal},
 		"no status":                 {returns(`{"a":1}`, nil), post(t, "/a", "", ""), 200, `{"a":1}`},
-		"bytes":                     {returns(`{"statusCode":202,"isBase64Encoded":true,"body":"/w=="}`, nil), post(t, "/a", "", ""), 202, "\xff"},
+		"bytes": {
+			returns(`{"statusCode":202,"isBase64Encoded":true,"body":"/w=="}`, nil), post(t, "/a", "", ""), 202, "\xff",
+		},
 	} {
 		if w := serve(tt.function, tt.request); w.Code != tt.status || w.Body.String() != tt.body {
 			t.Errorf("%s: got %d %s, want %d %s", claim, w.Code, w.Body, tt.status, tt.body)

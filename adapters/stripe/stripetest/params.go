@@ -115,11 +115,11 @@ func checkAmount(text string, i *Intent) *Response {
 	case strings.ContainsRune(i.Currency, ' ') || !strings.Contains(currencies, " "+i.Currency+" "):
 		return invalid("", "currency", "Invalid currency: %s.", i.Currency)
 	case i.Amount > maximum(i.Currency):
-		return invalid("amount_too_large", "amount", "Amount must be at most %d %s.", maximum(i.Currency), i.Currency)
+		return invalid("amount_too_large", "amount", "Amount must be at most %d.", maximum(i.Currency))
 	case !whole(i.Amount, i.Currency):
 		return invalid("", "amount", "Amounts in this currency must end in 0 or 00.")
 	case i.Amount < minimum(i.Currency):
-		return invalid("amount_too_small", "amount", "Amount must be at least %d %s.", minimum(i.Currency), i.Currency)
+		return invalid("amount_too_small", "amount", "Amount must be at least %d.", minimum(i.Currency))
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (m *Machine) authenticate(c *call) *Response {
 	}
 	switch {
 	case isKey("live_"):
-		return refuse(401, "", "", "LIVE KEY REFUSED: this is a Stripe double for tests. A live API key was sent to it; "+
+		return refuse(401, "", "", "LIVE KEY REFUSED: a live API key was sent to a Stripe double; "+
 			"treat that key as exposed and roll it.")
 	case m.rules.Key != "" && c.APIKey != m.rules.Key, !isKey("test_"):
 		return refuse(401, "", "", "Invalid API Key provided.")

@@ -24,9 +24,9 @@ func TestOutcomesOfTestPaymentMethods(t *testing.T) {
 	t.Parallel()
 	const coded = "402 card_error "
 	for want, methods := range map[string]string{
-		succeeded:                                                 "pm_card_visa pm_card_visa_debit pm_card_createDispute pm_1MqLiJLkdIwHu7ixUEgbFdYF",
+		succeeded:                                                 "pm_card_visa pm_card_visa_debit pm_card_createDispute pm_1MqLiJLkdIwHu7ix",
 		"200 processing":                                          "pm_usBankAccount_processing",
-		declined + "generic_decline":                              "pm_card_chargeDeclined pm_card_visa_chargeDeclined pm_card_chargeCustomerFail",
+		declined + "generic_decline":                              "pm_card_chargeDeclined pm_card_visa_chargeDeclined",
 		declined + "insufficient_funds":                           "pm_card_chargeDeclinedInsufficientFunds",
 		declined + "lost_card":                                    "pm_card_chargeDeclinedLostCard",
 		declined + "stolen_card":                                  "pm_card_chargeDeclinedStolenCard",
