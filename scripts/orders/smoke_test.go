@@ -120,7 +120,10 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 	}{
 		"a live key":        {environ: "STRIPE_SECRET_KEY=sk_live_canary", real: true, want: "got a live one"},
 		"a publishable key": {environ: "STRIPE_SECRET_KEY=pk_test_canary", want: "starts with sk_test_, "},
-		"no such queue":     {environ: "QUEUE_URL=QUEUE:none", want: "read the settings of queue \n/none: "},
+		"a refund queue without its dead-letter queue": {
+			environ: "REFUND_QUEUE_URL=QUEUE:refunds", want: "REFUND_DEAD_LETTER_QUEUE_URL: want the URL",
+		},
+		"no such queue": {environ: "QUEUE_URL=QUEUE:none", want: "read the settings of queue \n/none: "},
 		"no permission for the order queue": {
 			refuses: "GetQueueAttributes", want: "/orders: operation error SQS: GetQueueAttributes\nlacks this permission",
 		},

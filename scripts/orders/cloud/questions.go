@@ -11,27 +11,30 @@ import (
 	"orderonce/scripts/orders/view"
 )
 
-// Ask reads what is known about one order. notRead is what could not be read beside the
-// row, which is worth showing without it.
+// Ask reads what is known about one order: its row, its receipts if there is a table of
+// them, and its payments at Stripe if the environment has a key. notRead is what could
+// not be read beside the row, which is worth showing without it.
 func (d Deployment) Ask(ctx context.Context, id order.ID) (f view.Report, notRead, err error) {
-	q := question{view.Report{ID: id, Now: d.Now()}, d}
-	if err := q.readTable(ctx); err != nil {
+	f = view.Report{ID: id, Now: d.Now()}
+	if err := d.askTable(ctx, &f); err != nil {
 		return view.Report{}, nil, err
 	}
-	notRead = errors.Join(q.readReceipts(ctx), q.readStripe(ctx))
-	return q.Report, notRead, nil
+	if d.ReceiptsTable != "" {
+		if f.Receipts, err = d.Receipts().OfOrder(ctx, id); err != nil {
+			notRead = fmt.Errorf("read the receipts of order %q: %w", id, err)
+		}
+	}
+	if d.Key.Reveal() != "" {
+		if err := d.askStripe(ctx, &f); err != nil {
+			notRead = errors.Join(notRead, fmt.Errorf("read the payments of order %q at Stripe: %w", id, err))
+		}
+	}
+	return f, notRead, nil
 }
 
-// question is one about an order, and the answer so far.
-type question struct {
-	view.Report
-
-	d Deployment
-}
-
-// readTable reads the row. A row that is missing is not an error.
-func (f *question) readTable(ctx context.Context) error {
-	r, err := f.d.Store().Load(ctx, f.ID)
+// askTable reads the row. A row that is missing is not an error.
+func (d Deployment) askTable(ctx context.Context, f *view.Report) error {
+	r, err := d.Store().Load(ctx, f.ID)
 	if errors.Is(err, order.ErrNotFound) {
 		return nil
 	}
@@ -42,38 +45,17 @@ func (f *question) readTable(ctx context.Context) error {
 	if !r.Status.Charged() {
 		return nil
 	}
-	a, err := f.d.Accounts().Load(ctx, f.ID)
+	a, err := d.Accounts().Load(ctx, f.ID)
 	f.Account = &a
 	return err
 }
 
-// readReceipts reads the receipts of the order, if there is a table of them.
-func (f *question) readReceipts(ctx context.Context) (err error) {
-	if f.d.ReceiptsTable == "" {
-		return nil
-	}
-	if f.Receipts, err = f.d.Receipts().OfOrder(ctx, f.ID); err != nil {
-		return fmt.Errorf("read the receipts of order %q: %w", f.ID, err)
-	}
-	return nil
-}
-
-// readStripe reads every payment of the order at Stripe, if the environment has a key.
-func (f *question) readStripe(ctx context.Context) error {
-	if f.d.Key.Reveal() == "" {
-		return nil
-	}
-	if err := f.readPayments(ctx); err != nil {
-		return fmt.Errorf("read the payments of order %q at Stripe: %w", f.ID, err)
-	}
-	return nil
-}
-
-func (f *question) readPayments(ctx context.Context) (err error) {
-	if problems := problemsOf(f.d.Environ, []string{"SCOPE", "STRIPE_SECRET_KEY"}); len(problems) > 0 {
+// askStripe reads every payment of the order at Stripe, and the refunds of the bound one.
+func (d Deployment) askStripe(ctx context.Context, f *view.Report) (err error) {
+	if problems := problemsOf(d.Environ, []string{"SCOPE", "STRIPE_SECRET_KEY"}); len(problems) > 0 {
 		return &config.Error{Problems: problems}
 	}
-	payments := f.d.Payments()
+	payments := d.Payments()
 	if f.Intents, err = payments.Find(ctx, f.ID); err != nil {
 		return err
 	}
@@ -93,7 +75,7 @@ func (f *question) readPayments(ctx context.Context) (err error) {
 	if f.Account == nil {
 		return nil
 	}
-	session := f.d.Refunds().Open(ctx)
+	session := d.Refunds().Open(ctx)
 	defer session.Close()
 	f.Ledger, err = session.Read(ctx, bound)
 	return err

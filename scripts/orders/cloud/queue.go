@@ -58,6 +58,9 @@ func (d Deployment) CompareQueues(ctx context.Context) error {
 }
 
 func (d Deployment) compare(ctx context.Context, of string, live, deadLetters config.URL) error {
+	if deadLetters == "" {
+		return errors.New("REFUND_DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue of refunds")
+	}
 	var s sqs.Settings
 	var err error
 	if s.Orders, err = sqs.ReadSettings(ctx, d.AWS, string(live)); err != nil {
