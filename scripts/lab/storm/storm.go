@@ -17,7 +17,6 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/guards"
-	"orderonce/scripts/lab/progress"
 	"orderonce/scripts/lab/storm/run"
 )
 
@@ -93,11 +92,7 @@ func (a arguments) storms(
 	group.SetLimit(concurrent)
 	for i, h := range handlers {
 		o := a.options(engine, h)
-		printLine := progress.Every(10*time.Second, os.Stderr, time.Now)
-		o.Progress = func(p run.Progress) {
-			printLine("%s: %d of %d messages done; %s: %d deliveries, %d kills, %d faults, %d waiting",
-				h.Name, p.Done, p.Total, p.Phase, p.Deliveries, p.Kills, p.Faults, p.Waiting)
-		}
+		o.Progress = os.Stderr
 		group.Go(func() (err error) {
 			if outcomes[i], err = run.Storm(ctx, o, h); err != nil {
 				return fmt.Errorf("%s: %w", h.Name, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,16 +29,7 @@ type Options struct {
 	NoFaults  bool   // no faults and no kills
 	Dir       string // for binaries and the log
 	Engine    dynamodbtest.Location
-	// Progress is called ten times a second, unless nil.
-	Progress func(Progress)
-}
-
-// Progress is how far a storm is.
-type Progress struct {
-	Phase                     string
-	Done, Total               int // messages
-	Deliveries, Kills, Faults int
-	Waiting                   int // messages in the order queue
+	Progress  io.Writer // gets a line every ten seconds, unless nil
 }
 
 // Outcome is the result of a storm.
@@ -456,9 +448,9 @@ func one() func([]byte) bool {
 	}
 }
 
-// watch reports progress.
+// watch writes how far the storm is.
 func (st *storm) watch(ctx context.Context, s *system.System) {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
 	for {
 		select {
@@ -466,18 +458,11 @@ func (st *storm) watch(ctx context.Context, s *system.System) {
 		case <-ctx.Done():
 			return
 		}
-		st.Progress(st.progress(s))
+		waiting := s.Waiting()
+		fmt.Fprintf(st.Progress, "%s: %d of %d messages done; %s: %d deliveries, %d kills, %d faults, %d waiting\n",
+			st.handler.Name, max(0, int(st.posted.Load())-waiting), st.total, *st.phase.Load(), st.deliveries.Load(),
+			st.kills.Load(), Sum(st.faults.counts()), waiting)
 	}
-}
-
-func (st *storm) progress(s *system.System) Progress {
-	p := Progress{
-		Phase: *st.phase.Load(), Total: st.total, Waiting: s.Waiting(),
-		Deliveries: int(st.deliveries.Load()), Kills: int(st.kills.Load()),
-	}
-	p.Done = max(0, int(st.posted.Load())-p.Waiting)
-	p.Faults = Sum(st.faults.counts())
-	return p
 }
 
 // Sum returns the number of all faults of an outcome.
