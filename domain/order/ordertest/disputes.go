@@ -29,26 +29,18 @@ type DisputesUnderTest struct {
 //nolint:tparallel // the caller calls t.Parallel
 func TestDisputes(t *testing.T, open func(t *testing.T) DisputesUnderTest) {
 	t.Helper()
-	for _, p := range providerDisputePromises() {
-		t.Run(p.name, func(t *testing.T) {
+	for name, test := range map[string]func(disputesTest){
+		"a charge that nobody disputed has no disputes":   func(x disputesTest) { x.want() },
+		"a dispute is open until the bank decides it":     disputesTest.decided,
+		"the disputes of an intent are those of no other": disputesTest.several,
+		"a failed call returns no disputes":               disputesTest.fails,
+		"disputes of an unknown intent are Misconfigured": disputesTest.unknown,
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p.test(newDisputesTest(t, open(t)))
+			u := open(t)
+			test(disputesTest{paymentsTest: newPaymentsTest(t, u.PaymentsUnderTest), DisputesUnderTest: u}.pay(""))
 		})
-	}
-}
-
-type disputePromise struct {
-	name string
-	test func(disputesTest)
-}
-
-func providerDisputePromises() []disputePromise {
-	return []disputePromise{
-		{"a charge that nobody disputed has no disputes", disputesTest.none},
-		{"a dispute is open until the bank decides it", disputesTest.decided},
-		{"the disputes of an intent are those of no other", disputesTest.several},
-		{"a failed call returns no disputes", disputesTest.fails},
-		{"disputes of an unknown intent are Misconfigured", disputesTest.unknown},
 	}
 }
 
@@ -56,21 +48,14 @@ func providerDisputePromises() []disputePromise {
 type disputesTest struct {
 	paymentsTest
 	DisputesUnderTest
-
-	intent order.IntentID
-}
-
-func newDisputesTest(tb testing.TB, u DisputesUnderTest) disputesTest {
-	tb.Helper()
-	return disputesTest{paymentsTest: newPaymentsTest(tb, u.PaymentsUnderTest), DisputesUnderTest: u}.pay("")
 }
 
 // pay returns the test of another order, which is paid.
 func (x disputesTest) pay(name string) disputesTest {
 	x.Helper()
 	x.paymentsTest = x.withOrder(name, Pays)
-	x.intent = x.mustPrepare()
-	x.wantIntent(order.Succeeded)(x.confirm(x.intent, 1))
+	prepare(0, order.NeedsConfirmation)(&x.paymentsTest)
+	confirm(1, order.Succeeded)(&x.paymentsTest)
 	return x
 }
 
@@ -89,8 +74,6 @@ func (x disputesTest) want(want ...order.Dispute) {
 		}
 	}
 }
-
-func (x disputesTest) none() { x.want() }
 
 func (x disputesTest) decided() {
 	for _, s := range []order.DisputeStatus{order.DisputeWon, order.DisputeLost} {
