@@ -38,15 +38,29 @@ func TestCancel(t *testing.T) {
 		want   order.Status
 		intent order.IntentState
 	}{
-		"an order that a worker has just claimed": {ordertest.Pays, func(w *world) { w.claim() }, order.Canceled, ""},
-		"an order whose intent is not bound":      {ordertest.Pays, crashAfter(ordertest.Prepare), order.Canceled, ""},
-		"an order whose intent is bound":          {ordertest.Pays, crashAfter(ordertest.Bind), order.Canceled, order.IntentCanceled},
-		"an order that was charged":               {ordertest.Pays, crashAfter(ordertest.Confirm), order.Paid, order.Succeeded},
-		"a paid order":                            {ordertest.Pays, delivered, order.Paid, order.Succeeded},
-		"a declined order":                        {ordertest.Declines, delivered, order.Canceled, order.IntentCanceled},
-		"an order that waits for the customer":    {ordertest.NeedsAuthentication, delivered, order.Canceled, order.IntentCanceled},
-		"an order that waits for the bank":        {ordertest.TakesDays, delivered, order.Canceled, order.IntentCanceled},
-		"a refused order":                         {ordertest.DoesNotExist, delivered, order.Canceled, ""},
+		"an order that a worker has just claimed": {
+			ordertest.Pays, func(w *world) { w.claim() }, order.Canceled, "",
+		},
+		"an order whose intent is not bound": {
+			ordertest.Pays, crashAfter(ordertest.Prepare), order.Canceled, "",
+		},
+		"an order whose intent is bound": {
+			ordertest.Pays, crashAfter(ordertest.Bind), order.Canceled, order.IntentCanceled,
+		},
+		"an order that was charged": {
+			ordertest.Pays, crashAfter(ordertest.Confirm), order.Paid, order.Succeeded,
+		},
+		"a paid order": {ordertest.Pays, delivered, order.Paid, order.Succeeded},
+		"a declined order": {
+			ordertest.Declines, delivered, order.Canceled, order.IntentCanceled,
+		},
+		"an order that waits for the customer": {
+			ordertest.NeedsAuthentication, delivered, order.Canceled, order.IntentCanceled,
+		},
+		"an order that waits for the bank": {
+			ordertest.TakesDays, delivered, order.Canceled, order.IntentCanceled,
+		},
+		"a refused order": {ordertest.DoesNotExist, delivered, order.Canceled, ""},
 		"an order whose intent was canceled at the provider": {
 			ordertest.Declines, func(w *world) { delivered(w); w.bank.Cancel("pi_1") }, order.Canceled, order.IntentCanceled,
 		},

@@ -98,8 +98,12 @@ func followCases() map[string]followCase {
 	leased := func(w *world) { w.crashAfter(ordertest.Confirm); w.now = w.record().Until }
 	const settles = "load read finish"
 	return map[string]followCase{
-		"a paid order agrees with a hint that it is paid": {ordertest.Pays, deliver, hint(order.Paid), settle.HintAgrees, "load", "paid"},
-		"a paid order agrees with an older hint":          {ordertest.Pays, deliver, hint(order.Pending), settle.HintAgrees, "load", "paid"},
+		"a paid order agrees with a hint that it is paid": {
+			ordertest.Pays, deliver, hint(order.Paid), settle.HintAgrees, "load", "paid",
+		},
+		"a paid order agrees with an older hint": {
+			ordertest.Pays, deliver, hint(order.Pending), settle.HintAgrees, "load", "paid",
+		},
 		"an order that the customer authenticated is settled": {
 			ordertest.NeedsAuthentication, func(w *world) { deliver(w); w.bank.CustomerPays("pi_1") },
 			hint(order.Paid), settle.HintSettled, settles, "action_required paid",
@@ -124,7 +128,8 @@ func followCases() map[string]followCase {
 			ordertest.Pays, leased, hint(order.Paid), settle.HintLeased, "load", "",
 		},
 		"an order without an intent waits for its message": {
-			ordertest.Pays, crashAfter(ordertest.Begin), settle.Hint{OrderID: "ORD-1"}, settle.HintNoIntent, "load", "",
+			ordertest.Pays, crashAfter(ordertest.Begin), settle.Hint{OrderID: "ORD-1"}, settle.HintNoIntent,
+			"load", "",
 		},
 		"a canceled intent of another attempt is unbound": {
 			ordertest.Pays, deliver, settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
@@ -135,7 +140,8 @@ func followCases() map[string]followCase {
 			settle.HintForeign, "", "paid",
 		},
 		"a hint without an order is read first": {
-			ordertest.TakesDays, clears, settle.Hint{Intent: "pi_1"}, settle.HintSettled, "read load read finish", "pending paid",
+			ordertest.TakesDays, clears, settle.Hint{Intent: "pi_1"}, settle.HintSettled,
+			"read load read finish", "pending paid",
 		},
 	}
 }
@@ -147,7 +153,9 @@ func disputeCases() map[string]followCase {
 	const recorded, shown = "read load list dispute", "read load list"
 	const settledFirst = "read load read finish load list dispute"
 	return map[string]followCase{
-		"an open dispute is recorded": {ordertest.Pays, dispute, disputed(), settle.HintDisputed, recorded, "paid disputed"},
+		"an open dispute is recorded": {
+			ordertest.Pays, dispute, disputed(), settle.HintDisputed, recorded, "paid disputed",
+		},
 		"a dispute that the record shows is not written again": {
 			ordertest.Pays, func(w *world) { dispute(w); w.mustFollow() }, disputed(), settle.HintAgrees, shown, "paid disputed",
 		},
@@ -171,7 +179,9 @@ func disputeCases() map[string]followCase {
 			},
 			disputed(), settle.HintAgrees, shown, "paid disputed",
 		},
-		"a hint of a dispute is not believed": {ordertest.Pays, deliver, disputed(), settle.HintAgrees, shown, "paid"},
+		"a hint of a dispute is not believed": {
+			ordertest.Pays, deliver, disputed(), settle.HintAgrees, shown, "paid",
+		},
 		"a disputed order under a running lease is settled first": {
 			ordertest.Pays, func(w *world) {
 				w.crashAfter(ordertest.Confirm)
@@ -185,7 +195,8 @@ func disputeCases() map[string]followCase {
 			disputed(), settle.HintDisputed, settledFirst, "pending paid disputed",
 		},
 		"another hint does not ask for disputes": {
-			ordertest.Pays, dispute, settle.Hint{Intent: "pi_1", Status: order.Paid}, settle.HintAgrees, "read load", "paid",
+			ordertest.Pays, dispute, settle.Hint{Intent: "pi_1", Status: order.Paid}, settle.HintAgrees,
+			"read load", "paid",
 		},
 	}
 }

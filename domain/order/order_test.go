@@ -65,7 +65,9 @@ func TestNewEnforcesEveryLimit(t *testing.T) {
 			"customerId", func(d *order.Draft, s string) { d.CustomerID = s },
 			[]string{"!~", long(128)}, []string{"", long(129), "a b", "a\x7f"},
 		},
-		{"currency", func(d *order.Draft, s string) { d.Currency = s }, []string{"xcg"}, []string{"", "USD", "bgn", "xxx"}},
+		{
+			"currency", func(d *order.Draft, s string) { d.Currency = s }, []string{"xcg"}, []string{"", "USD", "bgn", "xxx"},
+		},
 		{
 			"payment.customer", func(d *order.Draft, s string) { d.Payment.Customer = s },
 			[]string{"cus_A1", "cus_" + long(251)}, []string{"", "CUS_1", "cus_" + long(252)},

@@ -371,8 +371,10 @@ func TestReconcile(t *testing.T) {
 		"the store returns no row of many": {
 			50, func(n *night) { n.parallel = 1; unread(errStore)(n) }, "[unavailable:10]", errStore, true, "",
 		},
-		"the provider does not answer":     {2, fails(errDown), "[unavailable:2]", errDown, false, ""},
-		"a recheck cannot be postponed":    {2, func(n *night) { n.unmoved = errStore }, "[unavailable:2]", errStore, false, ""},
+		"the provider does not answer": {2, fails(errDown), "[unavailable:2]", errDown, false, ""},
+		"a recheck cannot be postponed": {
+			2, func(n *night) { n.unmoved = errStore }, "[unavailable:2]", errStore, false, "",
+		},
 		"a row is corrupt":                 {2, unread(order.ErrCorrupt), "[failed:2]", nil, false, "map[load:2]"},
 		"the rows are of a newer release":  {50, unread(order.ErrUnknownVersion), "[failed:50]", nil, false, ""},
 		"each intent is another account's": {50, fails(errAccount), "[failed:50]", nil, false, ""},

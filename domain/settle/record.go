@@ -13,7 +13,9 @@ import (
 // nor the claim, nor the time of the recheck. It is guarded as order.Settle: it returns
 // ErrStale if the record changed since it was loaded, and nil, changing nothing, if it
 // already shows this dispute in this status.
-func RecordDispute(ctx context.Context, s order.Store, seen order.Record, d order.Dispute, at time.Time) error {
+func RecordDispute(
+	ctx context.Context, s order.Store, seen order.Record, d order.Dispute, at time.Time,
+) error {
 	_, err := order.Change(ctx, s, seen, func(r order.Record) (order.Record, error) {
 		switch {
 		case r.Status != "" && d.Is(r.Dispute):

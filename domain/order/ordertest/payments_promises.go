@@ -76,7 +76,8 @@ func read(want any) step {
 func cancel(n int64, want any) step {
 	return func(x *paymentsTest) {
 		x.Helper()
-		i, err := x.Canceler.CancelIntent(x.ctx, x.intent, order.CancelKey(x.Scope, x.order.ID(), time.UnixMilli(n)))
+		k := order.CancelKey(x.Scope, x.order.ID(), time.UnixMilli(n))
+		i, err := x.Canceler.CancelIntent(x.ctx, x.intent, k)
 		x.check(want, i, err)
 	}
 }
@@ -104,8 +105,9 @@ func inCanceledContext(call step) step {
 
 func paymentPromises() []paymentPromise {
 	const (
-		waits, paid, bank, canceled = order.NeedsConfirmation, order.Succeeded, order.Processing, order.IntentCanceled
-		unknown, replayed           = order.KindUnknown, order.KindReplayed
+		waits, paid       = order.NeedsConfirmation, order.Succeeded
+		bank, canceled    = order.Processing, order.IntentCanceled
+		unknown, replayed = order.KindUnknown, order.KindReplayed
 	)
 	prepared := prepare(0, waits)
 	// What happens at the provider.
@@ -116,7 +118,9 @@ func paymentPromises() []paymentPromise {
 	all := []paymentPromise{
 		{"prepare moves no money", Pays, 0, []step{prepared, read(waits)}},
 		{"prepare twice under one key creates one intent", Pays, 0, []step{prepared, sameAgain(true)}},
-		{"prepare under an expired key creates another intent", Pays, 0, []step{prepared, forget, sameAgain(false)}},
+		{
+			"prepare under an expired key creates another intent", Pays, 0, []step{prepared, forget, sameAgain(false)},
+		},
 		{
 			"prepare again returns a canceled intent in its current state", Pays, 0,
 			[]step{prepared, byHand, prepare(0, canceled), prepare(1, waits)},
@@ -130,7 +134,9 @@ func paymentPromises() []paymentPromise {
 
 		{
 			"an intent is charged once under any key", Pays, 1,
-			[]step{prepared, confirm(1, paid), confirm(1, paid), confirm(2, paid), forget, confirm(1, paid), read(paid)},
+			[]step{
+				prepared, confirm(1, paid), confirm(1, paid), confirm(2, paid), forget, confirm(1, paid), read(paid),
+			},
 		},
 		{
 			"fifty concurrent confirms under fifty keys charge once", Pays, 1,
@@ -161,12 +167,19 @@ func paymentPromises() []paymentPromise {
 		},
 		{
 			"an intent that takes days is pending, then paid", TakesDays, 1, []step{
-				prepared, confirm(1, bank), confirm(2, bank), charged(0), clears, read(paid), confirm(1, paid), confirm(3, paid),
+				prepared, confirm(1, bank), confirm(2, bank), charged(0), clears, read(paid), confirm(1, paid),
+				confirm(3, paid),
 			},
 		},
-		{"a canceled intent is not charged", Pays, 0, []step{prepared, byHand, confirm(1, canceled), read(canceled)}},
+		{
+			"a canceled intent is not charged", Pays, 0,
+			[]step{prepared, byHand, confirm(1, canceled), read(canceled)},
+		},
 		{"two intents are independent", Pays, 1, []step{(*paymentsTest).intentsAreIndependent}},
-		{"confirm charges the method that prepare named and no other", Pays, 1, []step{(*paymentsTest).confirmNamed}},
+		{
+			"confirm charges the method that prepare named and no other", Pays, 1,
+			[]step{(*paymentsTest).confirmNamed},
+		},
 
 		{"find returns every intent of an order and of no other", Pays, 1, []step{(*paymentsTest).findAll}},
 		{"a failed find returns no intents", Pays, 0, []step{prepared, (*paymentsTest).findFails}},
@@ -175,8 +188,14 @@ func paymentPromises() []paymentPromise {
 			"a canceled intent is never confirmed", Pays, 0,
 			[]step{prepared, cancel(1, canceled), confirm(1, canceled), read(canceled)},
 		},
-		{"cancel of a declined intent cancels it", Declines, 0, []step{prepared, confirm(1, order.Declined), cancel(1, canceled)}},
-		{"cancel of an intent that succeeded returns it as it is", Pays, 1, []step{prepared, confirm(1, paid), cancel(1, paid)}},
+		{
+			"cancel of a declined intent cancels it", Declines, 0,
+			[]step{prepared, confirm(1, order.Declined), cancel(1, canceled)},
+		},
+		{
+			"cancel of an intent that succeeded returns it as it is", Pays, 1,
+			[]step{prepared, confirm(1, paid), cancel(1, paid)},
+		},
 		{
 			"cancel of a canceled intent returns it", Pays, 0,
 			[]step{prepared, cancel(0, canceled), cancel(1, canceled), cancel(1, canceled)},
@@ -187,7 +206,8 @@ func paymentPromises() []paymentPromise {
 		},
 		{
 			"an unknown intent is Misconfigured", Pays, 0, []step{
-				use("pi_unknown"), read(order.KindMisconfigured), confirm(1, order.KindMisconfigured), cancel(1, order.KindMisconfigured),
+				use("pi_unknown"), read(order.KindMisconfigured), confirm(1, order.KindMisconfigured), cancel(1,
+					order.KindMisconfigured),
 			},
 		},
 		{
@@ -196,7 +216,8 @@ func paymentPromises() []paymentPromise {
 		},
 		{
 			"a retry under the same key after a lost response charges once", Pays, 1, []step{
-				fails(Prepare, LosesResponse), prepare(0, unknown), prepared, fails(Confirm, LosesResponse), confirm(1, unknown),
+				fails(Prepare, LosesResponse), prepare(0, unknown), prepared, fails(Confirm, LosesResponse),
+				confirm(1, unknown),
 				fails(Read, LosesResponse), read(unknown), confirm(1, paid),
 			},
 		},
@@ -207,7 +228,8 @@ func paymentPromises() []paymentPromise {
 		{
 			"a stored failure is replayed under its key and no other", Pays, 1, []step{
 				fails(Prepare, StoresFailure), prepare(0, unknown), prepare(0, replayed), prepare(1, waits),
-				fails(Confirm, StoresFailure), confirm(1, unknown), confirm(1, replayed), charged(0), read(waits), confirm(2, paid),
+				fails(Confirm, StoresFailure), confirm(1, unknown), confirm(1, replayed), charged(0), read(waits),
+				confirm(2, paid),
 			},
 		},
 		{
@@ -230,7 +252,8 @@ func paymentPromises() []paymentPromise {
 		})
 	}
 	for fault, kind := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured, LosesRequest: unknown,
+		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
+		LosesRequest: unknown,
 	} {
 		all = append(all, paymentPromise{
 			"a call that " + string(fault) + " has no effect, and succeeds later under the same key", Pays, 1, []step{

@@ -84,7 +84,8 @@ func recordSaves(s order.Store) Saves[order.Record] {
 		},
 		Fields: FieldsBut[order.Record]("OrderID", "Stock", "Events"),
 		Stale: AnyOf(
-			[]string{"Status", "Owner", "Attempt", "Until", "Intent", "Seq", "ParkedAt"}, []string{"UpdatedAt", "Trace"},
+			[]string{"Status", "Owner", "Attempt", "Until", "Intent", "Seq", "ParkedAt"},
+			[]string{"UpdatedAt", "Trace"},
 		),
 	}
 }
@@ -504,8 +505,9 @@ func (x stockTest) effects() {
 	later := add("later")
 	later.finish(order.Declined)
 	r := later.load()
+	canceled := order.Outcome{Status: order.Canceled, Intent: "pi_1"}
 	for range 2 {
-		x.must(order.Settle(x.Context(), x, r, order.Outcome{Status: order.Canceled, Intent: "pi_1"}, at(time.Hour)))
+		x.must(order.Settle(x.Context(), x, r, canceled, at(time.Hour)))
 	}
 	later.wantStock(order.StockReleased)
 	unbound := add("unbound")
