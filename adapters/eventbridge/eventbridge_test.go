@@ -229,7 +229,8 @@ func TestResponsesOfPutEvents(t *testing.T) {
 	}{
 		"accepted": {accepted + `,` + accepted, nil, ""},
 		"the first refused entry is the reason": {
-			`{"ErrorCode":"InternalFailure","ErrorMessage":"sorry"},{"ErrorCode":"MalformedDetail"}`, []int{0, 1},
+			`{"ErrorCode":"InternalFailure","ErrorMessage":"sorry"},{"ErrorCode":"MalformedDetail"}`,
+			[]int{0, 1},
 			"event refused by the bus: InternalFailure: sorry",
 		},
 		"an entry has neither an id nor a code": {accepted + `,{}`, []int{1}, "event refused by the bus"},

@@ -164,6 +164,8 @@ func (c *Call) Date() (time.Time, error) { return http.ParseTime(c.response.Head
 
 // Object decodes a response that is not an intent, and converts it. err is the error of
 // the call, notThis that of another body.
+//
+//nolint:ireturn // U is a struct
 func Object[T, U any](c *Call, err, notThis error, convert func(T) (U, error)) (converted U, _ error) {
 	var body T
 	switch {

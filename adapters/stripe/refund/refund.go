@@ -231,10 +231,9 @@ func (o object) refund() (refund.Refund, error) {
 		OrderID: order.ID(o.Metadata[stripe.MetaOrder]), Scope: order.Scope(o.Metadata[stripe.MetaScope]),
 		For: refund.ID(o.Metadata[metaRefund]), Reason: refund.Reason(o.Reason),
 	}
-	switch r.Status {
-	case refund.Failed:
+	if r.Status == refund.Failed {
 		r.Failure = cmp.Or(o.Failure, string(o.Status))
-	case "":
+	} else if r.Status == "" {
 		r.Status, r.Failure = refund.Pending, refund.UnknownStatus
 	}
 	return r, nil

@@ -38,8 +38,14 @@ func serve(tb testing.TB, options stripetest.Options) *site {
 	return &site{Server: server, tb: tb, client: &http.Client{Transport: transport}}
 }
 
-// post sends one request and returns the response and its body.
-func (s *site) post(path, key, form string) (*http.Response, string, error) {
+// answered is a response, and its body.
+type answered struct {
+	status, retry string
+	body          string
+}
+
+// post sends one request.
+func (s *site) post(path, key, form string) (answered, error) {
 	r, err := http.NewRequestWithContext(s.tb.Context(), http.MethodPost, s.URL+path, strings.NewReader(form))
 	must(s.tb, err)
 	r.SetBasicAuth("sk_test_pretend", "") // as curl --user does
@@ -47,20 +53,21 @@ func (s *site) post(path, key, form string) (*http.Response, string, error) {
 	r.Header.Set("Idempotency-Key", key)
 	res, err := s.client.Do(r)
 	if err != nil {
-		return nil, "", err
+		return answered{}, err
 	}
 	body, err := io.ReadAll(res.Body)
-	return res, string(body), errors.Join(err, res.Body.Close())
+	got := answered{res.Status[:3], res.Header.Get("Stripe-Should-Retry"), string(body)}
+	return got, errors.Join(err, res.Body.Close())
 }
 
 func (s *site) create() string {
 	s.tb.Helper()
-	_, body, err := s.post(root, "p", creation("pm_card_visa"))
+	got, err := s.post(root, "p", creation("pm_card_visa"))
 	must(s.tb, err)
-	return body
+	return got.body
 }
 
-func (s *site) confirm(key string) (*http.Response, string, error) {
+func (s *site) confirm(key string) (answered, error) {
 	return s.post(root+"/pi_000001/confirm", key, "off_session=true")
 }
 
@@ -78,8 +85,8 @@ func TestHTTPConnectionFaults(t *testing.T) {
 		s := serve(t, stripetest.Options{})
 		s.create()
 		s.Fail(stripetest.Fault{Kind: kind})
-		if _, got, err := s.confirm("k"); err == nil {
-			t.Errorf("%s: got %s, want a broken connection", kind, got)
+		if got, err := s.confirm("k"); err == nil {
+			t.Errorf("%s: got %+v, want a broken connection", kind, got)
 		}
 		if got := s.Count(stripetest.Confirm); got != 1 || s.charges() != want {
 			t.Errorf("%s: got %d confirmations and %d charges, want 1 and %d", kind, got, s.charges(), want)
@@ -105,8 +112,8 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, Delay: time.Hour})
 			var slow sync.WaitGroup
 			slow.Go(func() {
-				if _, got, err := s.confirm("k"); err == nil {
-					t.Errorf("got %s an hour early, want a broken connection", got)
+				if got, err := s.confirm("k"); err == nil {
+					t.Errorf("got %+v an hour early, want a broken connection", got)
 				}
 			})
 			for locked := false; !locked; runtime.Gosched() {
@@ -118,11 +125,11 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 				t.Errorf("got %d charges, want %d", got, charges)
 			}
 			for key, want := range map[string]string{"k": "409 idempotency_key_in_use", "other": "429 lock_timeout"} {
-				res, body, err := s.confirm(key)
+				got, err := s.confirm(key)
 				must(t, err)
 				status, code, _ := strings.Cut(want, " ")
-				if res.Status[:3] != status || !strings.Contains(body, code) || res.Header.Get("Stripe-Should-Retry") != "true" {
-					t.Errorf("key %q: got %s %s, want %s", key, res.Status, body, want)
+				if got.status != status || !strings.Contains(got.body, code) || got.retry != "true" {
+					t.Errorf("key %q: got %+v, want %s", key, got, want)
 				}
 			}
 			must(t, s.Close())
@@ -149,7 +156,7 @@ func TestHTTPHooks(t *testing.T) {
 	s.Fail(stripetest.Fault{Kind: stripetest.LoseResponse, Number: 2})
 	s.Fail(stripetest.Fault{Kind: stripetest.RateLimited, Number: 4})
 	for _, key := range []string{"c", "c", "d"} { // the first response is lost
-		_, _, _ = s.confirm(key)
+		_, _ = s.confirm(key)
 	}
 	prepare := stripetest.Call{
 		Number: 1, Method: "POST", Path: root, Endpoint: stripetest.Create, OrderID: "ORD1", Key: "p",
