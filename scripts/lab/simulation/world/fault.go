@@ -107,6 +107,7 @@ func newSpecs() map[ordertest.Call]spec {
 		faults := []Fault{Dies, LosesAnswer, NeverArrives, Freezes, Suspends, ArrivesLate}
 		return spec{faults, []Fault{Slow, Overruns, Throttled, Conflicts}, needs, says}
 	}
+	puts := []Fault{Dies, LosesAnswer, NeverArrives, Freezes, ArrivesLate, RefusesEntry}
 	to := func(p permission) []permission { return []permission{p} }
 	return map[ordertest.Call]spec{
 		ordertest.Prepare:  {effects, rareEffects, to(writeIntents), "prepare under DETAIL"},
@@ -127,12 +128,9 @@ func newSpecs() map[ordertest.Call]spec {
 		oracle.Return:      {toQueue, nil, to(changeVisibility), "return"},
 		oracle.Answer:      {toQueue, nil, nil, "answers SUBJECT (DETAIL)"},
 		oracle.Checkpoint:  {toQueue, nil, nil, "answers DETAIL"},
-		oracle.Put: {
-			[]Fault{Dies, LosesAnswer, NeverArrives, Freezes, ArrivesLate, RefusesEntry},
-			[]Fault{Slow, Overruns, Throttled}, to(putEvents), "put DETAIL",
-		},
-		oracle.Table:  write("DETAIL"),
-		oracle.Charge: {effects, declines, nil, "DETAIL"},
+		oracle.Put:         {puts, []Fault{Slow, Overruns, Throttled}, to(putEvents), "put DETAIL"},
+		oracle.Table:       write("DETAIL"),
+		oracle.Charge:      {effects, declines, nil, "DETAIL"},
 	}
 }
 
