@@ -141,13 +141,6 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 	}
 }
 
-// failAll makes every call fail: writes with a transaction conflict, which reads cannot
-// have, and reads with throttling.
-func (f fixture) failAll() {
-	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.TransactionConflict})
-	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.Throttled})
-}
-
 func TestTransientErrors(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]dynamodbtest.Kind{
@@ -196,21 +189,32 @@ func TestTransientErrors(t *testing.T) {
 	}
 }
 
+// Developer guide, "Error handling with DynamoDB": AccessDeniedException must not be
+// retried.
 func TestPersistentErrors(t *testing.T) {
 	t.Parallel()
+	// Writes fail with a transaction conflict, which reads cannot have, and reads with
+	// throttling.
+	busy := []dynamodbtest.Kind{dynamodbtest.TransactionConflict, dynamodbtest.Throttled}
 	for method, ready := range calls() {
 		for end, tt := range map[string]struct {
+			kinds           []dynamodbtest.Kind
 			cancelAt, calls int
+			want            string
 		}{
-			"after five attempts": {cancelAt: 0, calls: 5},
-			"with its context":    {cancelAt: 2, calls: 2},
+			"after five attempts":           {busy, 0, 5, ""},
+			"with its context":              {busy, 2, 2, context.Canceled.Error()},
+			"at once if it is denied":       {[]dynamodbtest.Kind{dynamodbtest.AccessDenied}, 0, 1, "AccessDeniedException"},
+			"at once with an expired token": {[]dynamodbtest.Kind{dynamodbtest.ExpiredToken}, 0, 1, "ExpiredTokenException"},
 		} {
 			t.Run(method+" gives up "+end, func(t *testing.T) {
 				t.Parallel()
 				f := open(t)
 				do, _ := ready(f, "O1")
 				f.Proxy.Reset()
-				f.failAll()
+				for _, kind := range tt.kinds {
+					f.Proxy.Fail(dynamodbtest.Fault{Kind: kind})
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				f.Proxy.Before(func(c dynamodbtest.Call) {
@@ -220,10 +224,11 @@ func TestPersistentErrors(t *testing.T) {
 				})
 				err := do(ctx)
 				if got := f.Proxy.Total(); err == nil || isDomain(err) || got != tt.calls {
-					t.Errorf("got %d calls and error %v, want %d and a store error", got, err, tt.calls)
+					t.Fatalf("got %d calls and error %v, want %d and a store error", got, err, tt.calls)
 				}
-				if got := errors.Is(err, context.Canceled); got != (tt.cancelAt > 0) {
-					t.Errorf("got error %v, want it to be context.Canceled: %t", err, tt.cancelAt > 0)
+				prefix := strings.ToLower(method) + ` order "O1": `
+				if text := err.Error(); !strings.HasPrefix(text, prefix) || !strings.Contains(text, tt.want) {
+					t.Errorf("got error %v, want one that begins with %s and names %q", err, prefix, tt.want)
 				}
 			})
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,65 +20,6 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
-
-func TestARequestAndItsResponsePassUnchanged(t *testing.T) {
-	t.Parallel()
-	requestBody, responseBody := []byte("{ \"Key\" :1}\n"), []byte("\x1f\x8bnot really compressed")
-	var got []byte
-	var host string
-	header := http.Header{}
-	proxy, _ := newProxy(t, func(w http.ResponseWriter, r *http.Request) {
-		got, _ = io.ReadAll(r.Body)
-		host, header = r.Host, r.Header
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("X-Amz-Crc32", "4711")
-		w.Header().Set("Date", "Thu, 01 Jan 1970 00:00:00 GMT")
-		w.WriteHeader(http.StatusTeapot)
-		_, _ = w.Write(responseBody)
-	})
-	status, responseHeader, body := post(t, proxy.URL, requestBody, http.Header{
-		"X-Amz-Target":  {"DynamoDB_20120810.GetItem"},
-		"Authorization": {"AWS4-HMAC-SHA256 pretend"},
-	})
-
-	received := []string{string(got), host, header.Get("Authorization"), header.Get("Accept-Encoding")}
-	sent := []string{string(requestBody), strings.TrimPrefix(proxy.URL, "http://"), "AWS4-HMAC-SHA256 pretend", ""}
-	if diff := cmp.Diff(sent, received); diff != "" {
-		t.Errorf("request at the engine (-want +got):\n%s", diff)
-	}
-	want := http.Header{
-		"Content-Encoding": {"gzip"},
-		"Content-Length":   {"23"},
-		"Date":             {"Thu, 01 Jan 1970 00:00:00 GMT"},
-		"X-Amz-Crc32":      {"4711"},
-	}
-	if status != http.StatusTeapot || !bytes.Equal(body, responseBody) {
-		t.Errorf("got %d %q, want %d %q", status, body, http.StatusTeapot, responseBody)
-	}
-	if diff := cmp.Diff(want, responseHeader); diff != "" {
-		t.Errorf("response headers (-want +got):\n%s", diff)
-	}
-}
-
-func TestTheProxyCountsByOperation(t *testing.T) {
-	t.Parallel()
-	proxy, _ := newProxy(t, accept)
-	c := client(proxy.URL)
-	proxy.Fail(dynamodbtest.Fault{Operation: "UpdateItem", Kind: dynamodbtest.LoseBefore})
-	for _, call := range []func(*testing.T, *dynamodb.Client) error{update, update, transact} {
-		_ = call(t, c)
-	}
-	if diff := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, proxy.Counts()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := proxy.Total(); got != 3 {
-		t.Errorf("got %d calls, want 3", got)
-	}
-	proxy.Reset()
-	if got := proxy.Total() + len(proxy.Counts()); got != 0 {
-		t.Errorf("after Reset: got %d, want 0", got)
-	}
-}
 
 func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 	t.Parallel()
@@ -281,21 +221,6 @@ func TestADelayBlocksOneCall(t *testing.T) {
 	if err := update(t, c); err != nil || reached.Load() != 1 {
 		t.Errorf("a call without delay: got %v and %d calls at the engine, want no error and 1", err, reached.Load())
 	}
-}
-
-// post sends a request as an SDK does. It returns the status and the headers of the
-// response, and its body as sent.
-func post(t *testing.T, url string, body []byte, header http.Header) (int, http.Header, []byte) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	must(t, err)
-	maps.Copy(request.Header, header)
-	response, err := (&http.Transport{DisableCompression: true}).RoundTrip(request)
-	must(t, err)
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	return response.StatusCode, response.Header, text
 }
 
 // newProxy returns a proxy in front of a pretend engine, and the number of calls at the
