@@ -72,7 +72,7 @@ func TestStripeMockAcceptsEveryRequest(t *testing.T) {
 	t.Cleanup(session.Close)
 	_, _ = session.Read(ctx, rigtest.IntentID)
 	_, _ = session.ReadRefund(ctx, "re_3Pretend")
-	_, _ = session.Create(ctx, domain.Order{
+	_, _ = session.Create(ctx, domain.CreateParams{
 		Intent: rigtest.IntentID, OrderID: "ORD-1", ID: "R1", Amount: 500, Reason: domain.Duplicate, Key: "k",
 	})
 	want := []string{

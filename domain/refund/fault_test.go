@@ -196,34 +196,6 @@ func TestAnAmountThatTheCurrencyDoesNotHaveIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRefunded(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		card    ordertest.Card
-		amount  int64
-		verdict order.Verdict
-		reason  order.Reason
-	}{
-		"a pending order":           {ordertest.TakesDays, 1, order.Redeliver, refund.ReasonNotCharged},
-		"an order for the customer": {ordertest.NeedsAuthentication, 1, order.Redeliver, refund.ReasonNotCharged},
-		"a declined order":          {ordertest.Declines, 1, order.Park, refund.ReasonNotCharged},
-		"a refused order":           {ordertest.DoesNotExist, 1, order.Park, refund.ReasonNotCharged},
-		"more than was charged":     {ordertest.Pays, total + 1, order.Park, refund.ReasonExceeds},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			w := newWorldWith(t, tt.card)
-			got := w.deliver(request(t, "R1", tt.amount), noFault)
-			if got.Verdict != tt.verdict || got.Reason != tt.reason || got.Transient != (tt.verdict == order.Redeliver) {
-				t.Errorf("got %+v, want %s, %s", got, tt.verdict, tt.reason)
-			}
-			if a := w.account(); len(a.Items) > 0 || len(w.bank.Refunds()) > 0 {
-				t.Errorf("got %+v, want no refund", a)
-			}
-		})
-	}
-}
-
 // An order that nothing but a person can bring to payment is not waited for.
 func TestARefundWaitsOnlyForAnOrderThatMayBePaid(t *testing.T) {
 	t.Parallel()
@@ -240,6 +212,13 @@ func TestARefundWaitsOnlyForAnOrderThatMayBePaid(t *testing.T) {
 		if got.Verdict != want || got.Reason != refund.ReasonNotCharged || got.Transient != (want == order.Redeliver) {
 			t.Errorf("%s: got %+v, want %s", status, got, want)
 		}
+		if a := w.account(); len(a.Items) > 0 || len(w.bank.Refunds()) > 0 {
+			t.Errorf("%s: got %+v, want no refund", status, a)
+		}
+	}
+	got := newWorld(t).deliver(request(t, "R1", total+1), noFault)
+	if got.Verdict != order.Park || got.Reason != refund.ReasonExceeds {
+		t.Errorf("more than was charged: got %+v, want it parked", got)
 	}
 }
 
@@ -288,7 +267,7 @@ type wrongSession struct {
 	change func(*refund.Refund)
 }
 
-func (s wrongSession) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+func (s wrongSession) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
 	r, err := s.Session.Create(ctx, o)
 	s.change(&r)
 	return r, err
@@ -309,12 +288,7 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			p := refund.Processor{
-				Store: w.store, Provider: wrongRefunds{w.bank, change}, Scope: scope, CreateTime: createTime,
-				Now: func() time.Time { return w.now },
-			}
-			l := order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)}
-			got := p.Process(t.Context(), request(t, "R1", half), l)
+			got := w.process(w.store, wrongRefunds{w.bank, change}, request(t, "R1", half))
 			_, mismatch := errors.AsType[*order.MismatchError](got.Err)
 			if i, _ := w.account().Item("R1"); !mismatch || got.Verdict != order.Redeliver || i.Status != refund.Open || i.Owner == "" {
 				t.Errorf("got %+v and %+v, want a MismatchError and the refund still claimed", got, i)
@@ -412,40 +386,6 @@ func TestARefundThatIsMadeDuringAnAttemptIsNotRefused(t *testing.T) {
 	}
 }
 
-// While the key lacks the permission to refund, no request is accepted, so the time for
-// repeating one does not run. A request that was lost before still counts.
-func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
-	t.Parallel()
-	for claim, tt := range map[string]struct {
-		before ordertest.Fault // of the first request
-		want   order.Reason
-	}{
-		"no request was sent before":       {ordertest.ReturnsMisconfigured, order.ReasonSettled},
-		"a request was lost before":        {ordertest.LosesRequest, refund.ReasonUnknown},
-		"a request was turned away before": {ordertest.ReturnsUnavailable, refund.ReasonUnknown},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			r := request(t, "R1", half)
-			w.bank.Fail(refundtest.Create, tt.before)
-			w.deliver(r, noFault)
-			for range 21 {
-				w.now = w.now.Add(time.Hour)
-				w.bank.Fail(refundtest.Create, ordertest.ReturnsMisconfigured)
-				w.deliver(r, noFault)
-			}
-			w.now = w.now.Add(time.Hour)
-			if got := w.deliver(r, noFault); got.Reason != tt.want {
-				t.Errorf("got %+v, want %s", got, tt.want)
-			}
-			if v := w.violations(); len(v) > 0 {
-				t.Error(v)
-			}
-		})
-	}
-}
-
 // refuses is the answer to a Create that the provider refuses without an explanation.
 func refuses(c refundtest.Call, do func() error) error {
 	if c != refundtest.Create {
@@ -454,18 +394,30 @@ func refuses(c refundtest.Call, do func() error) error {
 	return &order.PaymentError{Kind: order.KindRefused, Code: "balance_insufficient", Err: errors.New("refused")}
 }
 
-// A request that was refused made nothing and never will, so the time for repeating one
-// does not run while every request was refused.
-func TestARefusedRequestDoesNotMakeARefundOld(t *testing.T) {
+// denied is the answer to a Create while the key lacks the permission to refund.
+func denied(c refundtest.Call, do func() error) error {
+	if c != refundtest.Create {
+		return do()
+	}
+	return &order.PaymentError{Kind: order.KindMisconfigured, Err: errors.New("denied")}
+}
+
+// A request that was refused, or sent with a wrong key, made nothing and never will, so
+// the time for repeating one does not run. A request that was lost before still counts.
+func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
 	t.Parallel()
 	for claim, tt := range map[string]struct {
-		before ordertest.Fault // of the first request
-		want   order.Reason
-		made   int
+		before  ordertest.Fault // of the first request
+		answers refundtest.Interceptor
+		reason  order.Reason // meanwhile
+		want    order.Reason
 	}{
-		"every request was refused":           {"", order.ReasonSettled, 1},
-		"a request was lost before":           {ordertest.LosesRequest, refund.ReasonUnknown, 0},
-		"a stored failure was answered first": {ordertest.StoresFailure, refund.ReasonUnknown, 0},
+		"no request was sent before":          {"", denied, order.ReasonMisconfigured, order.ReasonSettled},
+		"a request was lost before":           {ordertest.LosesRequest, denied, "", refund.ReasonUnknown},
+		"a request was turned away before":    {ordertest.ReturnsUnavailable, denied, "", refund.ReasonUnknown},
+		"every request was refused":           {"", refuses, refund.ReasonUnexplained, order.ReasonSettled},
+		"a request was lost, then refused":    {ordertest.LosesRequest, refuses, "", refund.ReasonUnknown},
+		"a stored failure was answered first": {ordertest.StoresFailure, refuses, "", refund.ReasonUnknown},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -477,13 +429,14 @@ func TestARefusedRequestDoesNotMakeARefundOld(t *testing.T) {
 			}
 			for range 21 {
 				w.now = w.now.Add(time.Hour)
-				got := w.deliver(r, refuses)
-				if tt.before == "" && (got.Verdict != order.Redeliver || got.Reason != refund.ReasonUnexplained) {
-					t.Fatalf("got %+v, want it %s", got, refund.ReasonUnexplained)
+				got := w.deliver(r, tt.answers)
+				if tt.reason != "" && (got.Verdict != order.Redeliver || got.Reason != tt.reason) {
+					t.Fatalf("got %+v, want it %s", got, tt.reason)
 				}
 			}
 			w.now = w.now.Add(time.Hour)
-			if got := w.deliver(r, noFault); got.Reason != tt.want || w.made("R1") != tt.made {
+			made := tt.want == order.ReasonSettled
+			if got := w.deliver(r, noFault); got.Reason != tt.want || (w.made("R1") == 1) != made {
 				t.Errorf("got %+v, made %d times, want %s", got, w.made("R1"), tt.want)
 			}
 			w.bank.Complete()

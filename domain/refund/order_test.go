@@ -39,11 +39,8 @@ func TestAnAttemptFindsTheRefundThatCounts(t *testing.T) {
 	t.Parallel()
 	twoRefunds(func(first, second refund.Refund) {
 		w := newWorld(t)
-		p := refund.Processor{
-			Store: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
-			Provider: listed(w.bank, func([]refund.Refund) []refund.Refund { return []refund.Refund{first, second} }),
-		}
-		p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
+		list := func([]refund.Refund) []refund.Refund { return []refund.Refund{first, second} }
+		w.process(w.store, listed(w.bank, list), request(t, "R1", half))
 		want := first
 		if !first.Status.Counts() && second.Status.Counts() {
 			want = second
@@ -173,19 +170,17 @@ func TestARefundIsNotParkedIfItsClaimWasLost(t *testing.T) {
 		"the claim is held": {false, order.Park, order.ReasonKeyReused}, "the claim was lost": {true, order.Redeliver, order.ReasonClaimLost},
 	} {
 		w := newWorld(t)
-		p := refund.Processor{
-			Store: w.store, Scope: scope, CreateTime: createTime, Now: func() time.Time { return w.now },
-			Provider: refundtest.Intercepted{Provider: w.bank, Intercept: func(c refundtest.Call, do func() error) error {
-				if c == refundtest.Create {
-					return &order.PaymentError{Kind: order.KindKeyReused, Err: errors.New("used before")}
-				}
-				return do()
-			}},
-		}
+		provider := refundtest.Intercepted{Provider: w.bank, Intercept: func(c refundtest.Call, do func() error) error {
+			if c == refundtest.Create {
+				return &order.PaymentError{Kind: order.KindKeyReused, Err: errors.New("used before")}
+			}
+			return do()
+		}}
+		store := refund.Store(w.store)
 		if tt.lost {
-			p.Store = takenOver{w.store}
+			store = takenOver{w.store}
 		}
-		got := p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
+		got := w.process(store, provider, request(t, "R1", half))
 		if got.Verdict != tt.want || got.Reason != tt.why || got.Transient != tt.lost || errors.Is(got.Err, order.ErrClaimLost) != tt.lost {
 			t.Errorf("%s: got %+v, want %s, %s", claim, got, tt.want, tt.why)
 		}

@@ -29,7 +29,7 @@ type Session interface {
 	// seconds of it, or not at all: then the error is Unavailable. Replayed: the key holds
 	// a stored failure. KeyReused: the key was used with other parameters. Refused: the
 	// provider does not make this refund, or has made it already.
-	Create(ctx context.Context, o Order) (Refund, error)
+	Create(ctx context.Context, p CreateParams) (Refund, error)
 
 	// Close closes the connection.
 	Close()
@@ -38,9 +38,9 @@ type Session interface {
 // ProviderID is the provider's id of a refund.
 type ProviderID string
 
-// Order is the order to the provider to make a refund. Every field follows from the item,
+// CreateParams are the parameters of a refund to make. Every field follows from the item,
 // so that all attempts send the same parameters under the same key.
-type Order struct {
+type CreateParams struct {
 	Intent  order.IntentID
 	OrderID order.ID
 	ID      ID

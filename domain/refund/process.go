@@ -173,7 +173,7 @@ func (a *attempt) send(ctx context.Context, s Session) (Outcome, error) {
 	}
 	item, account := a.claim.item(), a.claim.Account
 	a.sent = true
-	made, err := s.Create(ctx, Order{
+	made, err := s.Create(ctx, CreateParams{
 		Intent: account.Intent, OrderID: account.OrderID, ID: item.ID, Amount: item.Amount, Reason: item.Reason,
 		Key: Key(a.Scope, account.OrderID, item.ID, item.KeySeq),
 	})

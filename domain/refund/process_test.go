@@ -94,10 +94,15 @@ func (w *world) deliver(r refund.Request, fault refundtest.Interceptor) order.Re
 			return fault(c, do)
 		},
 	}
-	p := refund.Processor{
-		Store: ports, Provider: ports, Scope: scope, Now: func() time.Time { return w.now.Add(w.skew) }, CreateTime: createTime,
-	}
-	l := order.Lease{Owner: fmt.Sprint("worker ", w.attempts), From: p.Now(), Until: p.Now().Add(time.Minute)}
+	return w.process(ports, ports, r)
+}
+
+// process processes a refund under a new lease.
+func (w *world) process(store refund.Store, provider refund.Provider, r refund.Request) order.Result {
+	w.Helper()
+	now := func() time.Time { return w.now.Add(w.skew) }
+	p := refund.Processor{Store: store, Provider: provider, Scope: scope, Now: now, CreateTime: createTime}
+	l := order.Lease{Owner: fmt.Sprint("worker ", w.attempts), From: now(), Until: now().Add(time.Minute)}
 	return p.Process(w.Context(), r, l)
 }
 

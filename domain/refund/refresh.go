@@ -40,7 +40,7 @@ func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
 		return account, fmt.Errorf("read refunds of order %s: %w", id, err)
 	}
 	for {
-		after, found := news(account, ledger, f.Scope, f.Now())
+		after, found := nextChange(account, ledger, f.Scope, f.Now())
 		if !found {
 			return account, nil
 		}
@@ -56,8 +56,8 @@ func (f *Refresher) Seq(ctx context.Context, id order.ID) (int, error) {
 	return account.Seq, err
 }
 
-// news returns the account after the first change that the ledger shows.
-func news(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
+// nextChange returns the account after the first change that the ledger shows.
+func nextChange(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
 	ours, counted := map[ID][]Refund{}, map[ID]bool{}
 	var others int64
 	for _, r := range l.Refunds {
@@ -71,7 +71,7 @@ func news(a Account, l Ledger, s order.Scope, now time.Time) (after Account, fou
 		counted[r.For] = counted[r.For] || is && r.Status.Counts()
 	}
 	for _, i := range a.Items {
-		if o, found := learned(i, ours[i.ID], now); found {
+		if o, found := newOutcome(i, ours[i.ID], now); found {
 			return settled(a, i, o, now), true
 		}
 	}
@@ -94,10 +94,10 @@ func (r Refund) belongsTo(a Account) bool {
 		(!known || r.Total.Amount == i.Amount)
 }
 
-// learned returns the outcome that an item's refunds at the provider have and the item
+// newOutcome returns the outcome that an item's refunds at the provider have and the item
 // does not show. The item keeps the refund that it names, unless that one failed and
 // another one counts. An open item under a running lease is left to its worker.
-func learned(i Item, made []Refund, now time.Time) (Outcome, bool) {
+func newOutcome(i Item, made []Refund, now time.Time) (Outcome, bool) {
 	if len(made) == 0 || i.Status == Open && order.LeaseRunning(i.Until, now) {
 		return Outcome{}, false
 	}

@@ -100,7 +100,7 @@ func TestRefreshTakesNoRefundOfAnotherAmountForOurs(t *testing.T) {
 	s := w.bank.Open(t.Context())
 	_, err := s.Read(t.Context(), "pi_1")
 	if err == nil {
-		_, err = s.Create(t.Context(), refund.Order{Intent: "pi_1", OrderID: orderID, ID: "R1", Amount: 500, Key: "another program"})
+		_, err = s.Create(t.Context(), refund.CreateParams{Intent: "pi_1", OrderID: orderID, ID: "R1", Amount: 500, Key: "another program"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -224,11 +224,9 @@ func TestTheLedgerOfAnotherOrderIsNotUsed(t *testing.T) {
 		l.Intent.OrderID = "OTHER"
 		l.Refunds = []refund.Refund{made("re_1", refund.Succeeded)}
 	}}
-	clock := func() time.Time { return w.now }
-	f := refund.Refresher{Store: w.store, Provider: foreign, Scope: scope, Now: clock}
+	f := refund.Refresher{Store: w.store, Provider: foreign, Scope: scope, Now: func() time.Time { return w.now }}
 	_, err := f.Refresh(t.Context(), orderID)
-	p := refund.Processor{Store: w.store, Provider: foreign, Scope: scope, CreateTime: createTime, Now: clock}
-	got := p.Process(t.Context(), request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)})
+	got := w.process(w.store, foreign, request(t, "R1", half))
 	for claim, err := range map[string]error{"refresh": err, "process": got.Err} {
 		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
 			t.Errorf("%s: got %v, want a MismatchError", claim, err)

@@ -1,10 +1,9 @@
 package refund_test
 
 import (
+	stdcmp "cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,30 +15,93 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
+func at(d time.Duration) time.Time { return noon().Add(d) }
+
+func lease(owner string, from time.Time) order.Lease {
+	return order.Lease{Owner: owner, From: from, Until: from.Add(order.MaxLease)}
+}
+
+func TestCheckBegin(t *testing.T) {
+	t.Parallel()
+	fingerprint := request(t, "R1", 3000).Fingerprint()
+	held := refund.Item{
+		ID: "R1", Amount: 3000, Fingerprint: fingerprint, Status: refund.Open, Owner: "first", Until: at(order.MaxLease),
+	}
+	failed := refund.Item{ID: "R1", Amount: 3000, Fingerprint: fingerprint, Status: refund.Failed}
+	other := refund.Item{ID: "R2", Amount: 999, Status: refund.Open}
+	late := at(order.MaxLease + time.Millisecond)
+	euros := &order.InvalidError{Of: "refund", Problems: []order.Problem{
+		{Field: "currency", Value: order.Quote("eur"), Want: "usd, as the order"},
+	}}
+	full := append(make([]refund.Item, refund.MaxRefunds-1), held)
+	running := &order.InProgressError{Until: held.Until}
+	for claim, tt := range map[string]struct {
+		status   order.Status // "" is paid
+		items    []refund.Item
+		id       string      // "" is R1
+		amount   int64       // 0 is 3000
+		currency string      // "" is the order's
+		lease    order.Lease // none is that of another worker, late
+		want     error
+	}{
+		"an open order":                    {status: order.Open, want: &refund.NotChargedError{Status: order.Open}},
+		"a pending order":                  {status: order.Pending, want: &refund.NotChargedError{Status: order.Pending}},
+		"a declined order":                 {status: order.Declined, want: &refund.NotChargedError{Status: order.Declined}},
+		"a new refund":                     {amount: total},
+		"of a refunded order":              {status: order.Refunded},
+		"the order's currency":             {currency: "usd"},
+		"another currency":                 {currency: "eur", want: euros},
+		"all that is left":                 {items: []refund.Item{other}, amount: 2999},
+		"more than is left":                {items: []refund.Item{other}, want: &refund.ExceedsError{Amount: 3000, Left: 2999}},
+		"too many refunds":                 {items: full, id: "R3", amount: 1, want: refund.ErrTooMany},
+		"one of too many":                  {items: full},
+		"the same owner again":             {items: []refund.Item{held}, lease: lease("first", noon())},
+		"under a running lease":            {items: []refund.Item{held}, lease: lease("a", held.Until), want: running},
+		"after its lease":                  {items: []refund.Item{held}},
+		"in euros, after its lease":        {items: []refund.Item{held}, currency: "eur", want: euros},
+		"with another amount":              {items: []refund.Item{held}, amount: 2999, want: &refund.ConflictError{ID: "R1"}},
+		"that failed":                      {items: []refund.Item{failed}, want: &refund.SettledError{Item: failed}},
+		"that failed, with another amount": {items: []refund.Item{failed}, amount: 1, want: &refund.ConflictError{ID: "R1"}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			a := refund.Account{
+				Status: stdcmp.Or(tt.status, order.Paid), Charged: order.Money{Amount: total, Currency: "usd"}, Items: tt.items,
+			}
+			r, err := refund.New(refund.Draft{
+				OrderID: string(orderID), RefundID: stdcmp.Or(tt.id, "R1"), Amount: stdcmp.Or(tt.amount, 3000),
+				Currency: tt.currency, Reason: string(refund.RequestedByCustomer),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := stdcmp.Or(tt.lease, lease("a", late))
+			got, want := fmt.Sprintf("%T %[1]v", refund.CheckBegin(a, r, l)), fmt.Sprintf("%T %[1]v", tt.want)
+			if got != want {
+				t.Errorf("got error %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 // Each transition of a refund, over a store in memory.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	for claim, test := range map[string]func(storeTest){
-		"a new refund is claimed and reserves its amount":                     storeTest.begins,
-		"a refund of an order that is not charged is refused":                 storeTest.notCharged,
-		"a refund of more than is left is refused":                            storeTest.exceeds,
-		"begin again by the same owner is no new attempt":                     storeTest.beginsAgain,
-		"a running lease is respected, and an expired one taken over":         storeTest.takesOver,
-		"a refund in another currency than the order's is invalid":            storeTest.otherCurrency,
-		"an order has a limited number of refunds":                            storeTest.limits,
-		"another content under the id is a conflict":                          storeTest.conflicts,
-		"mark keeps the first time and the newest key":                        storeTest.marks,
-		"every write needs the claim":                                         storeTest.needsTheClaim,
-		"finish records outcome, sums, status and one event":                  storeTest.finishes,
-		"finish with the recorded outcome changes nothing":                    storeTest.finishesAgain,
-		"refunds of one order settle side by side":                            storeTest.sideBySide,
-		"a refused or failed refund gives its amount back":                    storeTest.givesBack,
-		"a released refund keeps its amount, and its id":                      storeTest.releases,
-		"release of a claim without a sent time removes it":                   storeTest.unsends,
-		"apply records what the bank did later":                               storeTest.applies,
-		"apply of a change that is out of date returns ErrStale":              storeTest.appliesStale,
-		"apply leaves what was begun meanwhile":                               storeTest.appliesBesideBegin,
-		"refunds that race for the rest of a charge never get more than that": storeTest.races,
+		"a new refund is claimed and reserves its amount":             storeTest.begins,
+		"begin again by the same owner is no new attempt":             storeTest.beginsAgain,
+		"a running lease is respected, and an expired one taken over": storeTest.takesOver,
+		"mark keeps the first time and the newest key":                storeTest.marks,
+		"every write needs the claim":                                 storeTest.needsTheClaim,
+		"finish records outcome, sums, status and one event":          storeTest.finishes,
+		"finish with the recorded outcome changes nothing":            storeTest.finishesAgain,
+		"refunds of one order settle side by side":                    storeTest.sideBySide,
+		"a refused or failed refund gives its amount back":            storeTest.givesBack,
+		"a released refund keeps its amount, and its id":              storeTest.releases,
+		"release of a claim without a sent time removes it":           storeTest.unsends,
+		"apply records what the bank did later":                       storeTest.applies,
+		"apply of a change that is out of date returns ErrStale":      storeTest.appliesStale,
+		"apply leaves what was begun meanwhile":                       storeTest.appliesBesideBegin,
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -58,18 +120,10 @@ type storeTest struct {
 	order  order.Order
 }
 
-const paidFor = 3998
-
 // of returns the test of another order.
 func (x storeTest) of(name string) storeTest {
 	x.order = ordertest.Order(order.ID("O" + name))
 	return x
-}
-
-func at(d time.Duration) time.Time { return noon().Add(d) }
-
-func lease(owner string, from time.Time) order.Lease {
-	return order.Lease{Owner: owner, From: from, Until: from.Add(order.MaxLease)}
 }
 
 // pay brings the order to a status; Open leaves it claimed.
@@ -178,77 +232,9 @@ func (x storeTest) begins() {
 	}
 	x.wantAccount(want)
 	x.wantDue()
-	if a := c.Account; a.Intent != "pi_1" || a.Seq != 1 || len(a.Items) != 1 || a.Left() != paidFor-1000 {
+	if a := c.Account; a.Intent != "pi_1" || a.Seq != 1 || len(a.Items) != 1 || a.Left() != total-1000 {
 		x.Errorf("got claim %+v, want the account", c)
 	}
-}
-
-func (x storeTest) notCharged() {
-	_, err := x.begin("R1", 1, lease("first", noon()))
-	x.want(err, order.ErrNotFound)
-	for _, s := range []order.Status{
-		order.Open, order.Pending, order.ActionRequired, order.Declined, order.Canceled,
-	} {
-		x := x.of(string(s))
-		x.pay(s)
-		x.wantUnchanged(func() {
-			_, err := x.begin("R1", 1, lease("first", noon()))
-			if e, is := errors.AsType[*refund.NotChargedError](err); !is || e.Status != s {
-				x.Errorf("order %s: got %v, want a NotChargedError", s, err)
-			}
-		})
-	}
-}
-
-func (x storeTest) exceeds() {
-	x.pay(order.Paid)
-	x.mustBegin("R1", paidFor-10)
-	x.wantUnchanged(func() {
-		_, err := x.begin("R2", 11, lease("second", noon()))
-		if e, is := errors.AsType[*refund.ExceedsError](err); !is || e.Left != 10 {
-			x.Errorf("got %v, want an ExceedsError with 10 left", err)
-		}
-	})
-	x.mustBegin("R3", 10)
-}
-
-func (x storeTest) otherCurrency() {
-	x.pay(order.Paid)
-	in := func(currency string) (refund.Claim, error) {
-		r, err := refund.New(refund.Draft{
-			OrderID: string(x.order.ID()), RefundID: "R1", Amount: 1000, Currency: currency,
-			Reason: string(refund.Duplicate),
-		})
-		x.must(err)
-		return refund.Begin(x.Context(), x, r, lease("first of R1", noon()))
-	}
-	invalid := func() {
-		_, err := in("eur")
-		if _, is := errors.AsType[*order.InvalidError](err); !is {
-			x.Errorf("got %v, want an InvalidError", err)
-		}
-	}
-	x.wantUnchanged(invalid)
-	_, err := in("usd")
-	x.must(err)
-	x.wantUnchanged(invalid)
-	x.wantUnchanged(func() { x.mustBegin("R1", 1000) }) // the same refund, without a currency
-}
-
-func (x storeTest) limits() {
-	x.pay(order.Paid)
-	for n := range refund.MaxRefunds {
-		c := x.mustBegin(fmt.Sprint("R", n), 1)
-		if n%2 == 0 {
-			x.must(c.Finish(x.Context(), x, refund.Outcome{Status: refund.Refused}, noon()))
-		}
-	}
-	x.wantUnchanged(func() {
-		_, err := x.begin("MORE", 1, lease("second", noon()))
-		x.want(err, refund.ErrTooMany)
-	})
-	_, err := x.begin("R1", 1, lease("second", at(time.Hour)))
-	x.must(err)
 }
 
 func (x storeTest) beginsAgain() {
@@ -263,39 +249,24 @@ func (x storeTest) beginsAgain() {
 
 func (x storeTest) takesOver() {
 	x.pay(order.Paid)
-	x.mustBegin("R1", paidFor)
+	x.mustBegin("R1", total)
 	x.wantUnchanged(func() {
-		_, err := x.begin("R1", paidFor, lease("second", at(order.MaxLease)))
-		if e, is := errors.AsType[*order.InProgressError](err); !is || !e.Until.Equal(at(order.MaxLease)) {
+		_, err := x.begin("R1", total, lease("second", at(order.MaxLease)))
+		if _, running := errors.AsType[*order.InProgressError](err); !running {
 			x.Errorf("got %v, want an InProgressError", err)
 		}
 	})
 	later := at(order.MaxLease + time.Millisecond)
-	c, err := x.begin("R1", paidFor, lease("second", later)) // nothing is left of the charge
+	c, err := x.begin("R1", total, lease("second", later)) // nothing is left of the charge
 	x.must(err)
 	want := refund.Item{
-		ID: "R1", Amount: paidFor, Reason: refund.Duplicate, Fingerprint: x.request("R1", paidFor).Fingerprint(),
+		ID: "R1", Amount: total, Reason: refund.Duplicate, Fingerprint: x.request("R1", total).Fingerprint(),
 		Status: refund.Open, Owner: "second", Until: later.Add(order.MaxLease), Attempt: 2, KeySeq: 1,
 		CreatedAt: noon(), UpdatedAt: later,
 	}
 	if diff := cmp.Diff(x.account().Items, []refund.Item{want}); diff != "" || c.Account.Items[0].Attempt != 2 {
 		x.Errorf("(-got +want):\n%s", diff)
 	}
-}
-
-func (x storeTest) conflicts() {
-	x.pay(order.Paid)
-	c := x.mustBegin("R1", 1000)
-	conflict := func() {
-		_, err := x.begin("R1", 1001, lease("second", at(time.Hour)))
-		x.want(err, order.ErrConflict)
-		if _, named := errors.AsType[*refund.ConflictError](err); !named {
-			x.Errorf("got %v, want an error that names the refund id", err)
-		}
-	}
-	x.wantUnchanged(conflict)
-	x.must(c.Finish(x.Context(), x, refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(time.Second)))
-	x.wantUnchanged(conflict)
 }
 
 func (x storeTest) marks() {
@@ -355,7 +326,7 @@ func (x storeTest) finishes() {
 
 func (x storeTest) finishesAgain() {
 	x.pay(order.Paid)
-	c := x.mustBegin("R1", paidFor)
+	c := x.mustBegin("R1", total)
 	o := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
 	x.must(c.Finish(x.Context(), x, o, at(time.Second)))
 	if a := x.account(); a.Status != order.Refunded {
@@ -378,24 +349,24 @@ func (x storeTest) sideBySide() {
 		x.must(c.Finish(x.Context(), x, made, noon()))
 		x.wantDue()
 	}
-	if a := x.account(); a.Seq != 4 || a.Refunded() != 3000 || a.Left() != paidFor-3000 {
+	if a := x.account(); a.Seq != 4 || a.Refunded() != 3000 || a.Left() != total-3000 {
 		x.Errorf("got %+v, want three refunds with three events", a)
 	}
-	x.mustBegin("R9", paidFor-3000)
+	x.mustBegin("R9", total-3000)
 }
 
 func (x storeTest) givesBack() {
 	x.pay(order.Paid)
 	for _, s := range []refund.Status{refund.Failed, refund.Refused} {
-		c := x.mustBegin("R-"+string(s), paidFor)
+		c := x.mustBegin("R-"+string(s), total)
 		x.must(c.Finish(x.Context(), x, refund.Outcome{Status: s}, noon()))
 	}
-	x.mustBegin("R3", paidFor)
+	x.mustBegin("R3", total)
 }
 
 func (x storeTest) releases() {
 	x.pay(order.Paid)
-	c := x.mustBegin("R1", paidFor)
+	c := x.mustBegin("R1", total)
 	x.must(c.Release(x.Context(), x, order.ReasonUnavailable, at(time.Second)))
 	i := x.account().Items[0]
 	if i.Owner != "" || !i.Until.IsZero() || i.LastError != "provider_unavailable" || i.Status != refund.Open {
@@ -405,7 +376,7 @@ func (x storeTest) releases() {
 	if _, is := errors.AsType[*refund.ExceedsError](err); !is {
 		x.Errorf("another refund: got %v, want an ExceedsError", err)
 	}
-	_, err = x.begin("R1", paidFor, lease("second", at(time.Second)))
+	_, err = x.begin("R1", total, lease("second", at(time.Second)))
 	x.must(err)
 }
 
@@ -443,7 +414,7 @@ func (x storeTest) settled(o refund.Outcome) (before, after refund.Account) {
 
 func (x storeTest) applies() {
 	x.pay(order.Paid)
-	c := x.mustBegin("R1", paidFor)
+	c := x.mustBegin("R1", total)
 	x.must(c.Finish(x.Context(), x, refund.Outcome{Status: refund.Pending, Refund: "re_1"}, noon()))
 	for _, s := range []refund.Status{refund.Succeeded, refund.Failed} {
 		before, after := x.settled(refund.Outcome{Status: s, Refund: "re_1"})
@@ -453,7 +424,7 @@ func (x storeTest) applies() {
 		x.wantAccount(after)
 		x.wantDue()
 	}
-	x.mustBegin("R2", paidFor)
+	x.mustBegin("R2", total)
 }
 
 func (x storeTest) appliesStale() {
@@ -476,7 +447,7 @@ func (x storeTest) appliesBesideBegin() {
 	_, err := refund.Apply(x.Context(), x, seen, after)
 	x.must(err)
 	x.wantDue()
-	if a := x.account(); len(a.Items) != 2 || a.Left() != paidFor-1500 {
+	if a := x.account(); len(a.Items) != 2 || a.Left() != total-1500 {
 		x.Errorf("got %+v, want both refunds", a)
 	}
 	x.must(later.Finish(x.Context(), x, refund.Outcome{Status: refund.Succeeded, Refund: "re_2"}, at(time.Hour)))
@@ -489,19 +460,4 @@ func (x storeTest) appliesBesideBegin() {
 		_, err := refund.Apply(x.Context(), x, seen, after)
 		x.want(err, order.ErrStale)
 	})
-}
-
-func (x storeTest) races() {
-	x.pay(order.Paid)
-	var wg sync.WaitGroup
-	errs := make([]error, 12)
-	for n := range errs {
-		r := x.request(fmt.Sprint("R", n), 1000)
-		wg.Go(func() { _, errs[n] = refund.Begin(x.Context(), x, r, lease(fmt.Sprint("owner ", n), noon())) })
-	}
-	wg.Wait()
-	claimed := len(slices.DeleteFunc(errs, func(err error) bool { return err != nil }))
-	if a := x.account(); claimed != 3 || len(a.Items) != 3 || a.Left() != paidFor-3000 {
-		x.Errorf("got %d claims and %+v, want three of 10.00", claimed, a)
-	}
 }

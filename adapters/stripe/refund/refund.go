@@ -136,7 +136,7 @@ func (s *session) ReadRefund(ctx context.Context, id refund.ProviderID) (refund.
 //
 // A replayed response shows the refund as it was when it was made. It may have failed
 // since, so Create reads it again.
-func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+func (s *session) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
 	params := &stripego.RefundParams{
 		PaymentIntent: stripego.String(string(o.Intent)),
 		Amount:        stripego.Int64(o.Amount),

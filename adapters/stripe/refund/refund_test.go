@@ -117,8 +117,8 @@ func open(t *testing.T, responses ...stripe.Response) refund.Session { //nolint:
 	return striperefund.New(rigtest.Responding(responses...)).Open(t.Context())
 }
 
-func theRefundOrder() refund.Order {
-	return refund.Order{
+func theRefundOrder() refund.CreateParams {
+	return refund.CreateParams{
 		Intent: rigtest.IntentID, OrderID: "ORD-1", ID: "R1", Amount: 500, Reason: refund.Duplicate, Key: "test/order/ORD-1/refund/R1/1",
 	}
 }

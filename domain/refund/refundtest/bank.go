@@ -71,7 +71,7 @@ func (e entry) listed(now time.Time, lag time.Duration) (r refund.Refund, found 
 
 // stored is the response under a key.
 type stored struct {
-	order   refund.Order
+	order   refund.CreateParams
 	id      refund.ProviderID // "" of a stored failure or refusal
 	failed  bool
 	refused error
@@ -130,7 +130,7 @@ func (s *session) ReadRefund(_ context.Context, id refund.ProviderID) (refund.Re
 	return refund.Refund{}, &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
 }
 
-func (s *session) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+func (s *session) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
 	b := s.bank
 	intent, err := b.Intents.Read(ctx, o.Intent)
 	if err != nil {
@@ -167,7 +167,7 @@ var (
 )
 
 // create returns the response to one request.
-func (b *Bank) create(o refund.Order, intent order.Intent, fault ordertest.Fault) (refund.Refund, error) {
+func (b *Bank) create(o refund.CreateParams, intent order.Intent, fault ordertest.Fault) (refund.Refund, error) {
 	if k, used := b.keys[o.Key]; used && b.Now().Sub(k.at) < b.KeyLife {
 		switch {
 		case k.order != o:
@@ -200,7 +200,7 @@ func (b *Bank) create(o refund.Order, intent order.Intent, fault ordertest.Fault
 }
 
 // effect makes the refund unless more would go back than was charged.
-func (b *Bank) effect(o refund.Order, intent order.Intent) (refund.Refund, error) {
+func (b *Bank) effect(o refund.CreateParams, intent order.Intent) (refund.Refund, error) {
 	left := intent.Total.Amount
 	for _, e := range b.refunds {
 		if e.Intent == o.Intent && e.Status.Counts() {
@@ -233,7 +233,7 @@ func (b *Bank) effect(o refund.Order, intent order.Intent) (refund.Refund, error
 	return r, nil
 }
 
-func (b *Bank) store(o refund.Order, s stored) {
+func (b *Bank) store(o refund.CreateParams, s stored) {
 	if b.keys == nil {
 		b.keys = map[string]stored{}
 	}

@@ -76,7 +76,7 @@ func (s interceptedSession) ReadRefund(ctx context.Context, id refund.ProviderID
 	})
 }
 
-func (s interceptedSession) Create(ctx context.Context, o refund.Order) (refund.Refund, error) {
+func (s interceptedSession) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
 	return through(s.intercept, Create, func() (refund.Refund, error) { return s.Session.Create(ctx, o) })
 }
 

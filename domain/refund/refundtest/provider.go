@@ -130,8 +130,8 @@ func (x providerTest) withSession() providerTest {
 }
 
 // of returns the order to refund an amount under the first key of an id.
-func (x providerTest) of(id refund.ID, amount int64) refund.Order {
-	return refund.Order{
+func (x providerTest) of(id refund.ID, amount int64) refund.CreateParams {
+	return refund.CreateParams{
 		Intent: x.intent, OrderID: x.order.ID(), ID: id, Amount: amount, Reason: refund.RequestedByCustomer,
 		Key: refund.Key(x.Scope, x.order.ID(), id, 1),
 	}
@@ -149,13 +149,13 @@ func (x providerTest) read() refund.Ledger {
 }
 
 // create reads and then makes a refund.
-func (x providerTest) create(o refund.Order) (refund.Refund, error) {
+func (x providerTest) create(o refund.CreateParams) (refund.Refund, error) {
 	x.Helper()
 	x.read()
 	return x.session.Create(x.Context(), o)
 }
 
-func (x providerTest) mustCreate(o refund.Order) refund.Refund {
+func (x providerTest) mustCreate(o refund.CreateParams) refund.Refund {
 	x.Helper()
 	r, err := x.create(o)
 	if err != nil {
@@ -165,7 +165,7 @@ func (x providerTest) mustCreate(o refund.Order) refund.Refund {
 }
 
 // wantRefund checks a refund, apart from its id.
-func (x providerTest) wantRefund(got refund.Refund, o refund.Order, s refund.Status) {
+func (x providerTest) wantRefund(got refund.Refund, o refund.CreateParams, s refund.Status) {
 	x.Helper()
 	want := refund.Refund{
 		ID: got.ID, Status: s, Total: order.Money{Amount: o.Amount, Currency: x.order.Total().Currency},
@@ -467,7 +467,7 @@ func (x providerTest) hidesRefund() {
 }
 
 // notSent checks that a Create is Unavailable and was not sent.
-func (x providerTest) notSent(o refund.Order) {
+func (x providerTest) notSent(o refund.CreateParams) {
 	x.Helper()
 	before := x.Made(x.intent)
 	x.wantFailure(order.KindUnavailable)(x.session.Create(x.Context(), o))

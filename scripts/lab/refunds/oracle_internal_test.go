@@ -52,7 +52,7 @@ func (s *scene) make(id string) {
 	s.work("worker", id, func(a *actor) {
 		session := a.bank.Open(s.T.Context())
 		_, _ = session.Read(s.T.Context(), "pi_1")
-		_, err := session.Create(s.T.Context(), refund.Order{
+		_, err := session.Create(s.T.Context(), refund.CreateParams{
 			Intent: "pi_1", OrderID: "ORD-1", ID: refund.ID(id), Amount: half, Key: id,
 		})
 		if err != nil {
@@ -122,7 +122,7 @@ func TestTheOracleSeesWhatNoPlantedBugShows(t *testing.T) {
 				s.work("worker", "R1", func(a *actor) {
 					session := a.refunds().Open(s.T.Context())
 					_, _ = session.Read(s.T.Context(), "pi_1")
-					_, _ = session.Create(s.T.Context(), refund.Order{Intent: "pi_1", OrderID: "ORD-1", ID: "R1", Amount: half, Key: "1"})
+					_, _ = session.Create(s.T.Context(), refund.CreateParams{Intent: "pi_1", OrderID: "ORD-1", ID: "R1", Amount: half, Key: "1"})
 				})
 			}, Settles,
 		},

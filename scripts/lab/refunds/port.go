@@ -188,7 +188,7 @@ func (a *actor) post(ctx context.Context, r refund.Request, key string) order.Re
 			return err
 		}
 		a.answered = a.Now
-		_, err := s.Create(ctx, refund.Order{
+		_, err := s.Create(ctx, refund.CreateParams{
 			Intent: charged.Intent, OrderID: r.OrderID(), ID: r.ID(), Amount: r.Amount(), Reason: r.Reason(), Key: key,
 		})
 		return err
