@@ -70,6 +70,7 @@ func TestDecodeRejects(t *testing.T) {
 		"no type":         {with(`"type":"refund",`, ""), wantType},
 		"null for a type": {with(`"refund"`, `null`), wantType},
 		"an order":        {bodytest.Order, wantType},
+		"not JSON":        {"hello", "message body: invalid JSON at byte 1"},
 
 		"an unknown field": {with(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
 		"a fraction":       {with("1999", "19.99"), wantInteger},
