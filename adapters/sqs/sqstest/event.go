@@ -43,8 +43,8 @@ func pack(queue string, messages []Message, limit int) (all []event) {
 	return append(all, event{messages[start:], join(records)})
 }
 
-// encodeRecord returns one message of a function's event (Lambda developer guide, "Example
-// standard queue message event").
+// encodeRecord returns one message of a function's event (Lambda developer guide,
+// "Example standard queue message event").
 func encodeRecord(queue string, m Message) []byte {
 	r := events.SQSMessage{
 		MessageId: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, Attributes: m.systemAttributes(),

@@ -68,8 +68,11 @@ func (m *Machine) listIntents(_ time.Time, c *call) Response {
 	if refused := first(refusedFrom, refusedBefore); refused != nil {
 		return *refused
 	}
-	charges := len(c.expansions()) > 0
-	shown := func(i *Intent) bool { return i.Created.Unix() >= from && i.Created.Unix() < before }
+	customer, charges := c.Form.Get("customer"), len(c.expansions()) > 0
+	shown := func(i *Intent) bool {
+		created := i.Created.Unix()
+		return (customer == "" || customer == i.Customer) && created >= from && created < before
+	}
 	return page(m, c, m.intents, shown, func(i *Intent) object {
 		o := i.wire()
 		if charge := m.latestCharge(i); charges && charge != nil {

@@ -88,7 +88,7 @@ func operations() []operation {
 		},
 		{
 			endpoint: List, method: get, path: root, run: (*Machine).listIntents,
-			parameters: []string{"limit", "starting_after", "created[gte]", "created[lt]"},
+			parameters: []string{"customer", "limit", "starting_after", "created[gte]", "created[lt]"},
 			expandable: []string{"data.latest_charge"}, // Expansions on list requests start with data.
 		},
 		{
