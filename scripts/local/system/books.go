@@ -26,7 +26,8 @@ func (s *System) Collect(
 	b = invariants.Books{
 		Messages: posted, Orders: map[order.ID]invariants.Order{}, Log: log.Text(), Secrets: []string{PretendKey},
 	}
-	return b, s.Fill(ctx, &b)
+	err = s.Fill(ctx, &b)
+	return b, err
 }
 
 // Fill is Collect for books that have their messages. It does not read the orders again
