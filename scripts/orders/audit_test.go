@@ -135,7 +135,7 @@ func (w *auditFixture) plants() map[order.ID]planted {
 			restores(id)
 			w.edit(id, dynamodb.Item{"intentId": bound})
 		}, audit.RowOlder},
-		"OLDER-PENDING": {takes, func(id order.ID) { w.banks(w.intentOf(id), true)() }, audit.RowOlder},
+		"OLDER-PENDING": {takes, func(id order.ID) { w.banks(w.intentOf(id))() }, audit.RowOlder},
 		"OLDER-DECLINED": {declines, func(id order.ID) {
 			intent := w.intentOf(id)
 			w.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, intent) })()
@@ -368,7 +368,7 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 		_, err := m.RefundInDashboard(now, outside, 1998)
 		return err
 	})()
-	w.banks(w.intentOf("ORD-1007"), true)()
+	w.banks(w.intentOf("ORD-1007"))()
 	guide, err := os.ReadFile("../../docs/guides/audit.md")
 	must(t, err)
 	sh := testShell(w.environ)

@@ -116,7 +116,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 		},
 		step{
 			line: "refresh ORD-1", claim: "another scope", environ: "SCOPE=other", code: 1,
-			before: d.banks("pi_000001", true), want: "SCOPE must be that of the deployment",
+			before: d.banks("pi_000001"), want: "SCOPE must be that of the deployment",
 		},
 		step{
 			line: "refresh ORD-1 --scope test", claim: "a scope on the command line replaces the environment's",
@@ -295,7 +295,7 @@ func TestRefreshAllDue(t *testing.T) {
 		step{line: due, claim: "nothing is due", want: `{"results":{}}`},
 		step{
 			line: due, claim: "another scope", environ: "SCOPE=other", later: 2 * time.Hour, code: 2,
-			before: d.banks("pi_000001", true), want: `"mismatched":["ORD-1","ORD-2"]` + "\n2 orders disagree with Stripe",
+			before: d.banks("pi_000001"), want: `"mismatched":["ORD-1","ORD-2"]` + "\n2 orders disagree with Stripe",
 		},
 		step{
 			line: due, later: 6 * time.Hour, code: 2, before: fails(stripetest.Forbidden, 2),
@@ -354,7 +354,7 @@ func TestRepublish(t *testing.T) {
 	const since = "--json republish --rate 1000 --since "
 	d.steps(
 		step{
-			line: "refresh ORD-1", later: time.Hour, before: d.banks("pi_000001", true), want: "settled: paid",
+			line: "refresh ORD-1", later: time.Hour, before: d.banks("pi_000001"), want: "settled: paid",
 		},
 		step{line: "republish ORD-1", want: "events published to orders: 2"},
 		step{line: since + "2026-11-21T12:00:00Z", want: `{"published":4,"unreadable":0}`},

@@ -263,9 +263,9 @@ func (d *deployment) atStripe(change func(m *stripetest.Machine, now time.Time) 
 	}
 }
 
-// banks returns what lets the bank settle an intent.
-func (d *deployment) banks(intent string, paid bool) func() {
-	return d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.Settle(now, intent, paid) })
+// banks returns what lets the bank pay an intent.
+func (d *deployment) banks(intent string) func() {
+	return d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.Settle(now, intent, true) })
 }
 
 // givesBack returns what refunds 9.98 USD in Stripe's Dashboard.

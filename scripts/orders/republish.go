@@ -36,7 +36,8 @@ func (r republish) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.People(), "table %s and event bus %s in %s, scope %s\n\n", d.Table, d.Bus, d.AWS.Region, d.Scope)
+	fmt.Fprintf(d.People(), "table %s and event bus %s in %s, scope %s\n\n",
+		d.Table, d.Bus, d.AWS.Region, d.Scope)
 	p := republisher{
 		Deployment: d, Publisher: outbox.Publisher{Bus: eventbridge.New(d.AWS, d.Bus, d.Scope)}, since: r.Since,
 	}

@@ -49,10 +49,12 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 		if who, err = cloud.NewPayers(d.Env).Create(ctx, string(d.Scope)+"/smoke/"+id); err != nil {
 			return err
 		}
-		fmt.Fprintf(d.People(), "Created customer %s with payment method %s in Stripe's test mode\n", who.Customer, who.Method)
+		fmt.Fprintf(d.People(), "Created customer %s with payment method %s in Stripe's test mode\n",
+			who.Customer, who.Method)
 	}
 	draft := order.Draft{
-		ID: id, CustomerID: "smoke", Currency: "usd", Lines: []order.Line{{SKU: "SMOKE", Quantity: 1, UnitAmount: 100}}, Payment: who,
+		ID: id, CustomerID: "smoke", Currency: "usd", Payment: who,
+		Lines: []order.Line{{SKU: "SMOKE", Quantity: 1, UnitAmount: 100}},
 	}
 	o, err := order.New(draft)
 	if err != nil {

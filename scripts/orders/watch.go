@@ -29,7 +29,9 @@ func (w watchCommand) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	sources := d.Watched()
 	if w.Scan {
-		sources.Scan = func(ctx context.Context) (map[order.Status]int, error) { return d.CountAll(ctx, float64(w.Rate)) }
+		sources.Scan = func(ctx context.Context) (map[order.Status]int, error) {
+			return d.CountAll(ctx, float64(w.Rate))
+		}
 	}
 	if !sh.Terminal || sh.JSON {
 		return w.once(ctx, sh, sources)

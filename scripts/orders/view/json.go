@@ -76,7 +76,8 @@ func NewOrderJSON(r order.Record) OrderJSON {
 		OrderID: string(r.OrderID), Status: string(r.Status),
 		Amount: r.Total.Amount, Currency: string(r.Total.Currency), Intent: string(r.Intent),
 		Failure: r.Failure, Holds: r.Stock, LastError: r.LastError, Attempts: r.Attempt,
-		ParkedAt: r.ParkedAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), RecheckAt: r.DueAt.UTC(),
+		ParkedAt: r.ParkedAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		RecheckAt: r.DueAt.UTC(),
 	}
 	if r.Owner != "" {
 		o.HeldUntil = r.Until.UTC()

@@ -82,7 +82,8 @@ func TestReport(t *testing.T) {
 			"held until 2026-11-21 12:01:00.123 UTC\n", "a function works on it until 2026-11-21 12:01:00.123 UTC",
 		},
 		"parked": {
-			Report{Record: unbound(func(r *order.Record) { r.ParkedAt = noon() })}, "",
+			Report{Record: unbound(func(r *order.Record) { r.ParkedAt = noon() })},
+			"",
 			"nothing by itself: its message is in the dead-letter queue, because of mismatch",
 		},
 		"the customer must act": {
