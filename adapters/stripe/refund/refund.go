@@ -233,7 +233,8 @@ func (o object) refund() (refund.Refund, error) {
 	}
 	if r.Status == refund.Failed {
 		r.Failure = cmp.Or(o.Failure, string(o.Status))
-	} else if r.Status == "" {
+	}
+	if r.Status == "" {
 		r.Status, r.Failure = refund.Pending, refund.UnknownStatus
 	}
 	return r, nil
