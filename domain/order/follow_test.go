@@ -33,9 +33,9 @@ func (w *world) follower(calls *[]string) *settle.Follower {
 }
 
 // mustFollow follows the hint of a webhook about a dispute.
-func (w *world) mustFollow() {
+func (w *world) mustFollow(ctx context.Context) {
 	w.Helper()
-	if _, _, err := w.follower(new([]string)).Follow(w.Context(), disputed()); err != nil {
+	if _, _, err := w.follower(new([]string)).Follow(ctx, disputed()); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -128,19 +128,25 @@ func followCases() map[string]followCase {
 			ordertest.Pays, leased, hint(order.Paid), settle.HintLeased, "load", "",
 		},
 		"an order without an intent waits for its message": {
-			ordertest.Pays, crashAfter(ordertest.Begin), settle.Hint{OrderID: "ORD-1"}, settle.HintNoIntent,
+			ordertest.Pays, crashAfter(ordertest.Begin),
+			settle.Hint{OrderID: "ORD-1"},
+			settle.HintNoIntent,
 			"load", "",
 		},
 		"a canceled intent of another attempt is unbound": {
-			ordertest.Pays, deliver, settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
+			ordertest.Pays, deliver,
+			settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled},
 			settle.HintUnbound, "load", "paid",
 		},
 		"another scope is foreign": {
-			ordertest.Pays, deliver, settle.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Disputed: true},
+			ordertest.Pays, deliver,
+			settle.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Disputed: true},
 			settle.HintForeign, "", "paid",
 		},
 		"a hint without an order is read first": {
-			ordertest.TakesDays, clears, settle.Hint{Intent: "pi_1"}, settle.HintSettled,
+			ordertest.TakesDays, clears,
+			settle.Hint{Intent: "pi_1"},
+			settle.HintSettled,
 			"read load read finish", "pending paid",
 		},
 	}
@@ -157,24 +163,24 @@ func disputeCases() map[string]followCase {
 			ordertest.Pays, dispute, disputed(), settle.HintDisputed, recorded, "paid disputed",
 		},
 		"a dispute that the record shows is not written again": {
-			ordertest.Pays, func(w *world) { dispute(w); w.mustFollow() }, disputed(), settle.HintAgrees, shown, "paid disputed",
+			ordertest.Pays, func(w *world) { dispute(w); w.mustFollow(w.Context()) }, disputed(), settle.HintAgrees, shown, "paid disputed",
 		},
 		"a dispute that was lost is another event": {
-			ordertest.Pays, func(w *world) { dispute(w); w.mustFollow(); w.bank.CloseDispute("du_1", order.DisputeLost) },
+			ordertest.Pays, func(w *world) { dispute(w); w.mustFollow(w.Context()); w.bank.CloseDispute("du_1", order.DisputeLost) },
 			disputed(), settle.HintDisputeClosed, recorded, "paid disputed dispute_lost",
 		},
 		"a dispute that ended before the first hint is recorded as won": {
 			ordertest.Pays, won, disputed(), settle.HintDisputeClosed, recorded, "paid dispute_won",
 		},
 		"a second dispute replaces the first": {
-			ordertest.Pays, func(w *world) { won(w); w.mustFollow(); w.bank.Dispute("pi_1") },
+			ordertest.Pays, func(w *world) { won(w); w.mustFollow(w.Context()); w.bank.Dispute("pi_1") },
 			disputed(), settle.HintDisputed, recorded, "paid dispute_won disputed",
 		},
 		"an older dispute does not replace the newest": {
 			ordertest.Pays, func(w *world) {
 				dispute(w)
 				w.bank.Dispute("pi_1")
-				w.mustFollow()
+				w.mustFollow(w.Context())
 				w.bank.CloseDispute("du_1", order.DisputeLost)
 			},
 			disputed(), settle.HintAgrees, shown, "paid disputed",
@@ -195,7 +201,9 @@ func disputeCases() map[string]followCase {
 			disputed(), settle.HintDisputed, settledFirst, "pending paid disputed",
 		},
 		"another hint does not ask for disputes": {
-			ordertest.Pays, dispute, settle.Hint{Intent: "pi_1", Status: order.Paid}, settle.HintAgrees,
+			ordertest.Pays, dispute,
+			settle.Hint{Intent: "pi_1", Status: order.Paid},
+			settle.HintAgrees,
 			"read load", "paid",
 		},
 	}
@@ -213,7 +221,8 @@ func TestFollowErrors(t *testing.T) {
 	}{
 		"a missing record": {settle.Hint{OrderID: "ORD-2"}, nil, "load order ORD-2: order not found", ""},
 		"money that another intent took": {
-			settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid, Disputed: true}, nil,
+			settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid, Disputed: true},
+			nil,
 			`intent pi_2: intent is "pi_2", want "pi_1"`, "",
 		},
 		"an intent that the provider does not know": {
@@ -229,7 +238,7 @@ func TestFollowErrors(t *testing.T) {
 				f.Disputes = lister(func(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
 					all, err := w.bank.Disputes(ctx, id)
 					w.bank.CloseDispute("du_1", order.DisputeLost)
-					w.mustFollow()
+					w.mustFollow(ctx)
 					return all, err
 				})
 			}, `record dispute of order "ORD-1": concurrent update of the record`, order.DisputeLost,

@@ -59,26 +59,31 @@ func TestNewEnforcesEveryLimit(t *testing.T) {
 	}{
 		{
 			"orderId", func(d *order.Draft, s string) { d.ID = s },
-			[]string{"A", "9._-z", long(64)}, []string{"", long(65), "-A", ".A", "A/B", "A\n", "Ä", cardNumber},
+			[]string{"A", "9._-z", long(64)},
+			[]string{"", long(65), "-A", ".A", "A/B", "A\n", "Ä", cardNumber},
 		},
 		{
 			"customerId", func(d *order.Draft, s string) { d.CustomerID = s },
-			[]string{"!~", long(128)}, []string{"", long(129), "a b", "a\x7f"},
+			[]string{"!~", long(128)},
+			[]string{"", long(129), "a b", "a\x7f"},
 		},
 		{
 			"currency", func(d *order.Draft, s string) { d.Currency = s }, []string{"xcg"}, []string{"", "USD", "bgn", "xxx"},
 		},
 		{
 			"payment.customer", func(d *order.Draft, s string) { d.Payment.Customer = s },
-			[]string{"cus_A1", "cus_" + long(251)}, []string{"", "CUS_1", "cus_" + long(252)},
+			[]string{"cus_A1", "cus_" + long(251)},
+			[]string{"", "CUS_1", "cus_" + long(252)},
 		},
 		{
 			"payment.method", func(d *order.Draft, s string) { d.Payment.Method = s },
-			[]string{"pm_card_visa"}, []string{"pm", "pm_", "_pm", "pm_a b", "pm_a-b", cardNumber},
+			[]string{"pm_card_visa"},
+			[]string{"pm", "pm_", "_pm", "pm_a b", "pm_a-b", cardNumber},
 		},
 		{
 			"lines[1].sku", func(d *order.Draft, s string) { d.Lines[1].SKU = s },
-			[]string{"s", long(64)}, []string{"", long(65), "T SHIRT"},
+			[]string{"s", long(64)},
+			[]string{"", long(65), "T SHIRT"},
 		},
 	} {
 		for want, all := range map[string][]string{"": c.valid, c.field: c.invalid} {

@@ -161,85 +161,64 @@ func wrongAnswerCases() map[string]processCase {
 	}
 }
 
-func TestRestore(t *testing.T) {
+// restore restores the order from the provider's pi_1.
+func (w *world) restore() (order.Record, error) {
+	return settle.Restore(w.Context(), w.store, w.payments, "test", w.order.ID(), "pi_1", w.now)
+}
+
+func TestARestoredOrderThatWasChargedIsPaidAndItsMessageChargesNothing(t *testing.T) {
 	t.Parallel()
-	restore := func(w *world, id order.IntentID) (order.Record, error) {
-		return settle.Restore(w.Context(), w.store, w.bank, "test", w.order.ID(), id, w.now)
+	w := newWorld(t, ordertest.Pays)
+	w.loseRecord()
+	for range 2 { // the second time changes nothing
+		r, err := w.restore()
+		if err != nil || r.Status != order.Paid || r.Intent != "pi_1" || r.Mode != order.TestMode || r.Seq != 1 {
+			t.Fatalf("got %+v, %v, want it paid with pi_1 in test mode, after one transition", r, err)
+		}
 	}
-	t.Run("a restored order that was charged is paid, and its message charges nothing", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, ordertest.Pays)
-		w.deliver(noFault)
-		w.bank.ForgetKeys()
-		w.deleteRecord()
-		r, err := restore(w, "pi_1")
-		if err != nil || r.Status != order.Paid || r.Intent != "pi_1" || r.Mode != order.TestMode {
-			t.Fatalf("got %+v, %v, want it paid with pi_1 in test mode", r, err)
-		}
-		ageMessage(w, 25*time.Hour)
-		if got := w.redeliver(noFault); got.Reason != order.ReasonDuplicate {
-			t.Errorf("got %+v, want a duplicate", got)
-		}
-		if v := w.violations(); v != "" {
-			t.Error(v)
-		}
-	})
-	t.Run("a parked order is restored and a redrive charges its intent once", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, ordertest.Pays)
-		w.crashAfter(ordertest.Bind)
-		w.prepare(w.order, w.prepareAgainKey(1))
-		w.bank.ForgetKeys()
-		w.deleteRecord()
-		ageMessage(w, 25*time.Hour)
-		if got := w.redeliver(noFault); got.Reason != order.ReasonRecordLost {
-			t.Fatalf("got %+v, want reason record_lost", got)
-		}
-		if r, err := restore(w, "pi_1"); err != nil || r.Status != order.Open || r.Intent != "pi_1" {
-			t.Fatalf("got %+v, %v, want it open with pi_1", r, err)
-		}
-		if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
-	})
-	t.Run("a second restore changes nothing", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, ordertest.Pays)
-		w.deliver(noFault)
-		if r, err := restore(w, "pi_1"); err != nil || r.Seq != 1 || r.Status != order.Paid {
-			t.Errorf("got %+v, %v, want it paid after one transition", r, err)
-		}
-	})
-	for name, c := range map[string]struct {
-		change func(i *order.Intent)
-		want   string
-	}{
-		"an intent of another order is refused": {func(i *order.Intent) { i.OrderID = "ORD-2" }, "orderId"},
-		"an intent of another scope is refused": {func(i *order.Intent) { i.Scope = "staging" }, "scope"},
-		"an intent without a fingerprint is refused": {
-			func(i *order.Intent) { i.Fingerprint = "" }, settle.ErrNoFingerprint.Error(),
-		},
+	if got := w.redeliver(noFault); got.Reason != order.ReasonDuplicate || w.violations() != "" {
+		t.Errorf("got %+v %s, want a duplicate", got, w.violations())
+	}
+}
+
+func TestAParkedOrderIsRestoredAndARedriveChargesItsIntentOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, ordertest.Pays)
+	w.crashAfter(ordertest.Bind)
+	w.prepare(w.order, w.prepareAgainKey(1))
+	w.bank.ForgetKeys()
+	w.deleteRecord()
+	ageMessage(w, 25*time.Hour)
+	if got := w.redeliver(noFault); got.Reason != order.ReasonRecordLost {
+		t.Fatalf("got %+v, want reason record_lost", got)
+	}
+	if r, err := w.restore(); err != nil || r.Status != order.Open || r.Intent != "pi_1" {
+		t.Fatalf("got %+v, %v, want it open with pi_1", r, err)
+	}
+	if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestRestoreRefusesAnotherIntent(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(i *order.Intent){
+		"orderId":                         func(i *order.Intent) { i.OrderID = "ORD-2" },
+		"scope":                           func(i *order.Intent) { i.Scope = "staging" },
+		settle.ErrNoFingerprint.Error():   func(i *order.Intent) { i.Fingerprint = "" },
+		"read intent pi_1: misconfigured": nil, // the provider does not know it
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, ordertest.Pays)
+		w := newWorld(t, ordertest.Pays)
+		if change != nil {
 			w.deliver(noFault)
 			w.deleteRecord()
-			p := changedIntents{w.bank, changeFrom(ordertest.Read, c.change)}
-			_, err := settle.Restore(w.Context(), w.store, p, "test", w.order.ID(), "pi_1", w.now)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error with %q", err, c.want)
-			}
-			if _, err := w.store.Load(w.Context(), w.order.ID()); !errors.Is(err, order.ErrNotFound) {
-				t.Errorf("got %v, want no record", err)
-			}
-		})
-	}
-	t.Run("an unknown intent restores nothing", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, ordertest.Pays)
-		if _, err := restore(w, "pi_1"); err == nil || !strings.Contains(err.Error(), "read intent pi_1") {
-			t.Errorf("got %v, want an error with %q", err, "read intent pi_1")
+			w.payments = changedIntents{w.bank, changeFrom(ordertest.Read, change)}
 		}
-	})
+		if _, err := w.restore(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+		if _, err := w.store.Load(w.Context(), w.order.ID()); !errors.Is(err, order.ErrNotFound) {
+			t.Errorf("%s: got %v, want no record", want, err)
+		}
+	}
 }

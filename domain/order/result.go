@@ -46,9 +46,10 @@ const (
 // Reasons returns every reason of the domain.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion, ReasonStore, ReasonCorrupt,
-		ReasonUnavailable, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime, ReasonUnconfirmed,
-		ReasonUnknownSKU, ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused, ReasonRecordLost, ReasonInvalid,
+		ReasonSettled, ReasonDuplicate, ReasonInProgress, ReasonClaimLost, ReasonUnknownVersion, ReasonStore,
+		ReasonCorrupt, ReasonUnavailable, ReasonUnknown, ReasonReplayed, ReasonMisconfigured, ReasonOutOfTime,
+		ReasonUnconfirmed, ReasonUnknownSKU, ReasonConflict, ReasonMismatch, ReasonRefused, ReasonKeyReused,
+		ReasonRecordLost, ReasonInvalid,
 	}
 }
 

@@ -31,25 +31,27 @@ func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	none := func(BusUnderTest) {}
-	for name, tt := range map[string]struct {
-		before  func(BusUnderTest)
-		ctx     context.Context //nolint:containedctx // of every call
-		calls   [][]outbox.Event
-		refused []int          // by the first call
-		whole   bool           // the first call fails, and is not about single events
-		want    []outbox.Event // accepted, in order
-	}{
+	for name, p := range map[string]busPromise{
 		"the bus accepts events in order, with every field": {
-			none, t.Context(), [][]outbox.Event{all[:10], all[10:20], all[20:], all[:1]}, nil, false,
+			none, t.Context(),
+			[][]outbox.Event{all[:10], all[10:20], all[20:], all[:1]},
+			nil, false,
 			append(slices.Clone(all), all[0]),
 		},
 		"a refused event is reported by its index, and the others are accepted": {
 			func(b BusUnderTest) { b.Refuse(all[1].OrderID); b.Refuse(all[3].OrderID) },
-			t.Context(), [][]outbox.Event{all[:4]}, []int{1, 3}, false, []outbox.Event{all[0], all[2]},
+			t.Context(),
+			[][]outbox.Event{all[:4]},
+			[]int{1, 3},
+			false,
+			[]outbox.Event{all[0], all[2]},
 		},
 		"a refused event is accepted when it is sent again": {
 			func(b BusUnderTest) { b.Refuse(all[0].OrderID) },
-			t.Context(), [][]outbox.Event{all[:1], all[:1]}, []int{0}, false, all[:1],
+			t.Context(),
+			[][]outbox.Event{all[:1], all[:1]},
+			[]int{0},
+			false, all[:1],
 		},
 		"a failed call is an error, and no event was refused": {
 			func(b BusUnderTest) { b.Fail() }, t.Context(), [][]outbox.Event{all[:3]}, nil, true, nil,
@@ -61,22 +63,36 @@ func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := open(t)
-			tt.before(b)
-			for n, call := range tt.calls {
-				failed, err := b.Bus.Put(tt.ctx, call)
-				first := n == 0
-				switch refused := first && len(tt.refused) > 0; {
-				case !slices.Equal(failed, tt.refused) && first || !first && len(failed) > 0:
-					t.Errorf("call %d: got the refused indexes %v, want %v", n, failed, tt.refused)
-				case errors.Is(err, outbox.ErrRefused) != refused, (err != nil) != (refused || tt.whole):
-					t.Errorf("call %d: got the error %v, want ErrRefused only for refused events", n, err)
-				}
-			}
-			if got := b.Accepted(); len(got)+len(tt.want) > 0 && !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("accepted: got %+v\nwant %+v", got, tt.want)
-			}
+			p.test(t, open(t))
 		})
+	}
+}
+
+// busPromise is what comes of calls to a bus.
+type busPromise struct {
+	before  func(BusUnderTest)
+	ctx     context.Context //nolint:containedctx // of every call
+	calls   [][]outbox.Event
+	refused []int          // by the first call
+	whole   bool           // the first call fails, and is not about single events
+	want    []outbox.Event // accepted, in order
+}
+
+func (p busPromise) test(t *testing.T, b BusUnderTest) {
+	t.Helper()
+	p.before(b)
+	for n, call := range p.calls {
+		failed, err := b.Bus.Put(p.ctx, call)
+		first := n == 0
+		switch refused := first && len(p.refused) > 0; {
+		case !slices.Equal(failed, p.refused) && first || !first && len(failed) > 0:
+			t.Errorf("call %d: got the refused indexes %v, want %v", n, failed, p.refused)
+		case errors.Is(err, outbox.ErrRefused) != refused, (err != nil) != (refused || p.whole):
+			t.Errorf("call %d: got the error %v, want ErrRefused only for refused events", n, err)
+		}
+	}
+	if got := b.Accepted(); len(got)+len(p.want) > 0 && !reflect.DeepEqual(got, p.want) {
+		t.Errorf("accepted: got %+v\nwant %+v", got, p.want)
 	}
 }
 

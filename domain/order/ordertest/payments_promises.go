@@ -88,8 +88,6 @@ func use(id order.IntentID) step { return func(x *paymentsTest) { x.intent = id 
 // fails is a call whose only effect is a fault.
 func fails(c Call, f Fault) step { return func(x *paymentsTest) { x.Fail(c, f) } }
 
-func charged(times int) step { return func(x *paymentsTest) { x.Helper(); x.wantCharges(times) } }
-
 // inCanceledContext makes a call in a context that has ended.
 func inCanceledContext(call step) step {
 	return func(x *paymentsTest) {
@@ -103,19 +101,30 @@ func inCanceledContext(call step) step {
 	}
 }
 
+const (
+	waits, paid          = order.NeedsConfirmation, order.Succeeded
+	processing, canceled = order.Processing, order.IntentCanceled
+	unknown, replayed    = order.KindUnknown, order.KindReplayed
+)
+
+func prepared(x *paymentsTest) { x.Helper(); prepare(0, waits)(x) }
+
+func uncharged(x *paymentsTest) { x.Helper(); x.wantCharges(0) }
+
+// What happens at the provider.
+func forget(x *paymentsTest) { x.ForgetKeys() }
+func pay(x *paymentsTest)    { x.CustomerPays(x.intent) }
+func clears(x *paymentsTest) { x.Clear(x.intent) }
+func byHand(x *paymentsTest) { x.Cancel(x.intent) }
+
 func paymentPromises() []paymentPromise {
-	const (
-		waits, paid       = order.NeedsConfirmation, order.Succeeded
-		bank, canceled    = order.Processing, order.IntentCanceled
-		unknown, replayed = order.KindUnknown, order.KindReplayed
+	return slices.Concat(
+		preparePromises(), confirmPromises(), cancelPromises(), failurePromises(), invalidPromises(),
 	)
-	prepared := prepare(0, waits)
-	// What happens at the provider.
-	forget := func(x *paymentsTest) { x.ForgetKeys() }
-	pay := func(x *paymentsTest) { x.CustomerPays(x.intent) }
-	clears := func(x *paymentsTest) { x.Clear(x.intent) }
-	byHand := func(x *paymentsTest) { x.Cancel(x.intent) }
-	all := []paymentPromise{
+}
+
+func preparePromises() []paymentPromise {
+	return []paymentPromise{
 		{"prepare moves no money", Pays, 0, []step{prepared, read(waits)}},
 		{"prepare twice under one key creates one intent", Pays, 0, []step{prepared, sameAgain(true)}},
 		{
@@ -131,7 +140,11 @@ func paymentPromises() []paymentPromise {
 		},
 		{"prepare with an unknown card is Refused", DoesNotExist, 0, []step{prepare(0, order.KindRefused)}},
 		{"fifty concurrent prepares under one key create one intent", Pays, 0, []step{(*paymentsTest).prepareRace}},
+	}
+}
 
+func confirmPromises() []paymentPromise {
+	return []paymentPromise{
 		{
 			"an intent is charged once under any key", Pays, 1,
 			[]step{
@@ -162,12 +175,12 @@ func paymentPromises() []paymentPromise {
 		{
 			"an intent that needs authentication is not declined", NeedsAuthentication, 1, []step{
 				prepared, confirm(1, order.ActionRequired), read(order.ActionRequired), confirm(2, order.ActionRequired),
-				charged(0), pay, read(paid),
+				uncharged, pay, read(paid),
 			},
 		},
 		{
 			"an intent that takes days is pending, then paid", TakesDays, 1, []step{
-				prepared, confirm(1, bank), confirm(2, bank), charged(0), clears, read(paid), confirm(1, paid),
+				prepared, confirm(1, processing), confirm(2, processing), uncharged, clears, read(paid), confirm(1, paid),
 				confirm(3, paid),
 			},
 		},
@@ -183,7 +196,11 @@ func paymentPromises() []paymentPromise {
 
 		{"find returns every intent of an order and of no other", Pays, 1, []step{(*paymentsTest).findAll}},
 		{"a failed find returns no intents", Pays, 0, []step{prepared, (*paymentsTest).findFails}},
+	}
+}
 
+func cancelPromises() []paymentPromise {
+	return []paymentPromise{
 		{
 			"a canceled intent is never confirmed", Pays, 0,
 			[]step{prepared, cancel(1, canceled), confirm(1, canceled), read(canceled)},
@@ -204,6 +221,11 @@ func paymentPromises() []paymentPromise {
 			"a cancellation whose response was lost is Unknown and happened", Pays, 0,
 			[]step{prepared, fails(Cancel, LosesResponse), cancel(1, unknown), read(canceled), cancel(2, canceled)},
 		},
+	}
+}
+
+func failurePromises() []paymentPromise {
+	return []paymentPromise{
 		{
 			"an unknown intent is Misconfigured", Pays, 0, []step{
 				use("pi_unknown"), read(order.KindMisconfigured), confirm(1, order.KindMisconfigured), cancel(1,
@@ -228,7 +250,7 @@ func paymentPromises() []paymentPromise {
 		{
 			"a stored failure is replayed under its key and no other", Pays, 1, []step{
 				fails(Prepare, StoresFailure), prepare(0, unknown), prepare(0, replayed), prepare(1, waits),
-				fails(Confirm, StoresFailure), confirm(1, unknown), confirm(1, replayed), charged(0), read(waits),
+				fails(Confirm, StoresFailure), confirm(1, unknown), confirm(1, replayed), uncharged, read(waits),
 				confirm(2, paid),
 			},
 		},
@@ -245,6 +267,9 @@ func paymentPromises() []paymentPromise {
 			},
 		},
 	}
+}
+
+func invalidPromises() (all []paymentPromise) {
 	for _, id := range []order.IntentID{"", "pi 1", "pi_1/cancel", "pi_1/confirm"} {
 		all = append(all, paymentPromise{
 			fmt.Sprintf("the invalid intent id %q is Refused", id), Pays, 0,
@@ -257,7 +282,7 @@ func paymentPromises() []paymentPromise {
 	} {
 		all = append(all, paymentPromise{
 			"a call that " + string(fault) + " has no effect, and succeeds later under the same key", Pays, 1, []step{
-				fails(Prepare, fault), prepare(0, kind), prepared, fails(Confirm, fault), confirm(1, kind), charged(0),
+				fails(Prepare, fault), prepare(0, kind), prepared, fails(Confirm, fault), confirm(1, kind), uncharged,
 				fails(Read, fault), read(kind), read(waits), confirm(1, paid),
 			},
 		})
