@@ -244,7 +244,8 @@ func (g Guard) Remove(ctx context.Context, root, dir string) (overlay string, er
 			return "", fmt.Errorf("patch %s does not apply: %w", g.Name, err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, "git", "apply", "--unidiff-zero", g.Patch) //nolint:gosec // G204: our own path
+	//nolint:gosec // G204: our own path
+	cmd := exec.CommandContext(ctx, "git", "apply", "--unidiff-zero", g.Patch)
 	cmd.Dir = dir
 	// Inside a repository git apply silently skips files outside the current folder.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))

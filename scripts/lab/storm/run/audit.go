@@ -164,7 +164,8 @@ func (a *audit) check(left, leaks []string) {
 			a.report("I2", fmt.Sprintf("order %s was charged %+v, which was not sent", id, a.ledger[id]))
 		}
 		if a.count.WrongStatus > before.WrongStatus {
-			a.report("I15", fmt.Sprintf("wrong status: order %s is %s, want %s", id, a.rows[id].Status, messages[0].want))
+			got, want := a.rows[id].Status, messages[0].want
+			a.report("I15", fmt.Sprintf("wrong status: order %s is %s, want %s", id, got, want))
 		}
 	}
 	a.report("I17", left...)

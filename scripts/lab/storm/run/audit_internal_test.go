@@ -199,7 +199,7 @@ func TestAuditFindsEachViolation(t *testing.T) {
 			"I2 I4", invalidOrder, func(e *end, m []message) { e.charge(m[0]) }, func(c *Count) { c.WrongAmount = 1 },
 		},
 		"a row is of an unknown order": {
-			"I4", paidOrder, func(e *end, m []message) {
+			"I4", paidOrder, func(e *end, _ []message) {
 				e.workload.Orders++
 				e.settle(e.workload.messages(200)[0])
 				e.workload.Orders--

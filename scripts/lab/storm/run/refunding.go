@@ -62,7 +62,8 @@ const madeShare = 0.1
 
 // killRefund kills the worker of a refund that Stripe has just made.
 func (st *storm) killRefund(c stripetest.Call) {
-	if st.NoFaults || c.Status != 200 || c.Replayed || st.Workload.dice(madeDice, c.Number).Float64() >= madeShare {
+	dice := st.Workload.dice(madeDice, c.Number)
+	if st.NoFaults || c.Status != 200 || c.Replayed || dice.Float64() >= madeShare {
 		return
 	}
 	id := []byte(c.OrderID)
