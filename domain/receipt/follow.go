@@ -26,11 +26,11 @@ func (p *Processor) Follow(ctx context.Context, id order.ID, k Key, r Report) Re
 	err = p.follow(ctx, seen, r)
 	switch {
 	case errors.Is(err, errKnown):
-		return done(order.ReasonDuplicate, "", nil)
+		return done(order.ReasonDuplicate, "")
 	case err != nil:
 		return failed(err)
 	}
-	return done(order.ReasonSettled, r.Status, nil)
+	return done(order.ReasonSettled, r.Status)
 }
 
 // followTries bounds how often an item may change between Load and Save.

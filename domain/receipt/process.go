@@ -109,9 +109,9 @@ func (p *Processor) found(ctx context.Context, seen Item, now time.Time) (result
 			return p.doubt(ctx, seen, Abandoned, errAbandoned), true
 		}
 	case Sent, Delivered, Bounced:
-		return done(order.ReasonDuplicate, "", nil), true
+		return done(order.ReasonDuplicate, ""), true
 	case Doubtful:
-		return done(order.ReasonDuplicate, "", nil), !p.AtLeastOnce
+		return done(order.ReasonDuplicate, ""), !p.AtLeastOnce
 	case Failed:
 	}
 	return Result{}, false
@@ -144,7 +144,7 @@ func (p *Processor) prepare(ctx context.Context, r Request, seen Item) (m Mail, 
 // would find the same; a request for the receipt tries again. An earlier attempt may have
 // sent it, at least once; then it stays a doubt.
 func (p *Processor) noAddress(ctx context.Context, seen Item) Result {
-	r := done(ReasonNoAddress, "", nil)
+	r := done(ReasonNoAddress, "")
 	if seen.Failure == failureNoAddress {
 		return r
 	}
@@ -190,12 +190,12 @@ func (p *Processor) send(ctx context.Context, claim Item, m Mail) Result {
 func (p *Processor) record(ctx context.Context, claim Item, r Report) Result {
 	err := p.follow(ctx, claim, r)
 	if errors.Is(err, errKnown) {
-		return done(order.ReasonSettled, "", nil)
+		return done(order.ReasonSettled, "")
 	}
 	if err != nil {
 		return failed(fmt.Errorf("e-mail %s was sent and is not recorded: %w", r.Message, err))
 	}
-	return done(order.ReasonSettled, Sent, nil)
+	return done(order.ReasonSettled, Sent)
 }
 
 // doubt records that the e-mail may have been sent. At least once, it is sent again.
@@ -216,8 +216,8 @@ func (p *Processor) write(ctx context.Context, i Item, s Status, why string, r o
 	return Result{r, s}
 }
 
-func done(why order.Reason, wrote Status, err error) Result {
-	return Result{order.Result{Verdict: order.Done, Reason: why, Err: err}, wrote}
+func done(why order.Reason, wrote Status) Result {
+	return Result{order.Result{Verdict: order.Done, Reason: why}, wrote}
 }
 
 // failed is the result of an attempt that wrote nothing, or does not know whether it did.
