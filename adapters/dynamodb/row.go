@@ -76,8 +76,8 @@ func encodeEvent(r *order.Record, e order.Event) Item {
 
 // AddTexts adds the texts that are not empty, each after its name.
 func AddTexts(item Item, texts ...string) {
-	for i := 0; i < len(texts); i += 2 {
-		if name, value := texts[i], texts[i+1]; value != "" {
+	for ; len(texts) > 1; texts = texts[2:] {
+		if name, value := texts[0], texts[1]; value != "" {
 			item[name] = Text(value)
 		}
 	}

@@ -39,7 +39,9 @@ func (s *Store) WithStock(table string) *Store {
 func (s *Store) TracksStock() bool { return s.stock != "" }
 
 // stockUpdates returns one conditional update for each SKU, in the order of SKUs.
-func (s *Store) stockUpdates(quantities order.Quantities, effect order.StockEffect) (all []types.TransactWriteItem) {
+func (s *Store) stockUpdates(
+	quantities order.Quantities, effect order.StockEffect,
+) (all []types.TransactWriteItem) {
 	condition, update := reserved, free
 	switch effect {
 	case order.StockReserved:

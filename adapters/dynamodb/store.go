@@ -73,7 +73,8 @@ func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Rec
 		return order.Record{}, errNoStockTable
 	}
 	more = append(more, s.stockUpdates(quantities, effect)...)
-	there, err := Save(ctx, s, orders(), OrderKey(after.OrderID), encodeOrder(&before), encodeOrder(&after), more...)
+	was, is := encodeOrder(&before), encodeOrder(&after)
+	there, err := Save(ctx, s, orders(), OrderKey(after.OrderID), was, is, more...)
 	if err != nil {
 		err = stockError(err, quantities, effect, first)
 	}

@@ -126,18 +126,14 @@ func (x storeTest) of(name string) storeTest {
 	return x
 }
 
-// pay brings the order to a status; Open leaves it claimed.
-func (x storeTest) pay(s order.Status) {
+// pay pays the order.
+func (x storeTest) pay() {
 	x.Helper()
 	l := order.Lease{Owner: "charge", From: noon(), Until: at(time.Minute)}
 	c, err := order.Begin(x.Context(), x.orders, x.order, l, nil)
-	if err == nil && s != order.Open {
-		err = c.Bind(x.Context(), x.orders, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon())
-	}
-	if err == nil && s != order.Open {
-		err = c.Finish(x.Context(), x.orders, order.Outcome{Status: s, Intent: "pi_1"}, noon())
-	}
 	x.must(err)
+	x.must(c.Bind(x.Context(), x.orders, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon()))
+	x.must(c.Finish(x.Context(), x.orders, order.Outcome{Status: order.Paid, Intent: "pi_1"}, noon()))
 }
 
 func (x storeTest) must(err error) {
@@ -219,7 +215,7 @@ func (x storeTest) wantUnchanged(f func()) {
 }
 
 func (x storeTest) begins() {
-	x.pay(order.Paid)
+	x.pay()
 	c := x.mustBegin("R1", 1000)
 	want := refund.Account{
 		OrderID: x.order.ID(), Status: order.Paid, Charged: x.order.Total(), Intent: "pi_1", Seq: 1,
@@ -238,7 +234,7 @@ func (x storeTest) begins() {
 }
 
 func (x storeTest) beginsAgain() {
-	x.pay(order.Paid)
+	x.pay()
 	first := x.mustBegin("R1", 1000)
 	x.wantUnchanged(func() {
 		if again := x.mustBegin("R1", 1000); again.Account.Items[0].Attempt != first.Account.Items[0].Attempt {
@@ -248,7 +244,7 @@ func (x storeTest) beginsAgain() {
 }
 
 func (x storeTest) takesOver() {
-	x.pay(order.Paid)
+	x.pay()
 	x.mustBegin("R1", total)
 	x.wantUnchanged(func() {
 		_, err := x.begin("R1", total, lease("second", at(order.MaxLease)))
@@ -270,7 +266,7 @@ func (x storeTest) takesOver() {
 }
 
 func (x storeTest) marks() {
-	x.pay(order.Paid)
+	x.pay()
 	c := x.mustBegin("R1", 1000)
 	for n := range 2 {
 		marked, err := c.Mark(x.Context(), x, n+1, at(time.Duration(n+1)*time.Minute))
@@ -283,7 +279,7 @@ func (x storeTest) marks() {
 }
 
 func (x storeTest) needsTheClaim() {
-	x.pay(order.Paid)
+	x.pay()
 	lost := x.mustBegin("R1", 1000)
 	_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
 	x.must(err)
@@ -302,7 +298,7 @@ func (x storeTest) finishes() {
 		refund.Failed: order.Paid, refund.Refused: order.Paid, refund.Unknown: order.Paid,
 	} {
 		x := x.of(string(s))
-		x.pay(order.Paid)
+		x.pay()
 		c := x.mustBegin("R1", 1000)
 		o := refund.Outcome{Status: s, Refund: "re_1", Failure: "code"}
 		x.must(c.Finish(x.Context(), x, o, at(time.Second)))
@@ -325,7 +321,7 @@ func (x storeTest) finishes() {
 }
 
 func (x storeTest) finishesAgain() {
-	x.pay(order.Paid)
+	x.pay()
 	c := x.mustBegin("R1", total)
 	o := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
 	x.must(c.Finish(x.Context(), x, o, at(time.Second)))
@@ -339,7 +335,7 @@ func (x storeTest) finishesAgain() {
 }
 
 func (x storeTest) sideBySide() {
-	x.pay(order.Paid)
+	x.pay()
 	var claims []refund.Claim
 	for n := range 3 {
 		claims = append(claims, x.mustBegin(fmt.Sprint("R", n), 1000))
@@ -356,7 +352,7 @@ func (x storeTest) sideBySide() {
 }
 
 func (x storeTest) givesBack() {
-	x.pay(order.Paid)
+	x.pay()
 	for _, s := range []refund.Status{refund.Failed, refund.Refused} {
 		c := x.mustBegin("R-"+string(s), total)
 		x.must(c.Finish(x.Context(), x, refund.Outcome{Status: s}, noon()))
@@ -365,7 +361,7 @@ func (x storeTest) givesBack() {
 }
 
 func (x storeTest) releases() {
-	x.pay(order.Paid)
+	x.pay()
 	c := x.mustBegin("R1", total)
 	x.must(c.Release(x.Context(), x, order.ReasonUnavailable, at(time.Second)))
 	i := x.account().Items[0]
@@ -382,7 +378,7 @@ func (x storeTest) releases() {
 
 // unsends releases a claim twice after its Mark: with the time of Mark, and without.
 func (x storeTest) unsends() {
-	x.pay(order.Paid)
+	x.pay()
 	begun := x.mustBegin("R1", 1000)
 	for n, keep := range []bool{false, true} {
 		lease := lease(fmt.Sprint("worker ", n), at(time.Duration(n)*time.Second))
@@ -413,7 +409,7 @@ func (x storeTest) settled(o refund.Outcome) (before, after refund.Account) {
 }
 
 func (x storeTest) applies() {
-	x.pay(order.Paid)
+	x.pay()
 	c := x.mustBegin("R1", total)
 	x.must(c.Finish(x.Context(), x, refund.Outcome{Status: refund.Pending, Refund: "re_1"}, noon()))
 	for _, s := range []refund.Status{refund.Succeeded, refund.Failed} {
@@ -428,7 +424,7 @@ func (x storeTest) applies() {
 }
 
 func (x storeTest) appliesStale() {
-	x.pay(order.Paid)
+	x.pay()
 	c := x.mustBegin("R1", 1000)
 	succeeded := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
 	before, after := x.settled(succeeded)
@@ -440,7 +436,7 @@ func (x storeTest) appliesStale() {
 }
 
 func (x storeTest) appliesBesideBegin() {
-	x.pay(order.Paid)
+	x.pay()
 	x.mustBegin("R1", 1000)
 	seen, after := x.settled(refund.Outcome{Status: refund.Succeeded, Refund: "re_1"})
 	later := x.mustBegin("R2", 500)

@@ -167,7 +167,9 @@ var (
 )
 
 // create returns the response to one request.
-func (b *Bank) create(o refund.CreateParams, intent order.Intent, fault ordertest.Fault) (refund.Refund, error) {
+func (b *Bank) create(
+	o refund.CreateParams, intent order.Intent, fault ordertest.Fault,
+) (refund.Refund, error) {
 	if k, used := b.keys[o.Key]; used && b.Now().Sub(k.at) < b.KeyLife {
 		switch {
 		case k.order != o:

@@ -65,13 +65,8 @@ func TestProvider(t *testing.T, open func(t *testing.T) ProviderUnderTest) {
 		"a refund whose request was lost may be made later, once":      providerTest.losesRequest,
 		"a stored failure is Replayed, and may be completed later":     providerTest.storesFailure,
 		"a stored failure may hide a refund":                           providerTest.hidesRefund,
-		"create without a read is not sent":                            providerTest.createsUnread,
+		"create without a read on its connection is not sent":          providerTest.createsUnread,
 		"create later than 30 seconds after the last read is not sent": providerTest.createsLate,
-		"create after a failed read is not sent":                       providerTest.createsAfterFailure,
-		"create after a read of a refund alone is not sent":            providerTest.createsAfterReadRefund,
-		"create after the connection was lost is not sent":             providerTest.createsDisconnected,
-		"create after a lost create is not sent before another read":   providerTest.createsAfterLost,
-		"create on a closed session is not sent":                       providerTest.createsClosed,
 		"a session that reads again can create again":                  providerTest.readsAgain,
 		"a session is not ended by the loss of another":                providerTest.separate,
 		"a failed read of a refund returns nothing":                    providerTest.readRefundFails,
@@ -475,7 +470,43 @@ func (x providerTest) notSent(o refund.CreateParams) {
 	x.wantMade(before...)
 }
 
-func (x providerTest) createsUnread() { x.notSent(x.of("R1", part)) }
+// createsUnread breaks a session in every way, and makes a refund on it.
+func (x providerTest) createsUnread() {
+	x.mustCreate(x.of("R0", part))
+	made := x.read().Refunds[0].ID
+	failed := func(c Call, f ordertest.Fault, want order.ErrorKind) func(providerTest) {
+		return func(x providerTest) {
+			x.read()
+			x.Fail(c, f)
+			_, err := x.session.Read(x.Context(), x.intent)
+			if c == Create {
+				_, err = x.session.Create(x.Context(), x.of("R1", part))
+			}
+			x.wantFailure(want)(refund.Refund{}, err)
+		}
+	}
+	for claim, prepare := range map[string]func(providerTest){
+		"before any read": func(providerTest) {},
+		"after a read of a refund alone": func(x providerTest) {
+			if _, err := x.session.ReadRefund(x.Context(), made); err != nil {
+				x.Fatal(err)
+			}
+		},
+		"after a read that was turned away":      failed(Read, ordertest.ReturnsUnavailable, order.KindUnavailable),
+		"after a read with a wrong key":          failed(Read, ordertest.ReturnsMisconfigured, order.KindMisconfigured),
+		"after a read whose request was lost":    failed(Read, ordertest.LosesRequest, order.KindUnknown),
+		"after a read whose response was lost":   failed(Read, ordertest.LosesResponse, order.KindUnknown),
+		"after a create whose response was lost": failed(Create, ordertest.LosesResponse, order.KindUnknown),
+		"on a closed session":                    func(x providerTest) { x.read(); x.session.Close() },
+	} {
+		x := x.withSession()
+		prepare(x)
+		if x.notSent(x.of("R2", part)); x.Failed() {
+			x.Fatal(claim)
+		}
+	}
+	x.mustCreate(x.of("R3", part)) // another session, or another read, can
+}
 
 func (x providerTest) createsLate() {
 	o := x.of("R1", part)
@@ -488,52 +519,6 @@ func (x providerTest) createsLate() {
 		x.Errorf("29 s after the read: %v", err)
 	}
 	x.wantMade(part)
-}
-
-func (x providerTest) createsAfterFailure() {
-	for fault, want := range map[ordertest.Fault]order.ErrorKind{
-		ordertest.ReturnsUnavailable:   order.KindUnavailable,
-		ordertest.ReturnsMisconfigured: order.KindMisconfigured,
-	} {
-		x.read()
-		x.Fail(Read, fault)
-		_, err := x.session.Read(x.Context(), x.intent)
-		x.wantFailure(want)(refund.Refund{}, err)
-		x.notSent(x.of("R1", part))
-	}
-}
-
-func (x providerTest) createsAfterReadRefund() {
-	r := x.mustCreate(x.of("R1", part))
-	x = x.withSession()
-	if _, err := x.session.ReadRefund(x.Context(), r.ID); err != nil {
-		x.Fatal(err)
-	}
-	x.notSent(x.of("R2", part))
-}
-
-func (x providerTest) createsDisconnected() {
-	for _, fault := range []ordertest.Fault{ordertest.LosesRequest, ordertest.LosesResponse} {
-		x.read()
-		x.Fail(Read, fault)
-		_, err := x.session.Read(x.Context(), x.intent)
-		x.wantFailure(order.KindUnknown)(refund.Refund{}, err)
-		x.notSent(x.of("R1", part))
-	}
-}
-
-func (x providerTest) createsAfterLost() {
-	x.Fail(Create, ordertest.LosesResponse)
-	x.wantFailure(order.KindUnknown)(x.create(x.of("R1", part)))
-	x.notSent(x.of("R2", part))
-	x.mustCreate(x.of("R2", part))
-	x.wantMade(part, part)
-}
-
-func (x providerTest) createsClosed() {
-	x.read()
-	x.session.Close()
-	x.notSent(x.of("R1", part))
 }
 
 func (x providerTest) readsAgain() {
