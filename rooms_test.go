@@ -26,7 +26,7 @@ type room struct {
 
 func rooms() []room {
 	return []room{
-		{"domain/order, with settle and outbox", "domain/order domain/settle domain/outbox", product, 2489, 3150, 1900},
+		{"domain/order, with settle and outbox", "domain/order domain/settle domain/outbox", product, 2489, 3050, 1900},
 		{"domain/refund", "domain/refund", product, 1093, 1300, 760},
 		{"domain/receipt, intake", "domain/receipt domain/intake", product, 998, 1050, 810},
 		{"adapters/dynamodb", "adapters/dynamodb", product, 2025, 1750, 900},
