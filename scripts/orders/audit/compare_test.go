@@ -85,6 +85,9 @@ func TestCompare(t *testing.T) {
 		strays int
 		busy   bool
 	}
+	canceled, unconfirmed := stripe(order.IntentCanceled), stripe(order.NeedsConfirmation)
+	payment := func(set func(*audit.Payment)) change { return func(o *audit.Order) { set(&o.Payments[0]) } }
+	differs, contradicts := result{class: audit.ContentDiffers}, result{class: audit.StatusContradicts}
 	for claim, tt := range map[string]struct {
 		want    result
 		changes []change
@@ -92,14 +95,14 @@ func TestCompare(t *testing.T) {
 		"a paid order whose intent succeeded":                {},
 		"an order without an intent on either side":          {result{}, []change{row(order.Open), unbound, unpaid}},
 		"a declined order whose intent was declined":         {result{}, []change{row(order.Declined), declined}},
-		"an intent that waits for its first confirmation":    {result{}, []change{row(order.Open), stripe(order.NeedsConfirmation)}},
+		"an intent that waits for its first confirmation":    {result{}, []change{row(order.Open), unconfirmed}},
 		"unbound intents that took no money":                 {result{strays: 2}, []change{also(waits, intent("pi_2", order.IntentCanceled))}},
 		"an unbound intent whose money went back":            {result{strays: 1}, []change{also(back)}},
 		"a refunded order whose intent gave all back":        {result{}, []change{row(order.Refunded), givenBack(1999, 1999)}},
 		"an intent that names another order since":           {result{}, []change{also(other)}},
-		"an open row, unbound, whose intent waits":           {result{strays: 1}, []change{row(order.Open), unbound, stripe(order.NeedsConfirmation)}},
+		"an open row, unbound, whose intent waits":           {result{strays: 1}, []change{row(order.Open), unbound, unconfirmed}},
 		"a canceled row, unbound, whose intent was declined": {result{strays: 1}, []change{row(order.Canceled), unbound, declined}},
-		"a row out of stock, with a canceled intent":         {result{strays: 1}, []change{row(order.OutOfStock), unbound, stripe(order.IntentCanceled)}},
+		"a row out of stock, with a canceled intent":         {result{strays: 1}, []change{row(order.OutOfStock), unbound, canceled}},
 		"an order under a lease": {result{busy: true}, []change{row(order.Open), func(o *audit.Order) {
 			o.Row.BusyUntil = noon().Add(time.Minute)
 		}}},
@@ -119,13 +122,13 @@ func TestCompare(t *testing.T) {
 			result{class: audit.MissingRow, bind: true, strays: 1}, []change{rowless, also(waits)},
 		},
 		"a canceled intent without a row": {
-			result{class: audit.MissingRow, bind: true}, []change{rowless, stripe(order.IntentCanceled)},
+			result{class: audit.MissingRow, bind: true}, []change{rowless, canceled},
 		},
 		"of two without a row, the canceled one counts, and not the one that waits": {
-			result{class: audit.MissingRow, bind: true, strays: 1}, []change{rowless, stripe(order.IntentCanceled), also(waits)},
+			result{class: audit.MissingRow, bind: true, strays: 1}, []change{rowless, canceled, also(waits)},
 		},
 		"an open row, unbound, whose intent was canceled": {
-			result{class: audit.RowOlder, bind: true}, []change{row(order.Open), unbound, stripe(order.IntentCanceled)},
+			result{class: audit.RowOlder, bind: true}, []change{row(order.Open), unbound, canceled},
 		},
 		"an open row, unbound, one of whose intents was declined": {
 			result{class: audit.RowOlder, bind: true, strays: 1}, []change{row(order.Open), unbound, declined, also(waits)},
@@ -139,24 +142,24 @@ func TestCompare(t *testing.T) {
 		"an open row whose intent succeeded":      {result{class: audit.RowOlder}, []change{row(order.Open)}},
 		"a pending row whose intent was declined": {result{class: audit.RowOlder}, []change{row(order.Pending), declined}},
 		"a row whose intent Stripe lacks":         {result{class: audit.IntentMissing}, []change{unpaid}},
-		"another amount":                          {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Total.Amount++ }}},
-		"another currency":                        {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Total.Currency = "eur" }}},
-		"another fingerprint":                     {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Fingerprint = "v1:1" }}},
-		"another scope":                           {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].Scope = "other" }}},
-		"another order's intent":                  {result{class: audit.ContentDiffers}, []change{func(o *audit.Order) { o.Payments[0].OrderID = "ORD-2" }}},
+		"another amount":                          {differs, []change{payment(func(p *audit.Payment) { p.Total.Amount++ })}},
+		"another currency":                        {differs, []change{payment(func(p *audit.Payment) { p.Total.Currency = "eur" })}},
+		"another fingerprint":                     {differs, []change{payment(func(p *audit.Payment) { p.Fingerprint = "v1:1" })}},
+		"another scope":                           {differs, []change{payment(func(p *audit.Payment) { p.Scope = "other" })}},
+		"another order's intent":                  {differs, []change{payment(func(p *audit.Payment) { p.OrderID = "ORD-2" })}},
 		"two intents that succeeded":              {result{class: audit.TwoCharges}, []change{also(second)}},
 		"two that took money, and no row":         {result{class: audit.TwoCharges}, []change{rowless, also(intent("pi_2", order.Processing))}},
 		"an intent that the row does not name took the money": {
 			result{class: audit.OtherCharged}, []change{row(order.Declined), declined, also(second)},
 		},
-		"a paid row whose intent was canceled":        {result{class: audit.StatusContradicts}, []change{stripe(order.IntentCanceled)}},
-		"a paid row whose intent was never confirmed": {result{class: audit.StatusContradicts}, []change{stripe(order.NeedsConfirmation)}},
-		"a canceled row whose intent succeeded":       {result{class: audit.StatusContradicts}, []change{row(order.Canceled)}},
+		"a paid row whose intent was canceled":        {contradicts, []change{canceled}},
+		"a paid row whose intent was never confirmed": {contradicts, []change{unconfirmed}},
+		"a canceled row whose intent succeeded":       {contradicts, []change{row(order.Canceled)}},
 		"a refused row, unbound, whose intent succeeded": {
-			result{class: audit.StatusContradicts}, []change{row(order.Refused), unbound},
+			contradicts, []change{row(order.Refused), unbound},
 		},
 		"a refused row, unbound, whose intent was canceled": {
-			result{class: audit.StatusContradicts}, []change{row(order.Refused), unbound, stripe(order.IntentCanceled)},
+			contradicts, []change{row(order.Refused), unbound, canceled},
 		},
 		"Stripe gave more back than the row shows": {result{class: audit.RefundsDiffer}, []change{givenBack(0, 5)}},
 		"a refund that the bank returned":          {result{class: audit.RefundsDiffer}, []change{row(order.PartiallyRefunded), givenBack(5, 0)}},
