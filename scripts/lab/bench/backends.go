@@ -134,7 +134,7 @@ func respondToUpdate(body []byte) (status int, response string) {
 
 // assignment is a part of an update expression: a name, and a value that may be only for
 // a missing attribute, or added to that.
-var assignment = regexp.MustCompile( //nolint:gochecknoglobals // a constant
+var assignment = regexp.MustCompile(
 	`(#?\w+) = (?:if_not_exists\(\w+, (:\w+)\)|(:\w+))(?: \+ (:\w+))?`)
 
 // row returns the row that the update makes of a missing one.

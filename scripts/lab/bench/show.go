@@ -33,7 +33,8 @@ func show(w io.Writer, p plan, base string, measured []figures, took time.Durati
 	if len(measured) > 1 {
 		_, _ = fmt.Fprintf(t, "\tnow\t%s\tchange\n", base)
 	}
-	row("process start to first response", "%.1f ms", 20, 0, func(f figures) []float64 { return f.FirstResponseMS })
+	row("process start to first response", "%.1f ms", 20, 0,
+		func(f figures) []float64 { return f.FirstResponseMS })
 	row("fresh orders, one instance", "%.0f /s", 0, 800, func(f figures) []float64 { return f.Fresh.PerSecond })
 	row("CPU of a fresh order", "%.3f ms", 0, 0, func(f figures) []float64 { return f.Fresh.CPUMS })
 	row("duplicates, one instance", "%.0f /s", 0, 0, func(f figures) []float64 { return f.Duplicates.PerSecond })
