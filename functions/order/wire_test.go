@@ -205,6 +205,67 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// barrier counts the connections to a service, and answers the first call of each of n
+// orders only when all n have arrived, so that each needs a connection.
+type barrier struct {
+	http.Handler
+
+	mu     sync.Mutex
+	left   int
+	all    chan struct{} // closed when none is left
+	opened map[string]bool
+}
+
+func (b *barrier) reset(n int) { b.left, b.all = n, make(chan struct{}) }
+
+func (b *barrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	b.opened[r.RemoteAddr] = true
+	all := b.all
+	if b.left--; b.left == 0 {
+		close(all)
+	}
+	b.mu.Unlock()
+	<-all
+	b.Handler.ServeHTTP(w, r)
+}
+
+// A connection costs a TLS handshake, so each client keeps one for each order of a batch.
+// A few more are opened if a call looks for an idle connection just before the last call
+// releases its own.
+func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
+	t.Parallel()
+	const orders, batches = 4, 10
+	c := newCloud(t)
+	environ, barriers := c.environ("PARALLEL_ORDERS=4"), map[string]*barrier{}
+	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "STRIPE_API_BASE"} {
+		b := &barrier{Handler: c, opened: map[string]bool{}}
+		server := httptest.NewServer(b)
+		t.Cleanup(server.Close)
+		barriers[name], environ = b, append(environ, name+"="+server.URL)
+	}
+	h, err := wire(t.Context(), environ, new(output))
+	must(t, err)
+	h.Settings, h.NewOwner = nil, func() string { return owner }
+	bodies := make([]string, orders)
+	for n := range bodies {
+		bodies[n] = strings.Replace(message, "ORD-1", fmt.Sprint("ORD-", n), 1)
+	}
+	for range batches {
+		for _, b := range barriers {
+			b.reset(orders)
+		}
+		_, err := h.Handle(t.Context(), batchOf(bodies...))
+		must(t, err)
+	}
+	for name, b := range barriers {
+		if got := len(b.opened); got < orders || got > orders+batches {
+			t.Errorf("%s: %d connections for %d batches of %d orders, want %d to %d",
+				name, got, batches, orders, orders, orders+batches)
+		}
+	}
+}
+
 func TestEveryFieldIsSet(t *testing.T) {
 	t.Parallel()
 	environ := complete(
