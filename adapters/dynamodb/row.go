@@ -16,7 +16,7 @@ import (
 // The sort keys of an order's partition, whose key is orderId.
 const (
 	OrderRow = "order"  // the order; it never expires, or an old message could be charged again
-	eventRow = "event#" // and six digits: one event; the history, and the outbox for the table's stream
+	EventRow = "event#" // and six digits: one event; the history, and the outbox for the table's stream
 )
 
 // eventRetention is the minimum lifetime of an event. DynamoDB may delete expired items
@@ -58,7 +58,7 @@ func ShardOf(id order.ID) uint32 {
 // for readers of the stream, who do not have the order item.
 func encodeEvent(r *order.Record, e order.Event) Item {
 	item := Item{
-		"orderId": Text(r.OrderID), "sk": Text(fmt.Sprintf("%s%06d", eventRow, e.Seq)),
+		"orderId": Text(r.OrderID), "sk": Text(fmt.Sprintf("%s%06d", EventRow, e.Seq)),
 		"type": Text(e.Type()), "seq": Number(e.Seq), "from": Text(e.From), "to": Text(e.To),
 		"amount": Number(r.Total.Amount), "currency": Text(r.Total.Currency),
 		"at": Millis(e.At), "expiresAt": Number(e.At.Add(eventRetention).Unix()),
@@ -92,13 +92,14 @@ func AddTime(item Item, name string, t time.Time) {
 
 func decodeEvent(item Item) (order.Event, error) {
 	d := Decoder{Item: item}
-	if e := d.event(); d.Err == nil {
+	if e := d.Event(); d.Err == nil {
 		return e, nil
 	}
 	return order.Event{}, fmt.Errorf("row %q: %w", TextOf(item, "sk"), d.Err)
 }
 
-func (d *Decoder) event() order.Event {
+// Event reads the attributes of an event item.
+func (d *Decoder) Event() order.Event {
 	return order.Event{
 		Seq: int(d.Number("seq")), From: d.status("from"), To: d.status("to"),
 		Intent: order.IntentID(d.OptionalText("intentId")), Failure: d.OptionalText("failure"),
@@ -178,7 +179,7 @@ func AddRow(r *order.Record, item Item) error {
 		decoded.Events = r.Events
 		*r = decoded
 		return err
-	case strings.HasPrefix(sk, eventRow):
+	case strings.HasPrefix(sk, EventRow):
 		e, err := decodeEvent(item)
 		r.Events = append(r.Events, e)
 		return err
@@ -198,7 +199,7 @@ func TextOf(i Item, name string) string {
 // its value, which may be personal data.
 type Decoder struct {
 	Item  Item
-	newer bool // accept the statuses of a newer release
+	Newer bool // accept the statuses of a newer release
 	Err   error
 }
 
@@ -225,7 +226,7 @@ func (d *Decoder) Number(name string) int64 {
 func (d *Decoder) status(name string) order.Status {
 	text := d.Text(name)
 	s, err := order.ParseStatus(text)
-	if d.newer {
+	if d.Newer {
 		return order.Status(text)
 	}
 	if err != nil && text != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/stream"
 	"orderonce/adapters/eventbridge"
 	"orderonce/domain/outbox"
 	"orderonce/functions/internal/setup"
@@ -26,7 +26,7 @@ type environment struct {
 func main() { setup.Main(wire, serve) }
 
 func serve(r *run) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-	return dynamodb.HandleStream(r.publish)
+	return stream.Handle(r.publish)
 }
 
 func wire(_ context.Context, environ []string, out io.Writer) (*run, error) {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/stream"
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
 	"orderonce/domain/outbox"
@@ -34,7 +34,7 @@ type run struct {
 
 // publish publishes event items in order, up to the first failure. It returns how many
 // from the start are published or skipped.
-func (r *run) publish(ctx context.Context, records []dynamodb.StreamRecord) (done int) {
+func (r *run) publish(ctx context.Context, records []stream.Record) (done int) {
 	defer r.meter.Flush()
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -51,7 +51,7 @@ func (r *run) publish(ctx context.Context, records []dynamodb.StreamRecord) (don
 }
 
 // readable returns the readable events of records, and their indexes.
-func readable(records []dynamodb.StreamRecord) (events []outbox.Event, index []int) {
+func readable(records []stream.Record) (events []outbox.Event, index []int) {
 	for i, record := range records {
 		if record.Err == nil {
 			events, index = append(events, record.Event), append(index, i)
@@ -61,7 +61,7 @@ func readable(records []dynamodb.StreamRecord) (events []outbox.Event, index []i
 }
 
 // report logs and counts what was done, and what is left because of err.
-func (r *run) report(ctx context.Context, done, left []dynamodb.StreamRecord, err error) {
+func (r *run) report(ctx context.Context, done, left []stream.Record, err error) {
 	published := 0
 	for _, record := range done {
 		if record.Err == nil {
@@ -88,7 +88,7 @@ func (r *run) report(ctx context.Context, done, left []dynamodb.StreamRecord, er
 
 // reportPublished logs an event, and counts it if others gave money back. It counts here
 // and not where a refresh records them, because the event is never lost.
-func (r *run) reportPublished(ctx context.Context, record dynamodb.StreamRecord) {
+func (r *run) reportPublished(ctx context.Context, record stream.Record) {
 	r.log.LogAttrs(ctx, slog.LevelInfo, "event published",
 		append(describe(record), slog.String("type", record.Event.Type()))...)
 	refund := record.Event.Event.Refund
@@ -104,7 +104,7 @@ func reasonOf(err error) string {
 	return unavailable
 }
 
-func describe(record dynamodb.StreamRecord) []slog.Attr {
+func describe(record stream.Record) []slog.Attr {
 	return []slog.Attr{
 		slog.String("order_id", string(record.Event.OrderID)), slog.String("sort_key", record.SortKey),
 		slog.String("trace_id", record.Event.Trace.ID()),

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/stream"
 	"orderonce/adapters/lambda"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -41,9 +41,9 @@ func newPublishing() *publishing {
 
 // batch returns one event item for each of n orders. The last argument makes some of them
 // unreadable.
-func batch(n int, broken map[int]error) (records []dynamodb.StreamRecord) {
+func batch(n int, broken map[int]error) (records []stream.Record) {
 	for i, e := range ordertest.OutboxEvents(n)[:n] {
-		r := dynamodb.StreamRecord{SortKey: fmt.Sprintf("event#%06d", e.Event.Seq), Event: e}
+		r := stream.Record{SortKey: fmt.Sprintf("event#%06d", e.Event.Seq), Event: e}
 		if broken[i] != nil {
 			r.Event, r.Err = outbox.Event{OrderID: e.OrderID}, fmt.Errorf("stream record: %w", broken[i])
 		}

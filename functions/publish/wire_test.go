@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/stream"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 )
 
@@ -75,7 +75,7 @@ func TestWire(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"Records":[`+recordJSON+`,`+newerJSON+`]}`), &e); err != nil {
 		t.Fatal(err)
 	}
-	response, err := dynamodb.HandleStream(run.publish)(t.Context(), e)
+	response, err := stream.Handle(run.publish)(t.Context(), e)
 	if err != nil || len(response.BatchItemFailures) > 0 {
 		t.Errorf("got %v, %v, want a published batch", response, err)
 	}

@@ -1,4 +1,5 @@
-package dynamodb
+// Package stream reads the events of orders from the table's stream.
+package stream
 
 import (
 	"context"
@@ -10,13 +11,14 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/outbox"
 )
 
-// StreamRecord is an event item that was put into the table, as the table's stream
+// Record is an event item that was put into the table, as the table's stream
 // reports it.
-type StreamRecord struct {
+type Record struct {
 	SortKey string
 	Event   outbox.Event // of which only OrderID is set if Err is not nil
 	// Err wraps order.ErrCorrupt: no release can have written the item.
@@ -25,7 +27,7 @@ type StreamRecord struct {
 
 var errNoImage = errors.New("missing NewImage: want the stream view type NEW_IMAGE or NEW_AND_OLD_IMAGES")
 
-// HandleStream returns publish as the Lambda function of the table's stream. publish gets
+// Handle returns publish as the Lambda function of the table's stream. publish gets
 // the event items of a batch, in the order of the stream, and returns how many from the
 // start are done. The function reports the first of the others as the failure of the
 // batch, and Lambda repeats the batch from there. Everything else in the stream is
@@ -34,11 +36,11 @@ var errNoImage = errors.New("missing NewImage: want the stream view type NEW_IMA
 // An error means that the stream's records have no items, and repeats the whole batch.
 //
 // Source: https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html.
-func HandleStream(
-	publish func(ctx context.Context, records []StreamRecord) (done int),
+func Handle(
+	publish func(ctx context.Context, records []Record) (done int),
 ) func(context.Context, events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
 	return func(ctx context.Context, batch events.DynamoDBEvent) (out events.DynamoDBEventResponse, err error) {
-		var records []StreamRecord
+		var records []Record
 		var sequence []string
 		for _, r := range batch.Records {
 			if !isNewEvent(r) {
@@ -47,7 +49,7 @@ func HandleStream(
 			if len(r.Change.NewImage) == 0 {
 				return out, fmt.Errorf("stream record %s: %w", r.Change.SequenceNumber, errNoImage)
 			}
-			records = append(records, decodeStreamRecord(r))
+			records = append(records, decodeRecord(r))
 			sequence = append(sequence, r.Change.SequenceNumber)
 		}
 		if done := publish(ctx, records); done < len(records) {
@@ -59,26 +61,26 @@ func HandleStream(
 
 func isNewEvent(r events.DynamoDBEventRecord) bool {
 	return r.EventName == string(events.DynamoDBOperationTypeInsert) &&
-		strings.HasPrefix(TextOf(fromStream(r.Change.Keys), "sk"), eventRow)
+		strings.HasPrefix(dynamodb.TextOf(fromStream(r.Change.Keys), "sk"), dynamodb.EventRow)
 }
 
-func decodeStreamRecord(r events.DynamoDBEventRecord) StreamRecord {
+func decodeRecord(r events.DynamoDBEventRecord) Record {
 	item := fromStream(r.Change.NewImage)
-	e, err := decodeOutboxEvent(item)
-	return StreamRecord{SortKey: TextOf(item, "sk"), Event: e, Err: err}
+	e, err := decode(item)
+	return Record{SortKey: dynamodb.TextOf(item, "sk"), Event: e, Err: err}
 }
 
-// decodeOutboxEvent decodes an event item with what it has of its order. It does not
+// decode decodes an event item with what it has of its order. It does not
 // stop at a type, a status or an attribute of a newer release: while that release is
 // rolled out, its events would otherwise hold up every other event of their shard.
-func decodeOutboxEvent(item Item) (outbox.Event, error) {
-	d := Decoder{Item: item, newer: true}
+func decode(item dynamodb.Item) (outbox.Event, error) {
+	d := dynamodb.Decoder{Item: item, Newer: true}
 	id := order.ID(d.Text("orderId"))
 	e := outbox.Event{
 		OrderID: id,
 		Total:   order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
 		Trace:   order.ParseTrace(d.OptionalText("traceparent")), // an invalid one is not worth an event
-		Event:   d.event(), More: unknownAttributes(item),
+		Event:   d.Event(), More: unknownAttributes(item),
 	}
 	if stored := d.Text("type"); stored != e.Event.Type() {
 		e.NewerType = stored
@@ -91,7 +93,7 @@ func decodeOutboxEvent(item Item) (outbox.Event, error) {
 
 // unknownAttributes returns the texts and numbers of an event item that encodeEvent does
 // not write.
-func unknownAttributes(item Item) map[string]any {
+func unknownAttributes(item dynamodb.Item) map[string]any {
 	var more map[string]any
 	for name, value := range item {
 		switch name {
@@ -115,12 +117,12 @@ func unknownAttributes(item Item) map[string]any {
 
 // fromStream converts the attributes of a stream record. An event item has strings and
 // numbers only.
-func fromStream(attributes map[string]events.DynamoDBAttributeValue) Item {
-	item := make(Item, len(attributes))
+func fromStream(attributes map[string]events.DynamoDBAttributeValue) dynamodb.Item {
+	item := make(dynamodb.Item, len(attributes))
 	for name, a := range attributes {
 		switch a.DataType() { //nolint:exhaustive // the decoder rejects every other type
 		case events.DataTypeString:
-			item[name] = Text(a.String())
+			item[name] = dynamodb.Text(a.String())
 		case events.DataTypeNumber:
 			item[name] = &types.AttributeValueMemberN{Value: a.Number()}
 		default:
