@@ -44,12 +44,12 @@ func (c environment) parallel() int { return min(c.Parallel, c.Rate) }
 // callTime is the time that a call to Stripe may take, with the wait for its turn.
 func (c environment) callTime() time.Duration { return time.Second + c.Stripe.Timeout }
 
-// margin is the time that the last orders need. A look at an order with refunds makes two
-// calls to Stripe, of the charge and of the refunds, and four to the table.
+// margin is the time that the last orders need. A recheck of an order with refunds makes
+// two calls to Stripe, of the charge and of the refunds, and four to the table.
 func (c environment) margin() time.Duration { return 2*c.callTime() + 4*config.AWSResponseTimeout }
 
 // freeTime is the time that freeing the stock of an order may take: what is left of the
-// margin after a look, which makes one call to Stripe and two to the table.
+// margin after a recheck, which makes one call to Stripe and two to the table.
 func (c environment) freeTime() time.Duration {
 	return c.margin() - c.callTime() - 2*config.AWSResponseTimeout
 }

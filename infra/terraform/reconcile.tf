@@ -1,4 +1,4 @@
-# The schedule of functions/reconcile. A run looks at the orders that are due in the index
+# The schedule of functions/reconcile. A run rechecks the orders that are due in the index
 # open and settles those that Stripe has settled. A run that is missed or fails needs no
 # retry: the orders stay due, and the next run continues.
 
@@ -35,7 +35,7 @@ locals {
         ${local.runbook}, "A webhook does not match its row".
       EOT
       }
-      # A look that failed is repeated within 6 hours, by a run at most an hour later. So
+      # A recheck that failed is repeated within 6 hours, by a run at most an hour later. So
       # one breaching hour of 8 raises the alarm and keeps it on in between.
       reconcile-failing = {
         metric = "app Reconciled Sum Result=failed", periods = [1, 8], period = 60 * 60, description = <<-EOT
