@@ -71,29 +71,3 @@ type finds struct {
 }
 
 func (p finds) Find(context.Context, order.ID) ([]order.Intent, error) { return p.intents, nil }
-
-// counted returns the world's store and bank, and adds the names of the calls to calls.
-func (w *world) counted(calls *[]string) ordertest.Intercepted {
-	return ordertest.Intercepted{
-		Store: w.store, Payments: w.bank, Intercept: func(c ordertest.Call, do func() error) error {
-			*calls = append(*calls, string(c))
-			return do()
-		},
-	}
-}
-
-// staleStore is a store in which a record has another event than the one that was loaded,
-// at so many writes.
-type staleStore struct {
-	order.Store
-
-	times int
-}
-
-func (s *staleStore) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
-	if s.times--; s.times >= 0 {
-		before.Seq++
-		return before, order.ErrStale
-	}
-	return s.Store.Save(ctx, before, after)
-}

@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"slices"
 	"testing"
 
 	"orderonce/domain/order"
@@ -50,6 +51,35 @@ func TestOutcomeOfEveryIntentState(t *testing.T) {
 		}
 		if settled && order.Open.Transition(got.Status) != nil {
 			t.Errorf("%s: got %s, want a status that may follow open", c.state, got.Status)
+		}
+	}
+}
+
+// What the provider says later is recorded if the status may follow. A paid order that is
+// not paid at the provider is reported, so that Settle refuses it.
+func TestUnrecorded(t *testing.T) {
+	t.Parallel()
+	card := order.Failure{Code: "card_declined"}
+	for said, want := range map[order.Intent][]order.Status{ // the statuses of records that should show it
+		{State: order.Succeeded}: {
+			order.Open, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused, order.OutOfStock,
+		},
+		{State: order.IntentCanceled}: {
+			order.Open, order.Declined, order.ActionRequired, order.Pending, order.Refused,
+			order.Paid, order.PartiallyRefunded, order.Refunded,
+		},
+		{State: order.NeedsMethod, Failure: card}: {
+			order.Open, order.ActionRequired, order.Pending, order.Refused,
+			order.Paid, order.PartiallyRefunded, order.Refunded,
+		},
+		{State: order.Processing}:        {order.Open, order.Refused, order.Paid, order.PartiallyRefunded, order.Refunded},
+		{State: order.NeedsConfirmation}: nil,
+		{State: order.NeedsMethod}:       nil,
+	} {
+		for _, now := range order.Statuses() {
+			if _, found := order.Unrecorded(now, said); found != slices.Contains(want, now) {
+				t.Errorf("%s, and %s at the provider: got it unrecorded: %t, want %t", now, said.State, found, !found)
+			}
 		}
 	}
 }

@@ -2,13 +2,11 @@ package order_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/settle"
 )
 
 // unknownMethod returns the error of a provider that does not know the payment method.
@@ -75,19 +73,5 @@ func TestARefusedOrderIsParkedOnlyIfTheRefusalIsRecorded(t *testing.T) {
 	}
 	if r := w.record(); r.Status != order.Open {
 		t.Errorf("got record status %s, want open", r.Status)
-	}
-}
-
-// An earlier attempt's Confirm may be executed after a later attempt was refused.
-func TestARefusedOrderWhoseIntentSucceedsLaterIsPaid(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	w.deliver(failCall(ordertest.Confirm, unknownMethod()))
-	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 9)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := settle.Refresh(t.Context(), w.store, w.bank, "test", w.order.ID(), w.now.Add(time.Hour))
-	if err != nil || r.Status != order.Paid {
-		t.Errorf("got %s, %v, want paid", r.Status, err)
 	}
 }

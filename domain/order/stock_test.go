@@ -1,7 +1,6 @@
 package order_test
 
 import (
-	"context"
 	"maps"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/settle"
 )
 
 func TestStockAddUpTheLinesOfEachSKU(t *testing.T) {
@@ -84,7 +82,8 @@ func (w *world) stock() (all order.Stock) {
 // unit appears or vanishes.
 func (w *world) balance(units int64) {
 	w.Helper()
-	s, r := w.stock(), peek(w.store, w.order.ID())
+	s := w.stock()
+	r, _ := w.store.Peek(w.order.ID())
 	held := maps.Equal(r.Stock, w.order.Quantities())
 	if s.Available < 0 || s.Available+s.Reserved+s.Sold != units || (s.Reserved == 1) != held || s.Reserved > 1 ||
 		(s.Sold == 1) != r.Status.Charged() {
@@ -119,6 +118,19 @@ func TestAnOrderWithoutStockIsNeverCharged(t *testing.T) {
 	w.balance(1)
 }
 
+// restored writes the record that a restore writes for the intent: it is open, and holds
+// no stock.
+func (w *world) restored(i order.IntentID) {
+	w.Helper()
+	r := order.Record{
+		OrderID: w.order.ID(), Total: w.order.Total(), Fingerprint: w.order.Fingerprint(), Status: order.Open,
+		Attempt: 1, Intent: i, CreatedAt: w.now,
+	}
+	if _, err := w.store.Save(w.Context(), order.Record{}, r.ChangedAt(w.now)); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // Somebody forgot to add a SKU to the stock. Its orders wait until it is there.
 func TestAnOrderOfAnUnknownSKUWaits(t *testing.T) {
 	t.Parallel()
@@ -129,16 +141,7 @@ func TestAnOrderOfAnUnknownSKUWaits(t *testing.T) {
 			w.track(0)
 			w.store = ordertest.NewMemoryWithStock() // without a SKU
 			if bound {
-				i, err := w.bank.Prepare(t.Context(), w.order, order.PrepareKey("test", w.order.ID()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				lost := order.Record{
-					OrderID: w.order.ID(), Total: i.Total, Fingerprint: i.Fingerprint, Intent: i.ID, Mode: i.Mode,
-				}
-				if err := settle.Recreate(t.Context(), w.store, lost, w.now); err != nil {
-					t.Fatal(err)
-				}
+				w.restored(w.prepare(w.order, w.prepareKey()))
 			}
 			r := w.redeliver(noFault)
 			if r.Verdict != order.Redeliver || r.Reason != order.ReasonUnknownSKU || r.Transient || r.Attempt == 0 {
@@ -187,9 +190,7 @@ func TestARestoredOrderIsNotChargedWithoutItsStock(t *testing.T) {
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
-	if _, err := settle.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
-		t.Fatal(err)
-	}
+	w.restored("pi_1")
 	r := w.redeliver(noFault)
 	if r.Verdict != order.Park || r.Reason != order.ReasonRefused || w.record().Failure != "out_of_stock" {
 		t.Errorf("got %+v and failure %q, want it parked and refused: %s", r, w.record().Failure, "out_of_stock")
@@ -212,9 +213,7 @@ func TestAChargeIsRecordedWithoutStock(t *testing.T) {
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
-	if _, err := settle.Restore(t.Context(), w.store, w.bank, "test", w.order.ID(), "pi_1", w.now); err != nil {
-		t.Fatal(err)
-	}
+	w.restored("pi_1")
 	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -336,67 +335,5 @@ func TestCancelDeclinedWithoutAHoldNeedsNoClock(t *testing.T) {
 	w.now = w.now.Add(-order.MaxSkew)
 	if r := w.free(0); r.Status != order.Canceled || r.Stock != nil {
 		t.Errorf("got %s with stock %v, want a canceled order without stock", r.Status, r.Stock)
-	}
-}
-
-func TestReconcileFreesStock(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.store = ordertest.NewMemoryWithStock()
-	for sku := range ordertest.Order("ORD-1").Quantities() {
-		if _, err := n.store.AddStock(t.Context(), sku, 3); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n.add("declined", ordertest.Declines, "")
-	n.add("asked", ordertest.NeedsAuthentication, "")
-	n.add("pending", ordertest.TakesDays, "")
-	cancellation := order.Cancellation{Store: n.store, Payments: n.bank, Canceler: n.bank, Scope: "test"}
-	n.cancelDeclined = func(ctx context.Context, r order.Record) (order.Record, error) {
-		return cancellation.CancelDeclined(ctx, r, 40*time.Hour, n.now)
-	}
-	for day, want := range []map[settle.Followed]int{
-		{settle.HintUnchanged: 3}, {settle.HintUnchanged: 1, settle.HintFreed: 2}, {settle.HintUnchanged: 1},
-	} {
-		n.now = n.now.Add(25 * time.Hour)
-		if diff := cmp.Diff(want, n.run(100).Followed); diff != "" {
-			t.Errorf("day %d (-want +got):\n%s", day, diff)
-		}
-	}
-	if s, err := n.store.Stock(t.Context(), "MUG"); err != nil || s.Available != 2 || s.Reserved != 1 {
-		t.Errorf("got %+v, %v, want the stock of the pending order reserved", s, err)
-	}
-}
-
-// A refused order that holds stock waits for a person. No look ends that, or frees them.
-func TestARefusedOrderThatHoldsStockStaysInTheIndex(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("refused", ordertest.Pays, ordertest.Bind)
-	r := peek(n.store, "refused")
-	r.Status, r.Stock, r.Owner, r.Until = order.Refused, order.Quantities{"MUG": 1}, "", time.Time{}
-	n.store.Replace(peek(n.store, "refused"), r)
-	n.now = n.now.Add(25 * time.Hour)
-	got := n.run(10)
-	if got.Followed[settle.HintUnchanged] != 1 || len(got.Oldest) > 0 || len(got.NoIntent) > 0 {
-		t.Errorf("got %+v, want one look, and no order that waits for its charge", got)
-	}
-	if due := peek(n.store, "refused").DueAt; due.Before(n.now.Add(24 * time.Hour)) {
-		t.Errorf("got due at %v, want another look a day later", due)
-	}
-}
-
-// A run of the operator's frees no stock. The schedule's does so later.
-func TestARunWithoutCancelDeclinedDropsNoOrderThatHoldsThem(t *testing.T) {
-	t.Parallel()
-	n := newNight(t)
-	n.add("declined", ordertest.Declines, "")
-	r := peek(n.store, "declined")
-	r.Stock = order.Quantities{"MUG": 1}
-	n.store.Replace(peek(n.store, "declined"), r)
-	n.now = n.now.Add(25 * time.Hour)
-	n.run(10)
-	if due := peek(n.store, "declined").DueAt; !due.After(n.now) {
-		t.Errorf("got due at %v, want another look", due)
 	}
 }

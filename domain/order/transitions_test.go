@@ -3,7 +3,6 @@ package order_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/settle"
 )
 
 // step is one order in a store in memory.
@@ -83,14 +81,13 @@ func paidWith(i order.IntentID) order.Outcome { return order.Outcome{Status: ord
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	for claim, test := range map[string]func(step){
-		"begin again by the same owner is no new attempt":                          step.beginsAgain,
-		"begin reopens a refused order, parked or not":                             step.reopens,
-		"no write follows a claim that was lost":                                   step.lostClaim,
-		"a claim binds one intent, and its outcome":                                step.oneIntent,
-		"release keeps the intent that an attempt found":                           step.suspect,
-		"settle and dispute need the record that was seen, and postpone the whole": step.stale,
-		"a note of a dead letter changes nothing else":                             step.noted,
-		"a lost record is recreated with its intent":                               step.recreated,
+		"begin again by the same owner is no new attempt": step.beginsAgain,
+		"begin reopens a refused order, parked or not":    step.reopens,
+		"no write follows a claim that was lost":          step.lostClaim,
+		"a claim binds one intent, and its outcome":       step.oneIntent,
+		"release keeps the intent that an attempt found":  step.suspect,
+		"settle needs the record that was seen":           step.stale,
+		"a note of a dead letter changes nothing else":    step.noted,
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
@@ -184,7 +181,9 @@ func (x step) suspect() {
 func (x step) stale() {
 	c := x.bound()
 	x.must(c.Finish(x.Context(), x, order.Outcome{Status: order.Pending, Intent: "pi_1"}, noon()))
-	ctx, open := x.Context(), order.Dispute{ID: "du_1", Status: order.DisputeOpen}
+	settle := func(seen order.Record, to order.Outcome) func() error {
+		return func() error { return order.Settle(x.Context(), x, seen, to, noon()) }
+	}
 	for name, age := range map[string]func(*order.Record){
 		"status": func(r *order.Record) { r.Status = order.ActionRequired },
 		"seq":    func(r *order.Record) { r.Seq++ },
@@ -193,27 +192,13 @@ func (x step) stale() {
 	} {
 		seen := x.record()
 		age(&seen)
-		x.wantUnchanged("settle, another "+name, order.ErrStale, func() error {
-			return order.Settle(ctx, x, seen, paidWith("pi_1"), noon())
-		})
-		x.wantUnchanged("dispute, another "+name, order.ErrStale, func() error {
-			return settle.RecordDispute(ctx, x, seen, open, noon())
-		})
-		x.wantUnchanged("postpone, another "+name, order.ErrStale, func() error {
-			return settle.Postpone(ctx, x, seen, after(time.Hour))
-		})
+		x.wantUnchanged("settle, another "+name, order.ErrStale, settle(seen, paidWith("pi_1")))
 	}
-	seen := x.record()
-	x.must(settle.RecordDispute(ctx, x, seen, open, noon()))
-	for _, seen := range []order.Record{seen, x.record()} {
-		x.wantUnchanged("a dispute that is recorded", nil, func() error {
-			return settle.RecordDispute(ctx, x, seen, open, after(time.Hour))
-		})
+	err := settle(x.record(), order.Outcome{Status: order.Open})()
+	if _, ok := errors.AsType[*order.TransitionError](err); !ok {
+		x.Errorf("settle as open: got %v, want a TransitionError", err)
 	}
-	if _, ok := errors.AsType[*order.TransitionError](order.Settle(ctx, x, x.record(), order.Outcome{Status: order.Open}, noon())); !ok {
-		x.Error("settle as open: want a TransitionError")
-	}
-	x.must(order.Settle(ctx, x, x.record(), paidWith("pi_1"), noon()))
+	x.must(settle(x.record(), paidWith("pi_1"))())
 }
 
 func (x step) noted() {
@@ -235,38 +220,6 @@ func (x step) noted() {
 		x.Errorf("finished: got it parked at %v, want no note", r.ParkedAt)
 	}
 	x.wantUnchanged("a settled order", nil, note(x.order))
-}
-
-func (x step) recreated() {
-	lost := order.Record{
-		OrderID: "ORD-1", Total: x.order.Total(), Fingerprint: x.order.Fingerprint(), Intent: "pi_1", Mode: order.TestMode,
-	}
-	recreate := func() error { return settle.Recreate(x.Context(), x, lost, after(time.Hour)) }
-	x.must(recreate())
-	want := lost
-	want.Status, want.Attempt, want.CreatedAt, want.UpdatedAt = order.Open, 1, after(time.Hour), after(time.Hour)
-	want.DueAt = after(time.Hour + 15*time.Minute)
-	if diff := cmp.Diff(want, x.record()); diff != "" {
-		x.Errorf("recreated (-want +got):\n%s", diff)
-	}
-	x.wantUnchanged("again", nil, recreate)
-	if c := x.mustBegin("first", after(2*time.Hour)); c.Attempt != 2 || c.Intent != "pi_1" || x.record().CustomerID == "" {
-		x.Errorf("got claim %+v, want attempt 2 with pi_1 and its customer", c)
-	}
-	x.Delete("ORD-1")
-	c := x.mustBegin("first", noon())
-	x.must(recreate())
-	if err := c.Release(x.Context(), x, order.ReasonStore, noon()); !errors.Is(err, order.ErrClaimLost) {
-		x.Errorf("release of the claim that expired: got %v, want %v", err, order.ErrClaimLost)
-	}
-	x.Delete("ORD-1")
-	x.mustBegin("first", after(time.Hour))
-	x.wantUnchanged("under a running lease", nil, func() error {
-		if _, held := errors.AsType[*order.InProgressError](recreate()); !held {
-			return fmt.Errorf("recreate under a running lease: %w", order.ErrStale)
-		}
-		return nil
-	})
 }
 
 // saver is a store of numbers.

@@ -1,14 +1,10 @@
 package order_test
 
 import (
-	"errors"
-	"strings"
-	"testing"
 	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/settle"
 )
 
 // deleteRecord deletes the record, as a restore from an older backup does.
@@ -158,67 +154,5 @@ func wrongAnswerCases() map[string]processCase {
 			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
 			calls: "begin prepare bind confirm read release",
 		},
-	}
-}
-
-// restore restores the order from the provider's pi_1.
-func (w *world) restore() (order.Record, error) {
-	return settle.Restore(w.Context(), w.store, w.payments, "test", w.order.ID(), "pi_1", w.now)
-}
-
-func TestARestoredOrderThatWasChargedIsPaidAndItsMessageChargesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	w.loseRecord()
-	for range 2 { // the second time changes nothing
-		r, err := w.restore()
-		if err != nil || r.Status != order.Paid || r.Intent != "pi_1" || r.Mode != order.TestMode || r.Seq != 1 {
-			t.Fatalf("got %+v, %v, want it paid with pi_1 in test mode, after one transition", r, err)
-		}
-	}
-	if got := w.redeliver(noFault); got.Reason != order.ReasonDuplicate || w.violations() != "" {
-		t.Errorf("got %+v %s, want a duplicate", got, w.violations())
-	}
-}
-
-func TestAParkedOrderIsRestoredAndARedriveChargesItsIntentOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, ordertest.Pays)
-	w.crashAfter(ordertest.Bind)
-	w.prepare(w.order, w.prepareAgainKey(1))
-	w.bank.ForgetKeys()
-	w.deleteRecord()
-	ageMessage(w, 25*time.Hour)
-	if got := w.redeliver(noFault); got.Reason != order.ReasonRecordLost {
-		t.Fatalf("got %+v, want reason record_lost", got)
-	}
-	if r, err := w.restore(); err != nil || r.Status != order.Open || r.Intent != "pi_1" {
-		t.Fatalf("got %+v, %v, want it open with pi_1", r, err)
-	}
-	if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-func TestRestoreRefusesAnotherIntent(t *testing.T) {
-	t.Parallel()
-	for want, change := range map[string]func(i *order.Intent){
-		"orderId":                         func(i *order.Intent) { i.OrderID = "ORD-2" },
-		"scope":                           func(i *order.Intent) { i.Scope = "staging" },
-		settle.ErrNoFingerprint.Error():   func(i *order.Intent) { i.Fingerprint = "" },
-		"read intent pi_1: misconfigured": nil, // the provider does not know it
-	} {
-		w := newWorld(t, ordertest.Pays)
-		if change != nil {
-			w.deliver(noFault)
-			w.deleteRecord()
-			w.payments = changedIntents{w.bank, changeFrom(ordertest.Read, change)}
-		}
-		if _, err := w.restore(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
-		if _, err := w.store.Load(w.Context(), w.order.ID()); !errors.Is(err, order.ErrNotFound) {
-			t.Errorf("%s: got %v, want no record", want, err)
-		}
 	}
 }
