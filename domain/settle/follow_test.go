@@ -1,7 +1,6 @@
 package settle_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -201,7 +200,7 @@ func TestFollowErrors(t *testing.T) {
 		},
 		"the list of disputes is older than the record": {
 			disputed(), func(w *world) { // another hint records more between list and write
-				w.lists = func(all []order.Dispute) []order.Dispute {
+				w.relist = func(all []order.Dispute) []order.Dispute {
 					w.bank.CloseDispute("du_1", order.DisputeLost)
 					w.follow()
 					return all
@@ -235,28 +234,12 @@ func TestTheNewestDisputeIsRecordedHoweverTheyAreListed(t *testing.T) {
 	f := w.follower()
 	oldestFirst := func(all []order.Dispute) []order.Dispute { slices.Reverse(all); return all }
 	none := func([]order.Dispute) []order.Dispute { return nil }
-	for _, w.lists = range []func([]order.Dispute) []order.Dispute{nil, oldestFirst, none} {
+	for _, w.relist = range []func([]order.Dispute) []order.Dispute{nil, oldestFirst, none} {
 		_, _, err := f.Follow(t.Context(), disputed())
 		if got := w.record("ORD-1"); err != nil || got.Dispute.ID != newest || got.Seq != 2 {
 			t.Errorf("got %v, dispute %s and seq %d, want %s and one event", err, got.Dispute.ID, got.Seq, newest)
 		}
 	}
-}
-
-// staleStore is a store in which a record has another event than the one that was loaded,
-// at so many writes.
-type staleStore struct {
-	order.Store
-
-	times int
-}
-
-func (s *staleStore) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
-	if s.times--; s.times >= 0 {
-		before.Seq++
-		return before, order.ErrStale
-	}
-	return s.Store.Save(ctx, before, after)
 }
 
 func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
@@ -265,8 +248,14 @@ func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
 		w := newWorld(t)
 		w.deliver("ORD-1", ordertest.TakesDays, "")
 		w.bank.Clear("pi_1")
+		left := changes
+		w.saves = func(ordertest.Call) error {
+			if left--; left >= 0 {
+				return order.ErrStale
+			}
+			return nil
+		}
 		f := w.follower()
-		f.Store = &staleStore{w.store, changes}
 		_, _, err := f.Follow(t.Context(), settle.Hint{OrderID: "ORD-1", Intent: "pi_1"})
 		if !errors.Is(err, want) {
 			t.Errorf("%d changes: got %v, want %v", changes, err, want)

@@ -233,7 +233,7 @@ func outageCases() map[string]reconcileCase {
 		},
 		"an answer that arrives after the run gave up": {50, func(w *world, r *settle.Reconciler) {
 			end := make(chan struct{})
-			r.Parallel, w.listed = 2, func() { close(end) }
+			r.Parallel, w.dueEnd = 2, func() { close(end) }
 			var read atomic.Int64
 			w.reads = func(order.IntentID) error {
 				if read.Add(1) > 1 {
@@ -247,7 +247,8 @@ func outageCases() map[string]reconcileCase {
 		"the store returns no row of many": {50, unread(errStore), "[unavailable:10]", noStore, true, ""},
 		"the provider does not answer":     {2, fails(errDown(), never), "[unavailable:2]", down, false, ""},
 		"a recheck cannot be postponed": {
-			2, func(w *world, _ *settle.Reconciler) { w.postpones = errStore }, "[unavailable:2]", noStore, false, "",
+			2, func(w *world, _ *settle.Reconciler) { w.saves = func(ordertest.Call) error { return errStore } },
+			"[unavailable:2]", noStore, false, "",
 		},
 		"no answer beside a row that is corrupt": {2, func(w *world, _ *settle.Reconciler) {
 			w.reads = func(order.IntentID) error { return errDown() }
@@ -258,6 +259,18 @@ func outageCases() map[string]reconcileCase {
 				return nil
 			}
 		}, "[failed:1 unavailable:1]", down, false, ""},
+	}
+}
+
+// settledSince settles each order between Due and Load, and fails each Read.
+func settledSince(err error) func(*world, *settle.Reconciler) {
+	return func(w *world, _ *settle.Reconciler) {
+		w.loads = func(id order.ID) error {
+			w.bank.Clear("pi_1")
+			paid := order.Outcome{Intent: "pi_1", Status: order.Paid}
+			return order.Settle(w.Context(), w.store, w.record(id), paid, w.now)
+		}
+		w.reads = func(order.IntentID) error { return err }
 	}
 }
 
@@ -282,13 +295,12 @@ func orderCases() map[string]reconcileCase {
 		"each intent belongs to another sum": {1, func(w *world, _ *settle.Reconciler) {
 			w.change = func(i *order.Intent) { i.Total.Amount++ }
 		}, "[mismatched:1]", "", false, "[load:1 postpone:1 read:1]"},
-		"an order that was settled since it was listed": {1, func(w *world, _ *settle.Reconciler) {
-			w.loads = func(id order.ID) error {
-				w.bank.Clear("pi_1")
-				paid := order.Outcome{Intent: "pi_1", Status: order.Paid}
-				return order.Settle(w.Context(), w.store, w.record(id), paid, w.now)
-			}
-		}, "[unchanged:1]", "", false, "[load:1 read:1 refunds:1]"},
+		"an order that was settled since it was listed": {
+			1, settledSince(nil), "[unchanged:1]", "", false, "[load:1 read:1 refunds:1]",
+		},
+		"an order that was settled since it was listed, and cannot be read": {
+			1, settledSince(errAccount()), "[failed:1]", "", false, "[load:1 read:1]", // it is not due again
+		},
 		"an order that was erased since it was listed": {1, func(w *world, _ *settle.Reconciler) {
 			w.loads = func(id order.ID) error { w.store.Delete(id); return nil }
 		}, "[]", "", false, "[load:1]"},
@@ -327,7 +339,7 @@ func refundAndStockCases() map[string]reconcileCase {
 			return nil
 		}), "[]", "", false, refunds},
 		"a row that changed is an answer of the store": {0, func(w *world, r *settle.Reconciler) {
-			w.postpones = order.ErrStale
+			w.saves = func(ordertest.Call) error { return order.ErrStale }
 			declined(func(r order.Record) (order.Record, error) { return r, errors.New("no stock table") })(w, r)
 		}, "[failed:1]", "", false, ""},
 		"a customer pays while the stock is freed": {
@@ -513,24 +525,6 @@ func TestADeclinedOrderIsRecheckedOnce(t *testing.T) {
 		if r := w.record("order"); r.Status != want {
 			t.Errorf("paid %t: got %s, want %s", paid, r.Status, want)
 		}
-	}
-}
-
-func TestReconcileLeavesAnOrderThatWasSettledMeanwhile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.deliver("order", ordertest.TakesDays, "")
-	w.wait(2 * time.Hour)
-	w.loads = func(id order.ID) error { // between Due and Load
-		canceled := order.Outcome{Intent: "pi_1", Status: order.Canceled}
-		return order.Settle(t.Context(), w.store, w.record(id), canceled, w.now)
-	}
-	w.reads = func(order.IntentID) error { return errAccount() }
-	if got := w.run(); len(got.Failed) != 1 {
-		t.Errorf("got %+v, want one failed recheck", got)
-	}
-	if r := w.record("order"); r.Status != order.Canceled || !r.DueAt.IsZero() {
-		t.Errorf("got %s, due %s, want it canceled and never due", r.Status, r.DueAt)
 	}
 }
 

@@ -28,12 +28,12 @@ type world struct {
 	now   time.Time
 	calls []string
 
-	loads     func(order.ID) error       // before Load
-	reads     func(order.IntentID) error // before Read
-	change    func(*order.Intent)        // that Read returns
-	postpones error                      // in place of Postpone
-	lists     func([]order.Dispute) []order.Dispute
-	listed    func() // at the end of Due
+	loads  func(order.ID) error                  // before Load
+	reads  func(order.IntentID) error            // before Read
+	change func(*order.Intent)                   // that Read returns
+	saves  func(ordertest.Call) error            // before Save
+	relist func([]order.Dispute) []order.Dispute // that Disputes returns
+	dueEnd func()                                // at the end of Due
 }
 
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
@@ -155,16 +155,18 @@ func (w *world) Load(ctx context.Context, id order.ID) (order.Record, error) {
 func (w *world) Save(ctx context.Context, before, after order.Record) (order.Record, error) {
 	call := ordertest.CallOf(before, after)
 	w.note(string(call))
-	if call == ordertest.Postpone && w.postpones != nil {
-		return order.Record{}, w.postpones
+	if w.saves != nil {
+		if err := w.saves(call); err != nil {
+			return order.Record{}, err
+		}
 	}
 	return w.store.Save(ctx, before, after)
 }
 
 func (w *world) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
 	return func(yield func(order.ID, error) bool) {
-		if w.listed != nil {
-			defer w.listed()
+		if w.dueEnd != nil {
+			defer w.dueEnd()
 		}
 		w.store.Due(ctx, at)(yield)
 	}
@@ -187,8 +189,8 @@ func (w *world) Read(ctx context.Context, id order.IntentID) (order.Intent, erro
 func (w *world) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
 	w.note("list")
 	all, err := w.bank.Disputes(ctx, id)
-	if w.lists != nil {
-		all = w.lists(slices.Clone(all))
+	if w.relist != nil {
+		all = w.relist(slices.Clone(all))
 	}
 	return all, err
 }
