@@ -13,7 +13,7 @@ import (
 )
 
 // The conditions and updates of stock. An order's row holds its stock in the attribute
-// stock until their effect, so each effect happens once.
+// stock until its effect, so each effect happens once.
 const (
 	enough   = "available >= :n"
 	reserve  = "SET available = available - :n, reserved = reserved + :n"
@@ -25,7 +25,7 @@ const (
 )
 
 // WithStock returns the store with an option: Begin reserves an order's stock in this
-// table, and the writes that settle the order sell or release them. The table's partition
+// table, and the writes that settle the order sell or release it. The table's partition
 // key is sku. Every program that settles orders must use the same table.
 //
 // Begin of a new order is one TransactWriteItems.

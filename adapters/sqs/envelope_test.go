@@ -72,7 +72,10 @@ func TestUnwrapRejects(t *testing.T) {
 		"trailing data":                        {event + "x", trailing(event)},
 		"trailing data after a notified event": {bodytest.FromSNS(event + "x"), trailing(event)},
 		"too deep":                             {bodytest.FromEventBridge(nested), "nested deeper than 16 levels"},
-		"too large":                            {event + strings.Repeat(" ", sqs.MaxBody), fmt.Sprintf("too large: %d bytes, want at most 262144", sqs.MaxBody+len(event))},
+		"too large": {
+			event + strings.Repeat(" ", sqs.MaxBody),
+			fmt.Sprintf("too large: %d bytes, want at most 262144", sqs.MaxBody+len(event)),
+		},
 	} {
 		if got, err := sqs.Unwrap(bad[0]); err == nil || err.Error() != "message body: "+bad[1] {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, bad[1])

@@ -41,7 +41,7 @@ func fingerprints(d Draft) []Fingerprint {
 	return []Fingerprint{fingerprintV1(d)}
 }
 
-// fingerprintV1 hashes the fields of payer, price and stock. Each part carries its
+// fingerprintV1 hashes the fields of payer, price and lines. Each part carries its
 // length, so that no two drafts write the same bytes. Any change of it is a new version.
 func fingerprintV1(d Draft) Fingerprint {
 	h := sha256.New()

@@ -41,8 +41,8 @@ func ValidID(s string) bool {
 // ASCII characters without blanks.
 func ValidCustomerID(s string) bool { return printable(s, 128) }
 
-// ValidSKU reports whether s is a SKU number: 1 to 64 printable ASCII characters
-// without blanks.
+// ValidSKU reports whether s is a SKU: 1 to 64 printable ASCII characters without
+// blanks.
 func ValidSKU(s string) bool { return printable(s, 64) }
 
 // ValidReference reports whether s has the form of the provider's object ids. It rejects
@@ -75,7 +75,7 @@ func every(s string, ok func(byte) bool) bool {
 	return true
 }
 
-// Line is one SKU of an order. UnitAmount is in the units of Money.
+// Line is a quantity of one SKU. UnitAmount is in the units of Money.
 type Line struct {
 	SKU        string
 	Quantity   int64

@@ -177,9 +177,15 @@ func TestProcess(t *testing.T) {
 			{func(w *world) { revive(w); w.mailbox.Plan(receipttest.SendsThenLoses) }, "", "redeliver receipt_doubtful: doubtful no_response 2"},
 			{nil, "", "done settled: sent 3"},
 		}},
-		"a service that is down":     {false, []step{{fate(receipttest.IsThrottled), "", throttled}, {nil, "", sent}}},
-		"an account that is stopped": {false, []step{{fate(receipttest.IsMisconfigured), "", "redeliver mail_misconfigured: failed SendingPausedException 0"}, {nil, "", sent}}},
-		"a message that is refused":  {false, []step{{fate(receipttest.Refuses), "", "park mail_refused: failed MessageRejected 0"}, {nil, "", sent}}},
+		"a service that is down": {false, []step{{fate(receipttest.IsThrottled), "", throttled}, {nil, "", sent}}},
+		"an account that is stopped": {false, []step{
+			{fate(receipttest.IsMisconfigured), "", "redeliver mail_misconfigured: failed SendingPausedException 0"},
+			{nil, "", sent},
+		}},
+		"a message that is refused": {false, []step{
+			{fate(receipttest.Refuses), "", "park mail_refused: failed MessageRejected 0"},
+			{nil, "", sent},
+		}},
 
 		// Nothing that fails before the claim leaves a trace of a send.
 		"a payment provider that is down": {false, []step{{payer(errDown), "", "redeliver provider_unavailable: 0"}, {heal, "", sent}}},

@@ -253,7 +253,9 @@ func lastingFailures() map[string]map[string]series {
 		},
 		"strangers flood its URL": {"webhook": floods},
 		"messages come back": {
-			"order": {"app WaitingAge Maximum": hours}, "refund": {"app WaitingAge Maximum Function=refund": hours}, "receipt": {"app WaitingAge Maximum Function=receipt": hours},
+			"order":   {"app WaitingAge Maximum": hours},
+			"refund":  {"app WaitingAge Maximum Function=refund": hours},
+			"receipt": {"app WaitingAge Maximum Function=receipt": hours},
 		},
 		"dead letters": {
 			"order": {"queue/orders-dead" + letters: 1}, "publish": {"queue/unpublished" + letters: 1},

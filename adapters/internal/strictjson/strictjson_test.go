@@ -45,14 +45,20 @@ func TestDecode(t *testing.T) {
 		body string
 		want document
 	}{
-		"no fields":         {`{}`, document{}},
-		"blanks around it":  {"\n\t {\"id\" : \"a\" } \r\n", document{ID: "a"}},
-		"escapes":           {`{"\u0069d":"\u00e9\n\\"}`, document{ID: "é\n\\"}},
-		"pointers":          {`{"note":"x","amount":-9223372036854775808,"parent":{"name":"a"}}`, document{Note: &text, Amount: &number, Parent: &payer{"a"}}},
+		"no fields":        {`{}`, document{}},
+		"blanks around it": {"\n\t {\"id\" : \"a\" } \r\n", document{ID: "a"}},
+		"escapes":          {`{"\u0069d":"\u00e9\n\\"}`, document{ID: "é\n\\"}},
+		"pointers": {
+			`{"note":"x","amount":-9223372036854775808,"parent":{"name":"a"}}`,
+			document{Note: &text, Amount: &number, Parent: &payer{"a"}},
+		},
 		"null for anything": {`{"id":null,"note":null,"amount":null,"seq":null,"lines":null,"payer":null,"tags":null,"parent":null}`, document{}},
-		"lists and maps":    {`{"lines":[{"sku":"a"},{},null],"tags":{"a":["1","2"],"b":[]}}`, document{Lines: []line{{"a"}, {}, {}}, Tags: map[string][]string{"a": {"1", "2"}, "b": nil}}},
-		"the largest body":  {`{"seq":7}` + strings.Repeat(" ", strictjson.MaxBody-9), document{Seq: 7}},
-		"the longest list":  {`{"lines":[` + strings.Repeat("{},", 999) + `{}]}`, document{Lines: make([]line, 1000)}},
+		"lists and maps": {
+			`{"lines":[{"sku":"a"},{},null],"tags":{"a":["1","2"],"b":[]}}`,
+			document{Lines: []line{{"a"}, {}, {}}, Tags: map[string][]string{"a": {"1", "2"}, "b": nil}},
+		},
+		"the largest body": {`{"seq":7}` + strings.Repeat(" ", strictjson.MaxBody-9), document{Seq: 7}},
+		"the longest list": {`{"lines":[` + strings.Repeat("{},", 999) + `{}]}`, document{Lines: make([]line, 1000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -75,7 +75,9 @@ func TestDecodeRejects(t *testing.T) {
 		"an unknown field": {with(`"amount"`, `"tip":1,"amount"`), `message body: unknown field "tip"`},
 		"a fraction":       {with("1999", "19.99"), wantInteger},
 
-		"an empty currency":            {with(`"amount"`, `"currency":"","amount"`), "invalid refund: currency: want at least one character, or no field"},
+		"an empty currency": {
+			with(`"amount"`, `"currency":"","amount"`), "invalid refund: currency: want at least one character, or no field",
+		},
 		"no amount":                    {with(`"amount":1999,`, ""), "invalid refund: amount: " + missing},
 		"null for the amount":          {with("1999", "null"), "invalid refund: amount: " + missing},
 		"nothing to give back":         {with("1999", "0"), "invalid refund: amount 0: " + wantAmount},

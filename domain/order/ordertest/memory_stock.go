@@ -47,7 +47,7 @@ func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, 
 }
 
 // moveStock makes the effect of a write on the stock: it reserves stock that the record
-// did not hold, and sells or gives back those that it held.
+// did not hold, and sells or gives back what it held.
 func (m *Memory) moveStock(before, after order.Record) error {
 	quantities, effect := order.StockChange(&before, &after)
 	for _, sku := range quantities.SKUs() {

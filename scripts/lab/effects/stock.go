@@ -111,7 +111,7 @@ func (w *stockWorld) payAtProvider(id order.IntentID) {
 	}
 }
 
-// balance returns what is wrong with the stock at this moment: the stock that rows hold
+// balance returns what is wrong with the stock at this moment: the units that rows hold
 // are reserved, and those of paid orders are sold.
 func (w *stockWorld) balance() string {
 	s, want := w.store.PeekStock(sku), order.Stock{SKU: sku, Available: 1}

@@ -166,7 +166,9 @@ func TestCompare(t *testing.T) {
 		"a refund that failed, made again in the Dashboard": {
 			result{class: audit.RefundsDiffer}, []change{row(order.PartiallyRefunded), givenBack(5, 5), refunds(ours, others)},
 		},
-		"a dispute that the row does not show":      {result{class: audit.DisputeUnrecorded}, []change{disputed(order.Dispute{}, order.Dispute{})}},
+		"a dispute that the row does not show": {
+			result{class: audit.DisputeUnrecorded}, []change{disputed(order.Dispute{}, order.Dispute{})},
+		},
 		"a dispute whose end the row does not show": {result{class: audit.DisputeUnrecorded}, []change{disputed(open, lost)}},
 		"a row that cannot be read": {result{class: audit.RowUnreadable}, []change{func(o *audit.Order) {
 			o.Row = &audit.Row{OrderID: o.ID, Problem: "corrupt record"}
