@@ -37,7 +37,6 @@ func post(rest string) string {
 }
 
 func TestTheHandlerGetsTheRequestAsItWasSent(t *testing.T) {
-	t.Parallel()
 	header := http.Header{"Stripe-Signature": {"t=1,v1=00,v1=11"}, "Host": {"api.example"}}
 	cookies := header.Clone()
 	cookies.Set("Cookie", "a=1; b=2")
@@ -68,7 +67,6 @@ func TestTheHandlerGetsTheRequestAsItWasSent(t *testing.T) {
 }
 
 func TestTheAPIGetsTheHandlersResponse(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		handler http.HandlerFunc
 		want    events.APIGatewayV2HTTPResponse
@@ -107,7 +105,6 @@ func TestTheAPIGetsTheHandlersResponse(t *testing.T) {
 }
 
 func TestAnEventThatIsNotOfAnHTTPAPIIsAnError(t *testing.T) {
-	t.Parallel()
 	for _, event := range []string{
 		post(`"body":"no base64!","isBase64Encoded":true`), `{"requestContext":{"http":{"method":"a b"}}}`,
 	} {
@@ -119,7 +116,6 @@ func TestAnEventThatIsNotOfAnHTTPAPIIsAnError(t *testing.T) {
 }
 
 func TestTheHandlerGetsTheCallerThatTheAuthorizerReports(t *testing.T) {
-	t.Parallel()
 	iam := func(arn, cognito string) string {
 		return `{"iam":{"accessKey":"ASIAPRETEND","accountId":"123456789012","callerId":"AROAPRETEND:session","userArn":"` + arn +
 			`","userId":"AROAPRETEND:session","principalOrgId":"o-pretend","cognitoIdentity":` + cognito + `}}`

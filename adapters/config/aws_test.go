@@ -23,7 +23,6 @@ func readAWS(t *testing.T, more ...string) config.AWS {
 }
 
 func TestAWSConfig(t *testing.T) {
-	t.Parallel()
 	client := &http.Client{}
 	cfg := readAWS(t).Config(config.SQS, client)
 	if cfg.Region != "eu-west-1" || cfg.HTTPClient != client || cfg.BaseEndpoint != nil {
@@ -44,7 +43,6 @@ func TestAWSConfig(t *testing.T) {
 }
 
 func TestAWSEndpoints(t *testing.T) {
-	t.Parallel()
 	services := []config.Service{config.DynamoDB, config.SQS, config.SecretsManager, config.EventBridge, config.SES}
 	own := []string{"AWS_ENDPOINT_URL=http://general"}
 	for _, service := range services {

@@ -22,7 +22,6 @@ func (e *early) Do(r *http.Request) (*http.Response, error) {
 
 // If this test passes without PlainBody, remove PlainBody.
 func TestTheEndOfABodyIsReadAfterTheResponse(t *testing.T) {
-	t.Parallel()
 	for service, client := range clients {
 		backend := &early{}
 		call := client(t.Context(), readAWS(t).Config(service, backend))

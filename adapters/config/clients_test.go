@@ -19,7 +19,6 @@ type observation struct {
 
 // A call is observed with or without a response, under its target.
 func TestEveryCallIsObserved(t *testing.T) {
-	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/lost" {
 			panic(http.ErrAbortHandler) // closes the connection

@@ -30,7 +30,6 @@ type settings struct {
 }
 
 func TestRead(t *testing.T) {
-	t.Parallel()
 	got, err := config.Read[settings]([]string{
 		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "KEYS=a,b",
 		"TIMEOUT=1s", "OTHER=x",
@@ -47,7 +46,6 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadReportsEveryProblemTogether(t *testing.T) {
-	t.Parallel()
 	_, err := config.Read[settings]([]string{
 		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "QUEUE=orders", "KEY=", "BY_NAME=" + canary,
 		"TIMEOUT=soon\n",
@@ -74,7 +72,6 @@ func TestReadReportsEveryProblemTogether(t *testing.T) {
 
 // Another variable may be printed anywhere, for example in an error of the table.
 func TestAKeyIsRefusedAndNotShownInAnyOtherVariable(t *testing.T) {
-	t.Parallel()
 	for _, key := range []string{
 		"sk_test_" + canary, "sk_live_" + canary, "sk_org_live_" + canary, "rk_test_" + canary, "rk_live_" + canary,
 		"whsec_" + canary, `{"key":"sk_live_` + canary + `"}`, "https://sk_live_" + canary + "@api.example",
@@ -108,7 +105,6 @@ type picky struct{ config.Secret }
 func (*picky) UnmarshalText(text []byte) error { return fmt.Errorf("invalid: %s", text) }
 
 func TestAnErrorOfTheLibraryIsNotShown(t *testing.T) {
-	t.Parallel()
 	type keys struct {
 		List []struct {
 			Key picky `env:"KEY"`
@@ -122,7 +118,6 @@ func TestAnErrorOfTheLibraryIsNotShown(t *testing.T) {
 }
 
 func TestAURLHasASchemeAndAHost(t *testing.T) {
-	t.Parallel()
 	for _, text := range []string{"https://sqs.eu-west-1.amazonaws.com/1/orders", "http://127.0.0.1:4242"} {
 		var got config.URL
 		if err := got.UnmarshalText([]byte(text)); err != nil || string(got) != text {
@@ -152,7 +147,6 @@ func (s shift) Problems() []string {
 }
 
 func TestReadReportsProblemsOfSeveralVariables(t *testing.T) {
-	t.Parallel()
 	for end, want := range map[string]string{
 		"2s":   "",
 		"1s":   "BEGIN, END: want an end after the beginning",

@@ -11,7 +11,6 @@ import (
 // more. A proxy would be read from the environment; one HTTP/2 connection can stall a
 // whole batch.
 func TestEveryStepOfACallHasABound(t *testing.T) {
-	t.Parallel()
 	x := NewTransport(7, 3*time.Second)
 	got := []time.Duration{
 		dialer().Timeout, x.TLSHandshakeTimeout, x.ResponseHeaderTimeout, x.IdleConnTimeout, dialer().KeepAlive,

@@ -67,7 +67,6 @@ func consumed(t *testing.T, e eventbridgetest.Event) outbox.Event {
 }
 
 func TestBus(t *testing.T) {
-	t.Parallel()
 	ordertest.TestBus(t, func(t *testing.T) ordertest.BusUnderTest {
 		t.Helper()
 		refuse := map[order.ID]int{}
@@ -107,7 +106,6 @@ func declined() outbox.Event {
 
 // Each kind of event is published as the documents say, and decoded as it was published.
 func TestEveryEventIsDocumentedAndDecoded(t *testing.T) {
-	t.Parallel()
 	page, err := os.ReadFile("../../docs/reference/events.md")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +163,6 @@ func TestEveryEventIsDocumentedAndDecoded(t *testing.T) {
 }
 
 func TestAnInvalidEventIsRefusedWithoutItsValues(t *testing.T) {
-	t.Parallel()
 	valid := string(publish(t, declined()).Delivered())
 	if got := eventbridge.Source(valid); got != "orderonce.test" || eventbridge.Source("canary") != "" {
 		t.Errorf("got source %q", got)
@@ -203,7 +200,6 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestAnUnknownBusDropsEventsWithoutAnError(t *testing.T) {
-	t.Parallel()
 	s := serve(t, nil)
 	failed, err := busAt(s.URL, "misspelled", http.DefaultClient).Put(t.Context(), ordertest.OutboxEvents(1)[:1])
 	if len(failed) > 0 || err != nil || len(s.Archive()) > 0 || s.Calls() != 1 {
@@ -220,7 +216,6 @@ func (r responds) Do(*http.Request) (*http.Response, error) {
 }
 
 func TestResponsesOfPutEvents(t *testing.T) {
-	t.Parallel()
 	const accepted = `{"EventId":"1"}`
 	for claim, tt := range map[string]struct {
 		entries string

@@ -103,7 +103,6 @@ func failed(status int, retryAfter, code, detail string) response {
 const total = `"amount":3998,"currency":"usd",`
 
 func TestTheAnswerToAnOrder(t *testing.T) {
-	t.Parallel()
 	const location = "/orders/O-1"
 	record := func(s order.Status, failure string, events ...order.Event) order.Record {
 		return order.Record{OrderID: "O-1", Status: s, Failure: failure, Events: events}
@@ -150,7 +149,6 @@ func TestTheAnswerToAnOrder(t *testing.T) {
 }
 
 func TestAPostIsAPutUnderTheIDOfCallerAndKey(t *testing.T) {
-	t.Parallel()
 	for _, caller := range []intake.Caller{"alice", "bob"} {
 		for _, key := range []string{"!", strings.Repeat("~", 255)} {
 			w := &world{t: t, caller: caller}
@@ -163,7 +161,6 @@ func TestAPostIsAPutUnderTheIDOfCallerAndKey(t *testing.T) {
 }
 
 func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
-	t.Parallel()
 	invalid := func(errors string) response {
 		return failed(422, "", "invalid", `"the body is not an order","errors":`+errors)
 	}
@@ -213,7 +210,6 @@ func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 }
 
 func TestNobodyIsServedWithoutAnIdentity(t *testing.T) {
-	t.Parallel()
 	unauthenticated := failed(401, "", "unauthenticated", `"no authenticated caller"`)
 	forbidden := failed(403, "", "forbidden", `"token without the claim that names its owner"`)
 	for err, want := range map[error]response{
@@ -232,7 +228,6 @@ func TestNobodyIsServedWithoutAnIdentity(t *testing.T) {
 }
 
 func TestARequestKeepsTimeToAnswer(t *testing.T) {
-	t.Parallel()
 	ends := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	ctx, cancel := context.WithDeadline(t.Context(), ends)
 	defer cancel()
@@ -253,7 +248,6 @@ func TestARequestKeepsTimeToAnswer(t *testing.T) {
 
 // An id that is not an order id may be anything, so it is not logged.
 func TestARequestIsLogged(t *testing.T) {
-	t.Parallel()
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	w := &world{t: t, view: intake.View{Sent: true}, caller: "alice"}
 	w.do("PUT", "/orders/O-1", "1", "Traceparent: "+trace)

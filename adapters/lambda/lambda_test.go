@@ -18,7 +18,6 @@ import (
 )
 
 func TestFunction(t *testing.T) {
-	t.Parallel()
 	lambdatest.FullOnly(t)
 	binary := filepath.Join(t.TempDir(), "bootstrap")
 	if err := lambdatest.Build(t.Context(), "./internal/minimal", binary); err != nil {
@@ -26,7 +25,6 @@ func TestFunction(t *testing.T) {
 	}
 
 	t.Run("a handler gets the event and the invocation's id", func(t *testing.T) {
-		t.Parallel()
 		body, _, err := invoke(t, binary, map[string]string{"GREETING": "hello"})
 		if want := `{"Text":"hello, world","RequestID":"00000000-0000-4000-8000-000000000001"}`; err != nil ||
 			string(body) != want {
@@ -34,7 +32,6 @@ func TestFunction(t *testing.T) {
 		}
 	})
 	t.Run("a function that cannot start logs its error in one line and exits", func(t *testing.T) {
-		t.Parallel()
 		_, output, err := invoke(t, binary, nil)
 		var exit *lambdatest.ExitError
 		if !errors.Is(err, lambdatest.ErrInit) || !errors.As(err, &exit) || exit.Status != "exit status 1" {
@@ -74,7 +71,6 @@ func decode(t *testing.T, text string) map[string]any {
 }
 
 func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
-	t.Parallel()
 	for level, want := range map[slog.Level][]string{
 		slog.LevelDebug: {"DEBUG", "INFO", "WARN", "ERROR"},
 		slog.LevelInfo:  {"INFO", "WARN", "ERROR"},
@@ -101,7 +97,6 @@ func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
 }
 
 func TestRequestIDOutsideOfAnInvocation(t *testing.T) {
-	t.Parallel()
 	if got := lambda.RequestID(t.Context()); got != "" {
 		t.Errorf("RequestID = %q, want the empty string", got)
 	}

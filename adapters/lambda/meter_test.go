@@ -30,7 +30,6 @@ func newMeter(w *writes, dimensions map[string]string) *lambda.Meter {
 }
 
 func TestMeterWritesEmbeddedMetrics(t *testing.T) {
-	t.Parallel()
 	var out writes
 	dimensions := map[string]string{"service": "order"}
 	meter := newMeter(&out, dimensions)
@@ -66,7 +65,6 @@ func TestMeterWritesEmbeddedMetrics(t *testing.T) {
 // "Specification: Embedded metric format"). A meter that nobody flushes writes each
 // hundred values itself, so that its memory is bounded.
 func TestMeterObeysTheLimitsOfTheFormat(t *testing.T) {
-	t.Parallel()
 	var out writes
 	meter := newMeter(&out, nil)
 	var workers sync.WaitGroup

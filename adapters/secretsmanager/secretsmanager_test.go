@@ -44,7 +44,6 @@ func answering(t *testing.T, status int, body string) (cfg aws.Config, requests 
 }
 
 func TestRead(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		status   int
 		response string
@@ -60,7 +59,6 @@ func TestRead(t *testing.T) {
 		"a truncated response":          {200, `{"SecretString":"` + secret, "", "deserialization failed"},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			cfg, requests := answering(t, tt.status, tt.response)
 			got, err := secretsmanager.Read(t.Context(), cfg, arn)
 			if got != tt.want || (err == nil) != (tt.err == "") {

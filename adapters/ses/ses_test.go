@@ -60,7 +60,6 @@ func mail(t *testing.T, to string) receipt.Mail {
 
 // A second request could be a second e-mail, so each failure costs exactly one.
 func TestAFailedRequestIsClassifiedAndNotRepeated(t *testing.T) {
-	t.Parallel()
 	refuse := func(status int, code string) sestest.Fault {
 		return sestest.Fault{Kind: sestest.Refuse, Status: status, Code: code}
 	}
@@ -77,7 +76,6 @@ func TestAFailedRequestIsClassifiedAndNotRepeated(t *testing.T) {
 		"an unreadable answer may have, too, and did": {sestest.Fault{Kind: sestest.Garble}, order.KindUnknown, 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			m, s := serve(t, sestest.Options{})
 			// The next message is sent over a kept connection, which net/http might send again.
 			if _, err := m.Send(t.Context(), mail(t, "warm@example.invalid")); err != nil || len(s.Sent()) != 1 {
@@ -101,7 +99,6 @@ func TestAFailedRequestIsClassifiedAndNotRepeated(t *testing.T) {
 
 // The kind of each code and status of SES's, and of AWS in general.
 func TestEveryRefusalHasAKind(t *testing.T) {
-	t.Parallel()
 	m, s := serve(t, sestest.Options{})
 	for kind, refusals := range map[order.ErrorKind]string{
 		order.KindUnavailable: "429 TooManyRequestsException, 400 LimitExceededException, 400 ThrottlingException, 400 Throttling, 429 x",
@@ -134,7 +131,6 @@ func TestEveryRefusalHasAKind(t *testing.T) {
 
 // An e-mail has the ids that its events come back with.
 func TestSendAndDecodeEvent(t *testing.T) {
-	t.Parallel()
 	for to, want := range map[string][]receipt.Report{
 		"canary@example.invalid":    {{Status: receipt.Sent}, {Status: receipt.Delivered}},
 		"bounce@example.invalid":    {{Status: receipt.Sent}, {Status: receipt.Bounced, Code: "Permanent/General"}},
@@ -183,7 +179,6 @@ func (accepts) Do(*http.Request) (*http.Response, error) {
 }
 
 func TestAnAnswerWithoutAMessageIDMayHaveSentIt(t *testing.T) {
-	t.Parallel()
 	cfg := aws.Config{Region: "eu-west-1", HTTPClient: accepts{}, Credentials: aws.AnonymousCredentials{}}
 	id, err := ses.New(cfg, ses.Options{From: "a@b.invalid", Scope: scope}).Send(t.Context(), mail(t, "a@b.invalid"))
 	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnknown || id != "" {
@@ -202,7 +197,6 @@ const (
 )
 
 func TestAnEventOfOthersIsIgnoredOrInvalid(t *testing.T) {
-	t.Parallel()
 	for _, kind := range []string{"Reject", "Rendering Failure"} { // the service stopped the e-mail
 		got, wanted, err := ses.DecodeEvent(eventOf(kind, withTags), scope)
 		want := receipt.Report{Message: "canary", Status: receipt.Failed, Code: kind, Attempt: 1}

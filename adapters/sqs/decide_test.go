@@ -16,7 +16,6 @@ const (
 )
 
 func TestDecide(t *testing.T) {
-	t.Parallel()
 	done, park := order.Result{Verdict: order.Done}, order.Result{Verdict: order.Park}
 	late := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonNotStarted, Transient: true}
 	panicked := order.Result{Verdict: order.Redeliver, Reason: sqs.ReasonPanic}
@@ -88,7 +87,6 @@ func TestDecide(t *testing.T) {
 		{"a message from the future is not old", outage(), 1, -time.Hour, maxJitter, again(5 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			d := sqs.Delivery{Count: tt.count, SentAt: start().Add(-tt.age)}
 			if got := sqs.Decide(tt.result, d, start(), tt.jitter, sqs.DefaultPolicy()); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -100,7 +98,6 @@ func TestDecide(t *testing.T) {
 // Also with a short first delay, a message that waits for hours is received every 15
 // minutes, or it would use up its receives.
 func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
-	t.Parallel()
 	p := sqs.DefaultPolicy()
 	p.FirstDelay = time.Microsecond
 	for count, want := range map[int]time.Duration{1: time.Second, 20: time.Second, 21: 15 * time.Minute} {
@@ -113,7 +110,6 @@ func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
 // A transient failure may last for days. No jitter, lease or lack of workers may park or
 // dead-letter its message before its last day.
 func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
-	t.Parallel()
 	wait := func(t tester, next func() (r order.Result, jitter float64)) {
 		t.Helper()
 		p := sqs.DefaultPolicy()
@@ -139,12 +135,10 @@ func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
 		"a lease": inProgress(0),
 	} {
 		t.Run(name+" without any jitter", func(t *testing.T) {
-			t.Parallel()
 			wait(t, func() (order.Result, float64) { return r, minJitter })
 		})
 	}
 	t.Run("in turns", func(t *testing.T) {
-		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			lease := time.Duration(rapid.Int64Range(0, int64(order.MaxLease)).Draw(t, "lease"))
 			some := []order.Result{outage(), late, inProgress(lease)}

@@ -10,7 +10,6 @@ import (
 )
 
 func TestUnwrap(t *testing.T) {
-	t.Parallel()
 	const message = `{"orderId":"a","sku":"Notification"}`
 	event := bodytest.FromEventBridge(message)
 	beside := func(layer, field string) string { return strings.Replace(layer, `{`, `{`+field+`,`, 1) }
@@ -55,7 +54,6 @@ func TestUnwrap(t *testing.T) {
 }
 
 func TestUnwrapRejects(t *testing.T) {
-	t.Parallel()
 	event := bodytest.FromEventBridge(`{}`)
 	trailing := func(body string) string {
 		return fmt.Sprintf("trailing data after the JSON object at byte %d", len(body))

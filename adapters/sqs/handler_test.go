@@ -23,7 +23,6 @@ import (
 )
 
 func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
 	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
@@ -41,7 +40,6 @@ func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
 
 // Lambda accepts null as an empty list, but other readers of the response may not.
 func TestBatchItemFailuresIsNeverNull(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.send(good)
 	for _, e := range []events.SQSEvent{{}, w.receive()} {
@@ -59,12 +57,10 @@ func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 func large(id string) string { return orderWithID(id) + strings.Repeat(" ", 20<<10) }
 
 func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
-	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{
 		"on a standard queue": newWorld, "in another FIFO group": newFIFOWorld,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.sendGrouped("1", large("LARGE"))
 			w.sendGrouped("2", orderWithID("A"), orderWithID("B"))
@@ -101,7 +97,6 @@ func (brokenError) Error() string { panic("boom " + canary) }
 // already. runtime.Goexit ends a goroutine without a panic, so recover does not see it;
 // it has the same effect.
 func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
-	t.Parallel()
 	const panics, exits = "panic of type ", "worker goroutine exited"
 	boom := func() { panic("boom " + canary) }
 	broken := func(r order.Result) order.Result {
@@ -147,7 +142,6 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		"reporting a settled message": {func(w *world) { w.script["BAD"] = broken(paid()) }, nil, "ERROR <nil>", panics},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			tt.breaks(w)
 			ids := w.send("no order", orderWithID("BAD"), "no order either")
@@ -174,7 +168,6 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 }
 
 func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for i := range 6 {
 		w.send(orderWithID(fmt.Sprintf("ORD%d", i)))
@@ -196,7 +189,6 @@ func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
 }
 
 func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.send(orderWithID("A"), large("A"), orderWithID("B"), orderWithID("A"))
 	e := w.receive()
@@ -234,7 +226,6 @@ func gated(w *world) (started *[]string, gate chan struct{}) {
 // A group keeps its order for whatever reason its head is redelivered: the messages
 // behind it are not processed and not parked, and are redelivered with the head.
 func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
-	t.Parallel()
 	unavailable := func(w *world) { w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable) }
 	for name, tt := range map[string]struct {
 		breaks func(*world)
@@ -256,7 +247,6 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 		"the function timeout is too short": {breaks: func(w *world) { w.OrderBudget = order.MaxLease }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newFIFOWorld(t)
 			w.script["HEAD"] = tt.result
 			if tt.breaks != nil {
@@ -291,7 +281,6 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 // Messages of a standard queue may have group ids, for fairness (SQS developer guide,
 // "Amazon SQS fair queues").
 func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.script["A1"] = outage()
 	ids := w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
@@ -304,7 +293,6 @@ func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
 // needs, every batch has. A body that can never become an order does not come back for
 // want of time.
 func TestTheTimeThatIsLeft(t *testing.T) {
-	t.Parallel()
 	const whole = 30 * time.Second
 	for name, tt := range map[string]struct {
 		first, timeout time.Duration // what the first order takes, of what
@@ -321,7 +309,6 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 		"a timeout without time for calls":     {0, answerTime, true, "WARN misconfigured 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.Parallel = 1
 			w.takes(tt.first)
@@ -345,7 +332,6 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 
 // Lambda redelivers the whole batch if it kills the function before the response.
 func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.script["WAITS"] = outage()
 	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"))
@@ -369,7 +355,6 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 
 // Lambda may freeze a worker after its invocation has ended, and resume it much later.
 func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.script["CLASHES"], w.script["WAITS"] = conflict(), outage()
 	w.send(orderWithID("CLASHES"), orderWithID("WAITS"), orderWithID("PAID"))
@@ -384,7 +369,6 @@ func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 
 // A lease ends with the function, and is never longer than a function can run.
 func TestEveryRecordHasItsOwnLease(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct{ deadline, leased time.Duration }{ // from now
 		"at the deadline":           {30 * time.Second, 30 * time.Second},
 		"at most as a function":     {time.Hour, 15 * time.Minute},
@@ -392,7 +376,6 @@ func TestEveryRecordHasItsOwnLease(t *testing.T) {
 		"a second after a deadline": {-time.Minute, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.OrderBudget, w.AnswerTime = 0, 100*time.Millisecond
 			w.takes(100 * time.Millisecond)
@@ -429,7 +412,6 @@ func TestEveryRecordHasItsOwnLease(t *testing.T) {
 // Messages that failed together must not be redelivered together, also those of one batch
 // and those that cannot be parked.
 func TestEachMessageHasItsOwnJitter(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	jitter := 0.0
 	w.Parallel, w.Jitter = 1, func() float64 { jitter += 0.1; return jitter }
@@ -452,7 +434,6 @@ func TestEachMessageHasItsOwnJitter(t *testing.T) {
 // A batch may take 15 minutes, so the action depends on the time at the end of
 // processing, not on the start of the batch.
 func TestTheHandlerAppliesItsPolicy(t *testing.T) {
-	t.Parallel()
 	const took = 10 * time.Second
 	for name, tt := range map[string]struct {
 		retention time.Duration
@@ -469,7 +450,6 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 		"parking fails before that":     {7 * day, conflict(), 6*day - took - time.Second, true, "redeliver 600"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.Policy.Retention, w.deliveries = tt.retention, 9
 			w.takes(took)
@@ -489,7 +469,6 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 }
 
 func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
-	t.Parallel()
 	fails := func(w *world, _ events.SQSEvent) {
 		w.server.Fail("ChangeMessageVisibilityBatch", 1, sqstest.CodeServiceUnavailable)
 	}
@@ -510,7 +489,6 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 		}, "change the visibility of 1 messages: ", 1, 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			for i := range tt.messages {
 				id := fmt.Sprintf("ORD%d", i)
@@ -541,10 +519,8 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 // received = acknowledged + redelivered + parked, in the metrics, in the log and in the
 // queues.
 func TestEveryDeliveryIsCountedOnceByItsVerdict(t *testing.T) {
-	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) { countEveryDelivery(t, newWorld(t)) })
 		})
 	}
@@ -600,7 +576,6 @@ func sendAnything(t *rapid.T, w *world) (sent int) {
 
 // A task without the optional functions is run, logged with its attributes, and parked.
 func TestATaskNeedsNoMoreThanRun(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.Decode = func(body string) (sqs.Task, error) {
 		return sqs.Task{

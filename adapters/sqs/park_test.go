@@ -18,10 +18,8 @@ import (
 // the same message. A standard queue rejects a deduplication id, so a message with a
 // group for fairness is parked without one.
 func TestAParkedMessageKeepsItsGroup(t *testing.T) {
-	t.Parallel()
 	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.script["ORD12345"] = conflict()
 			id := w.sendGrouped("g", good)[0]
@@ -40,7 +38,6 @@ func TestAParkedMessageKeepsItsGroup(t *testing.T) {
 
 // A body reaches the dead-letter queue as it was sent, also one that is not an order.
 func TestASecondParkKeepsTheOrigin(t *testing.T) {
-	t.Parallel()
 	const body = "\t{ \"ünïcode\": 1 }\n"
 	w := newWorld(t)
 	theirs := map[string]sqstest.Attribute{"bytes": {Type: "Binary.png", Binary: []byte{0, 1, 0xff}}}
@@ -65,7 +62,6 @@ func TestASecondParkKeepsTheOrigin(t *testing.T) {
 
 // After a lost response the message is parked twice, which is better than never.
 func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		breaks       func(*world)
 		parked, then int // dead letters after the first delivery and after the second
@@ -76,7 +72,6 @@ func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
 		"the response is lost": {func(w *world) { w.server.Lose("SendMessage", 1) }, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			id := w.send("no order")[0]
 			tt.breaks(w)
@@ -98,13 +93,11 @@ func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
 
 // The message is in the dead-letter queue already: redelivering it would park it twice.
 func TestAParkedMessageThatCannotBeNotedIsAcknowledged(t *testing.T) {
-	t.Parallel()
 	for name, note := range map[string]func() error{
 		"an error": func() error { return errors.New("the table is gone") },
 		"a panic":  func() error { panic("a bug") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.script["CLASHES"] = conflict()
 			w.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return note() }

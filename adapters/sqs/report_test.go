@@ -25,7 +25,6 @@ const (
 
 // Each message is sent with a trace, and waits for 90 seconds.
 func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
-	t.Parallel()
 	type line = map[string]any
 	for name, tt := range map[string]struct {
 		result     order.Result
@@ -98,7 +97,6 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.script["ORD12345"], w.deliveries = tt.result, tt.deliveries
 			if tt.fails {
@@ -140,7 +138,6 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 // ApproximateAgeOfOldestMessage (SQS developer guide, "Available CloudWatch metrics for
 // Amazon SQS"), so the function reports the age itself.
 func TestEveryRedeliveryReportsItsAge(t *testing.T) {
-	t.Parallel()
 	for reason, tt := range map[order.Reason]struct {
 		breaks func(*world)
 		age    string // in seconds, of the second of two messages
@@ -159,7 +156,6 @@ func TestEveryRedeliveryReportsItsAge(t *testing.T) {
 	} {
 		for _, deliveries := range []int{1, 500} {
 			t.Run(fmt.Sprint(reason, " at delivery ", deliveries), func(t *testing.T) {
-				t.Parallel()
 				w := newFIFOWorld(t)
 				w.deliveries = deliveries
 				tt.breaks(w)
@@ -180,7 +176,6 @@ func TestEveryRedeliveryReportsItsAge(t *testing.T) {
 // its first parking wrote, that of a settled order from its redrive: the days in the
 // dead-letter queue would raise the alarm of the order queue.
 func TestTheAgesOfARedrivenMessage(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.script["ORD12345"] = conflict()
 	w.send(good)
@@ -203,7 +198,6 @@ func TestTheAgesOfARedrivenMessage(t *testing.T) {
 // No log line, metric or attribute contains personal or payment data, or a misplaced
 // value.
 func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
-	t.Parallel()
 	const (
 		customer, payer, method = "CANARY-JANE", "cus_CANARY", "pm_CANARY"
 		sku, trace, panicked    = "CANARY-SKU", "CANARY-TRACE", "canary panic"

@@ -25,7 +25,6 @@ const (
 )
 
 func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
-	t.Parallel()
 	type settings = sqs.Settings
 	const (
 		retention = "MessageRetentionPeriod of the queue is %s, want at least 168h0m0s: SQS deletes waiting messages before " +
@@ -78,7 +77,6 @@ func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 }
 
 func TestSettingsAreParsedInEveryFormThatSQSReturns(t *testing.T) {
-	t.Parallel()
 	const arn, kept = `"QueueArn":"` + ordersARN + `"`, `"MessageRetentionPeriod":"345600"`
 	policy := func(text string) string { return arn + "," + kept + `,"RedrivePolicy":` + text }
 	plain := sqs.QueueSettings{ARN: ordersARN, Retention: 4 * day}
@@ -127,7 +125,6 @@ func fourDays(w *world, queue string) {
 
 // A comparison is made once in the life of a process, and fails no order.
 func TestTheComparisonOfSettings(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		before   func(*world)
 		reads    int
@@ -157,7 +154,6 @@ func TestTheComparisonOfSettings(t *testing.T) {
 		}, 0, "", nil},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.Settings = new(sqs.SettingsCheck)
 			tt.before(w)
@@ -199,7 +195,6 @@ func TestTheComparisonOfSettings(t *testing.T) {
 // The comparison runs in the background, so a queue that never responds does not delay
 // the batch.
 func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.send(good)
 	e := w.receive()
@@ -227,7 +222,6 @@ func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
 
 // The invocation's context ends with its response, but the comparison continues.
 func TestAnInvocationThatEndsFirstDoesNotEndTheComparison(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	fourDays(w, w.orders)
 	held := make(chan struct{})

@@ -38,7 +38,6 @@ const (
 // Lambda always passes the system attributes on, and producers may set any other: what
 // does not parse must park no message.
 func TestDeliveryOf(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)
 	sent := map[string]string{"SentTimestamp": fmt.Sprint(now.Add(-time.Hour).UnixMilli())}
 	for name, tt := range map[string]struct {
@@ -87,7 +86,6 @@ func TestDeliveryOf(t *testing.T) {
 // What a producer writes into our attributes reaches a person's terminal through the
 // dead-letter queue.
 func TestTheAttributesOfAParkedMessage(t *testing.T) {
-	t.Parallel()
 	const id, first = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", "00000000-fdea-4c2c-8f9d-bdfb0c7bf324"
 	producers := func(n int) (all []string) {
 		for i := range n {
@@ -153,7 +151,6 @@ func TestTheAttributesOfAParkedMessage(t *testing.T) {
 }
 
 func TestAttributesOfSQSAndOfParkParse(t *testing.T) {
-	t.Parallel()
 	const id = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"
 	for value, want := range map[string]string{
 		id: id, "": "own", id + "0": "own", id[1:]: "own", strings.ToUpper(id): "own",
@@ -180,7 +177,6 @@ func TestAttributesOfSQSAndOfParkParse(t *testing.T) {
 // Parked is ERROR, because a person has to look at it; a failure is WARN, even if nothing
 // comes back because of it; waiting for others is INFO.
 func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
-	t.Parallel()
 	for _, reason := range append(order.Reasons(), Reasons()...) {
 		redelivered := slog.LevelWarn
 		if slices.Contains([]order.Reason{order.ReasonInProgress, ReasonNotStarted, ReasonBehind}, reason) {
@@ -201,7 +197,6 @@ func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
 
 // An unknown verdict, or none, must never delete a message.
 func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
-	t.Parallel()
 	cfg := aws.Config{Region: "eu-west-1", Credentials: aws.AnonymousCredentials{}}
 	b := &batch{
 		Handler: &Handler{
@@ -228,7 +223,6 @@ func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 // that can never be parked reaches maxReceiveCount in its last day, so that SQS
 // dead-letters it before.
 func TestTheLastDayHasTimeForAllReceives(t *testing.T) {
-	t.Parallel()
 	const works = 30 * time.Second // what each delivery may take, as infra/terraform has it
 	p, now := DefaultPolicy(), time.Unix(4e9, 0)
 	d := Delivery{Count: 1, SentAt: now.Add(-6 * 24 * time.Hour)}

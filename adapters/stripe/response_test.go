@@ -31,7 +31,6 @@ func call(t *testing.T, method string, r stripe.Response) (text string, err erro
 }
 
 func TestAResponse(t *testing.T) {
-	t.Parallel()
 	const (
 		waits   = "needs_confirmation"
 		funds   = "needs_method card_declined insufficient_funds"
@@ -127,7 +126,6 @@ func TestAResponse(t *testing.T) {
 	} {
 		for method := range strings.FieldsSeq(tt.methods) {
 			t.Run(name+"/"+method, func(t *testing.T) {
-				t.Parallel()
 				if got, err := call(t, method, tt.response); got != tt.want {
 					t.Errorf("got %q (%v), want %q", got, err, tt.want)
 				}
@@ -190,7 +188,6 @@ func kindByCode(t *testing.T) map[string]order.ErrorKind {
 // attempt takes the payment method off the intent, and then no attempt can confirm it. An
 // error about the account says nothing about the payment.
 func TestEveryErrorCodeHasAKind(t *testing.T) {
-	t.Parallel()
 	for code, kind := range kindByCode(t) {
 		fields := rigtest.InvalidRequest + `,"code":"` + code + `"`
 		of := func(status int) stripe.Response { return rigtest.Failure(status, fields) }
@@ -238,7 +235,6 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 }
 
 func TestAnErrorNamesTheCallItsCauseAndTheRequest(t *testing.T) {
-	t.Parallel()
 	const unknown, misconfigured = "unknown: read intent pi_3Pretend: ", "misconfigured: read intent pi_3Pretend: "
 	const request, enabled = " (request req_pretend)", "automatic_payment_methods[enabled]"
 	failure := rigtest.Failure
@@ -266,7 +262,6 @@ func TestAnErrorNamesTheCallItsCauseAndTheRequest(t *testing.T) {
 // TestErrorsContainNoSecrets responds with what must not reach a log, wherever Stripe or
 // a proxy might put it.
 func TestErrorsContainNoSecrets(t *testing.T) {
-	t.Parallel()
 	const secrets = "sk_test_*******canary cus_canary', 'card_1Canary pi_3Pretend_secret_canary"
 	message := `"message":"No such thing: '` + secrets + `'.","param":"` + secrets + `"`
 	intent := rigtest.IntentWith("requires_capture", rigtest.DeclinedError, rigtest.Null)

@@ -43,7 +43,6 @@ func over(send rigtest.RoundTripFunc) stripe.Options {
 // different parameters under a known key, so every order in flight during a deployment
 // would be parked.
 func TestRequests(t *testing.T) {
-	t.Parallel()
 	const common = "Accept-Encoding: gzip\nAuthorization: Bearer " + rigtest.Key
 	const agent = "Stripe-Version: 2023-10-16\nUser-Agent: Stripe/v1 GoBindings/76.25.0\n"
 	const form = "Content-Type: application/x-www-form-urlencoded\n"
@@ -83,7 +82,6 @@ func TestRequests(t *testing.T) {
 }
 
 func TestInvalidRequestsAreNotSent(t *testing.T) {
-	t.Parallel()
 	p := charge.New(rigtest.Exchanging(func(r stripe.Request) (stripe.Response, error) {
 		t.Errorf("%s %s was sent", r.Method, r.Path)
 		return stripe.Response{}, stripe.ErrNotSent
@@ -110,7 +108,6 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 // A proxy may send parts of a request back in a response that is not HTTP, and net/http
 // repeats it in its error.
 func TestNoResponseIsUnknownAndRepeatsNothing(t *testing.T) {
-	t.Parallel()
 	fails := func(err error) stripe.Options {
 		return over(func(*http.Request) (*http.Response, error) { return nil, err })
 	}
@@ -149,7 +146,6 @@ func TestNoResponseIsUnknownAndRepeatsNothing(t *testing.T) {
 		"a time-out in the body": {hasty, context.DeadlineExceeded.Error(), context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			got, err := charge.New(tt.options).Read(t.Context(), rigtest.IntentID)
 			if err == nil || got != (order.Intent{}) || !strings.HasPrefix(err.Error(), "unknown: read intent pi_3Pretend: "+tt.want) {
 				t.Errorf("got %v, %v, want it unknown: %s", got, err, tt.want)
@@ -177,7 +173,6 @@ func (e endless) Read([]byte) (int, error) {
 func (endless) Close() error { return nil }
 
 func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
-	t.Parallel()
 	for _, status := range []int{307, 308, 409, 429, 500, 503} {
 		sent := 0
 		p := serving(t, func(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +191,6 @@ func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
-	t.Parallel()
 	paths := map[string]struct{ path, name string }{
 		"prepare": {"/v1/payment_intents", "POST /v1/payment_intents"},
 		"confirm": {"/v1/payment_intents/pi_3Pretend/confirm", "POST /v1/payment_intents/{id}/confirm"},
@@ -223,7 +217,6 @@ func TestURLs(t *testing.T) {
 }
 
 func TestACallWithoutATimeoutGetsTheDefault(t *testing.T) {
-	t.Parallel()
 	for timeout, want := range map[time.Duration]time.Duration{
 		0: stripe.DefaultTimeout, -1: stripe.DefaultTimeout, time.Hour: time.Hour,
 	} {

@@ -32,7 +32,6 @@ func clock() time.Time { return time.Unix(1_790_000_000, 0) }
 // state and responds with fixtures, so the test says nothing about behavior. An error of
 // a call that could not use its fixture does not matter.
 func TestStripeMockAcceptsEveryRequest(t *testing.T) {
-	t.Parallel()
 	sent := map[string]bool{}
 	check := func(next http.RoundTripper) http.RoundTripper {
 		return rigtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {

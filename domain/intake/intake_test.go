@@ -84,7 +84,6 @@ type step struct {
 }
 
 func TestIntake(t *testing.T) {
-	t.Parallel()
 	const conflict, missing = "order id already used with different content", "order not found"
 	for claim, tt := range map[string]struct {
 		owned bool
@@ -150,7 +149,6 @@ func TestIntake(t *testing.T) {
 		}},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(tt.owned)
 			for i, s := range tt.steps {
 				if got := w.take(t, s); got != s.want {
@@ -207,7 +205,6 @@ func (w world) take(t *testing.T, s step) string {
 
 // A worker compares this time with the age of the order's record.
 func TestARepetitionIsSentWithTheTimeOfTheFirstPut(t *testing.T) {
-	t.Parallel()
 	w := newWorld(false)
 	first := w.Now()
 	for n := range 3 {
@@ -263,7 +260,6 @@ func (f failing) MarkSent(ctx context.Context, id order.ID) error {
 // A 202 promises that nobody has to put the order again. Nothing is sent unless it is
 // registered, and what failed can be repeated.
 func TestAPutThatFailsIsAnErrorAndCanBeRepeated(t *testing.T) {
-	t.Parallel()
 	for call, sent := range map[string]int{"find": 0, "register": 0, "send": 1, "mark": 1} {
 		w := newWorld(false)
 		f := failing{w.Book, w.queue, call}
@@ -287,7 +283,6 @@ func TestAPutThatFailsIsAnErrorAndCanBeRepeated(t *testing.T) {
 }
 
 func TestARegistrationOfANewerReleaseIsNotAConflict(t *testing.T) {
-	t.Parallel()
 	w := newWorld(false)
 	_, err := w.Book.Register(t.Context(), intake.Registration{OrderID: "O-1", Fingerprint: "v9:0", Caller: alice})
 	if err != nil {
@@ -302,7 +297,6 @@ func TestARegistrationOfANewerReleaseIsNotAConflict(t *testing.T) {
 }
 
 func TestView(t *testing.T) {
-	t.Parallel()
 	waits := map[order.Status]bool{order.Open: true, order.Pending: true, order.ActionRequired: true}
 	for _, s := range order.Statuses() {
 		v := intake.View{OrderID: "O-1", Record: order.Record{OrderID: "O-1", Status: s}}
@@ -316,7 +310,6 @@ func TestView(t *testing.T) {
 }
 
 func TestIDFor(t *testing.T) {
-	t.Parallel()
 	const want = order.ID("i-nztpgjzwzzhwjbypjaq3ic7ccluato74hncv5aem4vi36xpfzdxa")
 	id := intake.IDFor(intake.NewCaller("shop"), "key-1")
 	if id != want || !order.ValidID(string(id)) { // another id would charge a repeated request again
@@ -335,7 +328,6 @@ func TestIDFor(t *testing.T) {
 
 // Whoever knows who another caller is and guesses its key could take the id of its order.
 func TestAnIDOfAKeyIsItsCallersAlone(t *testing.T) {
-	t.Parallel()
 	o := ordertest.Order(intake.IDFor(alice, "key-1"))
 	for _, owned := range []bool{false, true} {
 		w := newWorld(owned)

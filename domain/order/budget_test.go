@@ -8,7 +8,6 @@ import (
 )
 
 func TestConfirmTime(t *testing.T) {
-	t.Parallel()
 	const ms = time.Millisecond
 	for claim, tt := range map[string]struct {
 		budget order.Budget
@@ -28,7 +27,6 @@ func TestConfirmTime(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			got := tt.budget.ConfirmTime()
 			if got != tt.want {
 				t.Errorf("ConfirmTime = %v, want %v", got, tt.want)

@@ -30,7 +30,6 @@ func (w *world) state() order.IntentState {
 }
 
 func TestCancel(t *testing.T) {
-	t.Parallel()
 	delivered := func(w *world) { w.deliver(noFault) }
 	for claim, tt := range map[string]struct {
 		card   ordertest.Card
@@ -66,7 +65,6 @@ func TestCancel(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, tt.card)
 			tt.before(w)
 			got, err := w.cancel()
@@ -88,7 +86,6 @@ func TestCancel(t *testing.T) {
 // Every point of an attempt at which an operator may cancel the order, and every end of
 // that attempt: a canceled order is never charged, and a charged one never canceled.
 func TestNoOrderIsBothCanceledAndCharged(t *testing.T) {
-	t.Parallel()
 	for _, card := range []ordertest.Card{
 		ordertest.Pays, ordertest.Declines, ordertest.NeedsAuthentication, ordertest.TakesDays,
 	} {
@@ -96,7 +93,6 @@ func TestNoOrderIsBothCanceledAndCharged(t *testing.T) {
 			for _, before := range []bool{true, false} {
 				for _, crashes := range []bool{true, false} {
 					t.Run(fmt.Sprintf("%s, call %d, before it %t, then a crash %t", card, call, before, crashes), func(t *testing.T) {
-						t.Parallel()
 						cancelDuring(newWorld(t, card), call, before, crashes)
 					})
 				}
@@ -140,13 +136,11 @@ func cancelDuring(w *world, call int, before, crashes bool) {
 }
 
 func TestACancellationWhoseResponseIsLostMayBeRepeated(t *testing.T) {
-	t.Parallel()
 	for fault, want := range map[ordertest.Fault]order.Status{
 		ordertest.LosesResponse: order.Canceled, ordertest.StoresFailureAfterEffect: order.Canceled,
 		ordertest.LosesRequest: order.Open, ordertest.StoresFailure: order.Open, ordertest.ReturnsUnavailable: order.Open,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			w.crashAfter(ordertest.Bind)
 			w.bank.Fail(ordertest.Cancel, fault)
@@ -163,7 +157,6 @@ func TestACancellationWhoseResponseIsLostMayBeRepeated(t *testing.T) {
 }
 
 func TestAnOrderWhoseLostRecordMayBeChargedIsRestoredBeforeItIsCanceled(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.findLost()
 	_, err := w.cancel()
@@ -173,7 +166,6 @@ func TestAnOrderWhoseLostRecordMayBeChargedIsRestoredBeforeItIsCanceled(t *testi
 }
 
 func TestCancelChangesNothingOfAnotherOrder(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	if _, err := w.cancel(); !errors.Is(err, order.ErrNotFound) {
 		t.Errorf("no record: got %v, want ErrNotFound", err)

@@ -29,7 +29,6 @@ func forEachCard(t *testing.T, do func(w *world, want final)) {
 	for card, status := range finalStatuses() {
 		for _, forgets := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, keys forgotten: %t", card, forgets), func(t *testing.T) {
-				t.Parallel()
 				w := newWorld(t, card)
 				w.forgetsKeys = forgets
 				do(w, settled(status))
@@ -47,7 +46,6 @@ func (w *world) reset() {
 // Three workers in a row crash, each just before or just after any call. The fourth one
 // completes.
 func TestThreeCrashesAnywhereChargeOnce(t *testing.T) {
-	t.Parallel()
 	forEachCard(t, func(w *world, want final) {
 		var crashes int
 		for i := range 2 * maxCalls * 2 * maxCalls * 2 * maxCalls {
@@ -73,7 +71,6 @@ func TestThreeCrashesAnywhereChargeOnce(t *testing.T) {
 // A worker freezes just before or just after any call. Its lease expires, another worker
 // settles the order, and then the frozen worker continues.
 func TestAFrozenWorkerDoesNotChargeTwice(t *testing.T) {
-	t.Parallel()
 	forEachCard(t, func(w *world, want final) {
 		for i := range 2 * maxCalls {
 			w.reset()
@@ -116,7 +113,6 @@ func (w *world) processElsewhere() final {
 
 // The provider has any two faults at any calls, including stored failures.
 func TestTwoProviderFaultsChargeOnce(t *testing.T) {
-	t.Parallel()
 	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}
 	faults := []ordertest.Fault{
 		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest,

@@ -7,7 +7,6 @@ import (
 )
 
 func TestEvents(t *testing.T) {
-	t.Parallel()
 	dispute := func(s order.DisputeStatus) order.Dispute { return order.Dispute{ID: "dp_1", Status: s} }
 	refund := func(status string) order.RefundEvent { return order.RefundEvent{ID: "R1", Status: status} }
 	outside := order.RefundEvent{Status: order.RefundedOutside, Amount: 1}

@@ -8,7 +8,6 @@ import (
 )
 
 func TestOutcomeOfEveryIntentState(t *testing.T) {
-	t.Parallel()
 	var (
 		none     order.Failure
 		noFunds  = order.Failure{Code: "card_declined", DeclineCode: "insufficient_funds"}
@@ -58,7 +57,6 @@ func TestOutcomeOfEveryIntentState(t *testing.T) {
 // What the provider says later is recorded if the status may follow. A paid order that is
 // not paid at the provider is reported, so that Settle refuses it.
 func TestUnrecorded(t *testing.T) {
-	t.Parallel()
 	card := order.Failure{Code: "card_declined"}
 	for said, want := range map[order.Intent][]order.Status{ // the statuses of records that should show it
 		{State: order.Succeeded}: {

@@ -8,7 +8,6 @@ import (
 )
 
 func TestKeysConsistOfScopeOrderStepAndAttempt(t *testing.T) {
-	t.Parallel()
 	for want, k := range map[string]order.Key{
 		"prod/order/ORD-1/prepare":   order.PrepareKey("prod", "ORD-1"),
 		"prod/order/ORD-1/prepare/2": order.PrepareAgainKey("prod", "ORD-1", 2),
@@ -21,7 +20,6 @@ func TestKeysConsistOfScopeOrderStepAndAttempt(t *testing.T) {
 }
 
 func TestKeysFitStripesLimit(t *testing.T) {
-	t.Parallel()
 	scope, id := order.Scope(strings.Repeat("s", 32)), order.ID(strings.Repeat("i", 64))
 	for _, k := range []order.Key{order.PrepareAgainKey(scope, id, 1<<62), order.ConfirmKey(scope, id, 1<<62)} {
 		if got := len(k.String()); got > 131 {
@@ -31,7 +29,6 @@ func TestKeysFitStripesLimit(t *testing.T) {
 }
 
 func TestScopeIsAShortName(t *testing.T) {
-	t.Parallel()
 	for _, s := range []string{"p", "prod", "staging-eu", "a1-", strings.Repeat("s", 32)} {
 		if got, err := order.NewScope(s); string(got) != s || err != nil {
 			t.Errorf("%q: got %q, %v, want the scope", s, got, err)
@@ -46,7 +43,6 @@ func TestScopeIsAShortName(t *testing.T) {
 }
 
 func TestNewScopeAcceptsExactlyItsRanges(t *testing.T) {
-	t.Parallel()
 	for scope, want := range map[string]bool{
 		"a": true, "z": true, "az09-": true,
 		"aA": false, "aZ": false, "`": false, "{": false, "a@": false, "a[": false, "0": false, "-": false,

@@ -10,7 +10,6 @@ import (
 // A refused Confirm does not prove the state of the intent, so every outcome is recorded,
 // and not only a payment.
 func TestARefusedConfirmRecordsTheIntentsOutcome(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		card    ordertest.Card
@@ -29,7 +28,6 @@ func TestARefusedConfirmRecordsTheIntentsOutcome(t *testing.T) {
 		}, order.Paid, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, tt.card)
 			got := w.deliver(intercept(ordertest.Confirm, func(confirm func() error) error {
 				tt.during(w, confirm)

@@ -8,7 +8,6 @@ import (
 )
 
 func TestErrorsNameTheirDetails(t *testing.T) {
-	t.Parallel()
 	cause := errors.New("no such card")
 	for want, err := range map[string]error{
 		"order already settled: paid": &order.SettledError{Record: order.Record{Status: order.Paid}},

@@ -266,10 +266,8 @@ func always(a ordertest.Interceptor) func(*world) ordertest.Interceptor {
 }
 
 func TestProcess(t *testing.T) {
-	t.Parallel()
 	for name, c := range processCases() {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, c.card)
 			if c.before != nil {
 				c.before(w)
@@ -316,7 +314,6 @@ func processCases() map[string]processCase {
 }
 
 func TestEveryReasonHasACase(t *testing.T) {
-	t.Parallel()
 	seen := map[order.Reason]bool{order.ReasonInvalid: true} // of messages that are not orders
 	for _, c := range processCases() {
 		seen[c.want.Reason] = true
@@ -630,7 +627,6 @@ func keyCases() map[string]processCase {
 }
 
 func TestAnOrderIsParkedOnlyIfItWasReleased(t *testing.T) {
-	t.Parallel()
 	// A worker freezes in its first Prepare, and another one settles the order under
 	// another key. Then the first request fails with KeyReused.
 	frozen := func(w *world) ordertest.Interceptor {
@@ -650,7 +646,6 @@ func TestAnOrderIsParkedOnlyIfItWasReleased(t *testing.T) {
 		"the response is lost": {ordertest.LoseResponseOf(ordertest.Release), order.ReasonStore},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			prepare := frozen(w)
 			got := w.deliver(func(c ordertest.Call, do func() error) error {

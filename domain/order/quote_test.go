@@ -8,7 +8,6 @@ import (
 )
 
 func TestQuoteWithholdsLongOrUnusualText(t *testing.T) {
-	t.Parallel()
 	for s, want := range map[string]string{
 		"":                                    `""`,
 		"USD":                                 `"USD"`,

@@ -23,7 +23,6 @@ func held(o order.Order) order.Record {
 }
 
 func TestCheckClaimReturnsTheFirstReason(t *testing.T) {
-	t.Parallel()
 	o := ordertest.Order("ORD-1")
 	other := ordertest.Order("ORD-2").Fingerprint()
 	most := noon().Add(order.MaxLease + order.MaxSkew)
@@ -76,7 +75,6 @@ func text(err error) string {
 }
 
 func TestLoadRecordRejectsCorruptRecords(t *testing.T) {
-	t.Parallel()
 	good := held(ordertest.Order("ORD-1"))
 	if got, err := order.LoadRecord(good); err != nil || !reflect.DeepEqual(got, good) {
 		t.Errorf("got %+v, %v, want the record unchanged", got, err)

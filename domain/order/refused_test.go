@@ -15,10 +15,8 @@ func unknownMethod() error {
 }
 
 func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
-	t.Parallel()
 	for _, refuses := range []ordertest.Call{ordertest.Prepare, ordertest.Confirm} {
 		t.Run(string(refuses), func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			got := w.deliver(failCall(refuses, unknownMethod()))
 			if got.Verdict != order.Park || got.Reason != order.ReasonRefused || got.Status != order.Refused {
@@ -51,7 +49,6 @@ func TestARefusedOrderIsRecordedAndChargedAfterARedrive(t *testing.T) {
 }
 
 func TestARefusalWithoutACodeIsUnexplained(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.deliver(failCall(ordertest.Prepare, &order.PaymentError{Kind: order.KindRefused, Err: ordertest.ErrConnection}))
 	if r := w.record(); r.Status != order.Refused || r.Failure != "unexplained" {
@@ -60,7 +57,6 @@ func TestARefusalWithoutACodeIsUnexplained(t *testing.T) {
 }
 
 func TestARefusedOrderIsParkedOnlyIfTheRefusalIsRecorded(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	got := w.deliver(func(c ordertest.Call, do func() error) error {
 		if c == ordertest.Prepare {

@@ -50,7 +50,6 @@ func moduleRoot(t *testing.T) string {
 }
 
 func TestTransitionsMatchTheDiagram(t *testing.T) {
-	t.Parallel()
 	arrows := readDiagram(t)
 	if got, want := arrows[""], []order.Status{order.Open}; !slices.Equal(got, want) {
 		t.Errorf("first status: got %v, want %v", got, want)
@@ -80,7 +79,6 @@ func TestTransitionsMatchTheDiagram(t *testing.T) {
 }
 
 func TestParseStatusAcceptsOnlyKnownStatuses(t *testing.T) {
-	t.Parallel()
 	for _, want := range order.Statuses() {
 		if got, err := order.ParseStatus(string(want)); got != want || err != nil {
 			t.Errorf("got %q, %v, want %q", got, err, want)
@@ -94,7 +92,6 @@ func TestParseStatusAcceptsOnlyKnownStatuses(t *testing.T) {
 }
 
 func TestOnlyWaitingStatusesAreRechecked(t *testing.T) {
-	t.Parallel()
 	want := map[order.Status]time.Duration{
 		order.Open:           15 * time.Minute, // at least MaxLease
 		order.Pending:        time.Hour,

@@ -12,7 +12,6 @@ import (
 )
 
 func TestStockAddUpTheLinesOfEachSKU(t *testing.T) {
-	t.Parallel()
 	o := newOrder(t, with(func(d *order.Draft) {
 		d.Lines = []order.Line{
 			{SKU: "B", Quantity: 2, UnitAmount: 1}, {SKU: "A", Quantity: 1, UnitAmount: 1}, {SKU: "B", Quantity: 5, UnitAmount: 1},
@@ -27,7 +26,6 @@ func TestStockAddUpTheLinesOfEachSKU(t *testing.T) {
 }
 
 func TestStockEffectOf(t *testing.T) {
-	t.Parallel()
 	for _, s := range order.Statuses() {
 		for _, bound := range []order.IntentID{"", "pi_1"} {
 			want := order.StockKept
@@ -92,7 +90,6 @@ func (w *world) balance(units int64) {
 }
 
 func TestAnOrderWithoutStockIsNeverCharged(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.track(0)
 	r := w.deliver(noFault)
@@ -133,10 +130,8 @@ func (w *world) restored(i order.IntentID) {
 
 // Somebody forgot to add a SKU to the stock. Its orders wait until it is there.
 func TestAnOrderOfAnUnknownSKUWaits(t *testing.T) {
-	t.Parallel()
 	for claim, bound := range map[string]bool{"a new order": false, "a restored order": true} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			w.track(0)
 			w.store = ordertest.NewMemoryWithStock() // without a SKU
@@ -164,10 +159,8 @@ func TestAnOrderOfAnUnknownSKUWaits(t *testing.T) {
 // After a restore from backup the store may lack an order that was charged. Its message
 // must not settle it as out of stock.
 func TestAnOrderWithoutStockMayHaveALostRecord(t *testing.T) {
-	t.Parallel()
 	for claim, charged := range map[string]bool{"it was charged": true, "its intent was only prepared": false} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			if charged {
 				w.deliver(noFault)
@@ -186,7 +179,6 @@ func TestAnOrderWithoutStockMayHaveALostRecord(t *testing.T) {
 // Restore knows the order's intent and not its lines, so the record that it writes holds
 // no stock.
 func TestARestoredOrderIsNotChargedWithoutItsStock(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
@@ -209,7 +201,6 @@ func TestARestoredOrderIsNotChargedWithoutItsStock(t *testing.T) {
 }
 
 func TestAChargeIsRecordedWithoutStock(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
@@ -226,7 +217,6 @@ func TestAChargeIsRecordedWithoutStock(t *testing.T) {
 // and an order that the customer does not pay is freed. After each of them the stock
 // balance.
 func TestTwoCrashesAnywhereKeepTheBalance(t *testing.T) {
-	t.Parallel()
 	for card, status := range finalStatuses() {
 		for _, units := range []int64{0, 1, 5} {
 			w := newWorld(t, card)
@@ -278,7 +268,6 @@ func declinedLater(after time.Duration) func(*world) {
 }
 
 func TestCancelDeclined(t *testing.T) {
-	t.Parallel()
 	const hold = 24 * time.Hour
 	delivered := func(w *world) { w.deliver(noFault) }
 	for claim, tt := range map[string]struct {
@@ -314,7 +303,6 @@ func TestCancelDeclined(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, tt.card)
 			w.track(tt.units)
 			tt.before(w)
@@ -328,7 +316,6 @@ func TestCancelDeclined(t *testing.T) {
 
 // The clock of whoever recorded the decline may be ahead of ours.
 func TestCancelDeclinedWithoutAHoldNeedsNoClock(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Declines)
 	w.track(1)
 	w.deliver(noFault)

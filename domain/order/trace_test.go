@@ -16,7 +16,6 @@ const (
 )
 
 func TestParseTraceAcceptsTraceparentsOnly(t *testing.T) {
-	t.Parallel()
 	if got := order.ParseTrace(traceparent); got != traceparent || got.ID() != traceID {
 		t.Errorf("got %q with id %q, want %q and %q", got, got.ID(), traceparent, traceID)
 	}
@@ -44,7 +43,6 @@ func FuzzParseTrace(f *testing.F) {
 }
 
 func TestTraceFromIDs(t *testing.T) {
-	t.Parallel()
 	if got := order.TraceFrom(traceID, parentID, true); got != traceparent {
 		t.Errorf("got %q, want %q", got, traceparent)
 	}
@@ -59,7 +57,6 @@ func TestTraceFromIDs(t *testing.T) {
 // A duplicate message has another trace. The provider refuses other parameters under a
 // known key, so the trace must not reach it.
 func TestTheTraceOfTheFirstMessageIsReported(t *testing.T) {
-	t.Parallel()
 	o, err := order.New(ordertest.Draft("ORD-1"))
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,6 @@ func (x step) wantUnchanged(name string, want error, do func() error) {
 func paidWith(i order.IntentID) order.Outcome { return order.Outcome{Status: order.Paid, Intent: i} }
 
 func TestTransitions(t *testing.T) {
-	t.Parallel()
 	for claim, test := range map[string]func(step){
 		"begin again by the same owner is no new attempt": step.beginsAgain,
 		"begin reopens a refused order, parked or not":    step.reopens,
@@ -90,7 +89,6 @@ func TestTransitions(t *testing.T) {
 		"a note of a dead letter changes nothing else":    step.noted,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			test(newStep(t))
 		})
 	}
@@ -229,7 +227,6 @@ func (s saver) Save(_ context.Context, before, after int) (int, error) { return 
 
 // A store in which others write for ever must not hold up its caller for ever.
 func TestAChangeEndsIfOthersWriteForEver(t *testing.T) {
-	t.Parallel()
 	saves := 0
 	save := saver(func(int, int) (int, error) { saves++; return saves, order.ErrStale })
 	_, err := order.Change(t.Context(), save, 0, func(seen int) (int, error) {

@@ -21,10 +21,8 @@ func (w *world) upgrade() {
 }
 
 func TestANewFingerprintVersionContinuesOpenOrders(t *testing.T) {
-	t.Parallel()
 	for _, last := range []ordertest.Call{ordertest.Begin, ordertest.Prepare, ordertest.Bind, ordertest.Confirm} {
 		t.Run("after "+string(last), func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, ordertest.Pays)
 			written := w.order.Fingerprint()
 			w.crashAfter(last)
@@ -40,7 +38,6 @@ func TestANewFingerprintVersionContinuesOpenOrders(t *testing.T) {
 }
 
 func TestAnOldReleaseRedeliversOrdersOfANewerOne(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, ordertest.Pays)
 	old := w.order
 	w.upgrade()

@@ -27,7 +27,6 @@ func mismatches() map[string]func(*order.Intent) {
 
 // Every response is compared with the order in each field before it is used.
 func TestAMismatchedIntentIsNeverUsed(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		from   ordertest.Call // before which Bind, Confirm and Finish are allowed
 		before func(w *world)
@@ -39,7 +38,6 @@ func TestAMismatchedIntentIsNeverUsed(t *testing.T) {
 	} {
 		for name, alter := range mismatches() {
 			t.Run(string(tt.from)+" of "+name, func(t *testing.T) {
-				t.Parallel()
 				w := newWorld(t, ordertest.Pays)
 				tt.before(w)
 				w.payments = changedIntents{w.bank, changeFrom(tt.from, alter)}

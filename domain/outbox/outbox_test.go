@@ -14,7 +14,6 @@ import (
 )
 
 func TestPublisherSplitsCalls(t *testing.T) {
-	t.Parallel()
 	of := func(id order.ID, seq int) outbox.Event {
 		return outbox.Event{OrderID: id, Event: order.Event{Seq: seq, From: order.Open, To: order.Pending}}
 	}
@@ -30,7 +29,6 @@ func TestPublisherSplitsCalls(t *testing.T) {
 		"a repeated event of an order splits as well": {[]outbox.Event{of("A", 1), of("A", 1)}, []int{1, 1}},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			var bus ordertest.Bus
 			done, err := outbox.Publisher{Bus: &bus}.Publish(t.Context(), tt.events)
 			if done != len(tt.events) || err != nil {
@@ -47,7 +45,6 @@ func TestPublisherSplitsCalls(t *testing.T) {
 }
 
 func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
-	t.Parallel()
 	events := ordertest.OutboxEvents(20)[:20]
 	var bus ordertest.Bus
 	bus.Refuse(events[7].OrderID)
@@ -72,7 +69,6 @@ func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
 
 // Each event in turn is refused, and each call in turn fails.
 func TestPublishingAgainFromWhatIsDoneIsInOrder(t *testing.T) {
-	t.Parallel()
 	events := ordertest.OutboxEvents(4) // three events of each order
 	slices.SortStableFunc(events, func(a, b outbox.Event) int { return a.Event.Seq/2 - b.Event.Seq/2 })
 	for n := range events {

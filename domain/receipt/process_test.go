@@ -144,7 +144,6 @@ func revive(w *world) {
 }
 
 func TestProcess(t *testing.T) {
-	t.Parallel()
 	const (
 		sent      = "done settled: sent 1"
 		duplicate = "done duplicate: sent 1"
@@ -272,7 +271,6 @@ func TestProcess(t *testing.T) {
 		}},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.AtLeastOnce = tt.atLeastOnce
 			for _, s := range tt.steps {
@@ -290,7 +288,6 @@ func TestProcess(t *testing.T) {
 }
 
 func TestNothingIsClaimedWithoutTimeToRecordIt(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.want(w.deliverFor(5*time.Second-1), "redeliver out_of_time: 0")
 	w.want(w.deliverFor(5*time.Second), "done settled: sent 1")
@@ -307,7 +304,6 @@ func TestNothingIsClaimedWithoutTimeToRecordIt(t *testing.T) {
 }
 
 func TestAResultNamesItsAttempt(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.AtLeastOnce = true
 	until := noon().Add(30 * time.Second)
@@ -345,7 +341,6 @@ func TestAResultNamesItsAttempt(t *testing.T) {
 
 // The report that came before the answer was counted; the answer wrote nothing.
 func TestAnAnswerThatWritesNothingIsNotCounted(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.during(func() { w.report(receipt.Delivered) })
 	if r := w.deliver(); r.Receipt != "" {
@@ -355,7 +350,6 @@ func TestAnAnswerThatWritesNothingIsNotCounted(t *testing.T) {
 
 // A person must learn why the e-mail was not sent, and why that is not recorded.
 func TestAResultThatIsNotRecordedKeepsItsCause(t *testing.T) {
-	t.Parallel()
 	for f, sent := range map[receipttest.Fate]int{
 		receipttest.IsThrottled: 0, receipttest.SendsThenLoses: 1, receipttest.Accepts: 1,
 	} {
@@ -373,7 +367,6 @@ func TestAResultThatIsNotRecordedKeepsItsCause(t *testing.T) {
 }
 
 func TestAPersonResolvesADoubt(t *testing.T) {
-	t.Parallel()
 	for d, want := range map[receipt.Decision]string{
 		receipt.WasSent: "done duplicate: sent resolved_by_operator 1",
 		receipt.NotSent: "done receipt_doubtful: doubtful no_response 2",
@@ -414,7 +407,6 @@ func (u *unreadable) Load(ctx context.Context, id order.ID, k receipt.Key) (rece
 }
 
 func TestAReportThatCannotBeComparedIsRedelivered(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver()
 	w.failSaves(order.ErrStale, "")

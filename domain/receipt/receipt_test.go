@@ -15,7 +15,6 @@ import (
 )
 
 func TestFromEvent(t *testing.T) {
-	t.Parallel()
 	event := outbox.Event{
 		OrderID: "ORD-1", Total: order.Money{Amount: 3998, Currency: "usd"}, Trace: trace,
 		Event: order.Event{Seq: 1, From: order.Open, To: order.Paid, Intent: "pi_1", At: noon()},
@@ -52,7 +51,6 @@ func TestFromEvent(t *testing.T) {
 }
 
 func TestParseKey(t *testing.T) {
-	t.Parallel()
 	for s, valid := range map[string]bool{
 		"paid": true, "refund#R-1": true, "": false, "refund#": false, "refund": false, "Paid": false, "refund#a b": false, "R-1": false,
 	} {
@@ -69,7 +67,6 @@ func TestParseKey(t *testing.T) {
 }
 
 func TestNewAddress(t *testing.T) {
-	t.Parallel()
 	for s, valid := range map[string]bool{
 		"a@example.invalid": true, "ä.o'hara+1@b.example.invalid": true,
 		"": false, "a": false, "@b": false, "a@": false, "a@b@c": false,
@@ -93,7 +90,6 @@ func TestNewAddress(t *testing.T) {
 
 // Reports arrive repeated and in any order. The last word of the provider counts.
 func TestFollow(t *testing.T) {
-	t.Parallel()
 	const first, second = receipt.MessageID("message-1"), receipt.MessageID("message-2")
 	for claim, tt := range map[string]struct {
 		status  receipt.Status
@@ -138,7 +134,6 @@ func TestFollow(t *testing.T) {
 }
 
 func TestACorruptItemIsRefused(t *testing.T) {
-	t.Parallel()
 	valid := receipt.Item{OrderID: "ORD-1", Key: receipt.Paid, Status: receipt.Sent, Attempt: 1, Revision: 2}
 	for claim, change := range map[string]func(*receipt.Item){
 		"order id":           func(i *receipt.Item) { i.OrderID = "a b" },

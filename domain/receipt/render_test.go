@@ -19,7 +19,6 @@ func render(t *testing.T, r receipt.Request, locales ...string) (receipt.Mail, e
 }
 
 func TestRender(t *testing.T) {
-	t.Parallel()
 	refunded := paid()
 	refunded.Key, refunded.Total = receipt.OfRefund("R-1"), order.Money{Amount: 500, Currency: "jpy"}
 	elsewhere := paid()
@@ -54,7 +53,6 @@ func TestRender(t *testing.T) {
 
 // FromEvent accepts no such id; this is the second line of defense.
 func TestNoContentAddsAHeaderOrAnElement(t *testing.T) {
-	t.Parallel()
 	r := paid()
 	r.OrderID = "x\rBcc: a@b.invalid"
 	if m, err := render(t, r); err == nil {

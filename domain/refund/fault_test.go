@@ -15,7 +15,6 @@ import (
 // What comes of a refund whose Create fails once, at once and when its message comes
 // back.
 func TestAFailedCreate(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		fault  ordertest.Fault
 		amount int64
@@ -47,7 +46,6 @@ func TestAFailedCreate(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			r := request(t, "R1", tt.amount)
 			w.bank.Fail(refundtest.Create, tt.fault)
@@ -72,7 +70,6 @@ func TestAFailedCreate(t *testing.T) {
 // A stored 500 may be completed days later, so a small refund is parked and never
 // repeated.
 func TestASmallRefundIsNotRepeatedAfterItsKeyIsForgotten(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		amount int64
 		want   order.Reason
@@ -82,7 +79,6 @@ func TestASmallRefundIsNotRepeatedAfterItsKeyIsForgotten(t *testing.T) {
 		"more than half":     {half + 1, order.ReasonSettled, refund.Succeeded},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			r := request(t, "R1", tt.amount)
 			w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
@@ -104,7 +100,6 @@ func TestASmallRefundIsNotRepeatedAfterItsKeyIsForgotten(t *testing.T) {
 }
 
 func TestARefusedRefundIsExplained(t *testing.T) {
-	t.Parallel()
 	money := order.Money{Amount: half, Currency: "usd"}
 	for claim, tt := range map[string]struct {
 		before func(*world)
@@ -161,7 +156,6 @@ func TestARefusedRefundIsExplained(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			tt.before(w)
 			got := w.deliver(request(t, "R1", tt.amount), noFault)
@@ -179,7 +173,6 @@ func TestARefusedRefundIsExplained(t *testing.T) {
 
 // Stripe takes no fraction of a currency that has none, at any time.
 func TestAnAmountThatTheCurrencyDoesNotHaveIsRefused(t *testing.T) {
-	t.Parallel()
 	for currency, want := range map[string]refund.Status{
 		"isk": refund.Refused, "ugx": refund.Refused, "kwd": refund.Refused, "usd": refund.Succeeded, "jpy": refund.Succeeded,
 	} {
@@ -198,7 +191,6 @@ func TestAnAmountThatTheCurrencyDoesNotHaveIsRefused(t *testing.T) {
 
 // An order that nothing but a person can bring to payment is not waited for.
 func TestARefundWaitsOnlyForAnOrderThatMayBePaid(t *testing.T) {
-	t.Parallel()
 	for status, want := range map[order.Status]order.Verdict{
 		order.Open: order.Redeliver, order.Pending: order.Redeliver, order.ActionRequired: order.Redeliver,
 		order.Declined: order.Park, order.Canceled: order.Park, order.Refused: order.Park, order.OutOfStock: order.Park,
@@ -225,7 +217,6 @@ func TestARefundWaitsOnlyForAnOrderThatMayBePaid(t *testing.T) {
 // A worker that is frozen before its Create thaws after its connection, its lease, or the
 // keys are gone.
 func TestAFrozenWorkerMakesNoSecondRefund(t *testing.T) {
-	t.Parallel()
 	for _, frozen := range []time.Duration{31 * time.Second, time.Hour, 25 * time.Hour, 6 * day} {
 		for _, amount := range []int64{half, total} {
 			w := newWorld(t)
@@ -276,7 +267,6 @@ func (s wrongSession) Create(ctx context.Context, o refund.CreateParams) (refund
 // A response that is about another refund is never recorded: the next delivery looks at
 // the provider again.
 func TestAWrongResponseIsNotRecorded(t *testing.T) {
-	t.Parallel()
 	for field, change := range map[string]func(*refund.Refund){
 		"scope":    func(r *refund.Refund) { r.Scope = "other" },
 		"orderId":  func(r *refund.Refund) { r.OrderID = "OTHER" },
@@ -286,7 +276,6 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 		"currency": func(r *refund.Refund) { r.Total.Currency = "eur" },
 	} {
 		t.Run(field, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			got := w.process(w.store, wrongRefunds{w.bank, change}, request(t, "R1", half))
 			_, mismatch := errors.AsType[*order.MismatchError](got.Err)
@@ -304,7 +293,6 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 // A worker whose clock is 30 hours fast sends a request. A day later its key may be
 // forgotten, whatever that clock said.
 func TestTheAgeOfARequestIsMeasuredByTheProvidersClock(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := request(t, "R1", half)
 	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
@@ -320,7 +308,6 @@ func TestTheAgeOfARequestIsMeasuredByTheProvidersClock(t *testing.T) {
 
 // The time of a request is recorded before the request.
 func TestAWorkerThatDiesAfterItsRequestLeavesItsTime(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := request(t, "R1", half)
 	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
@@ -341,7 +328,6 @@ func TestAWorkerThatDiesAfterItsRequestLeavesItsTime(t *testing.T) {
 // The number of the key is recorded, so that the third attempt does not begin with the
 // first key again, which holds a failure for a day.
 func TestABigRefundGetsANewKeyForEachStoredFailure(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := request(t, "R1", total)
 	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
@@ -366,7 +352,6 @@ func TestABigRefundGetsANewKeyForEachStoredFailure(t *testing.T) {
 // The provider completes the request that it answered with a 500 just before it refuses
 // the one with the new key.
 func TestARefundThatIsMadeDuringAnAttemptIsNotRefused(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := request(t, "R1", total)
 	w.bank.Fail(refundtest.Create, ordertest.StoresFailure)
@@ -405,7 +390,6 @@ func denied(c refundtest.Call, do func() error) error {
 // A request that was refused, or sent with a wrong key, made nothing and never will, so
 // the time for repeating one does not run. A request that was lost before still counts.
 func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		before  ordertest.Fault // of the first request
 		answers refundtest.Interceptor
@@ -420,7 +404,6 @@ func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
 		"a stored failure was answered first": {ordertest.StoresFailure, refuses, "", refund.ReasonUnknown},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			r := request(t, "R1", half)
 			if tt.before != "" {
@@ -450,7 +433,6 @@ func TestAWrongKeyDoesNotMakeARefundOld(t *testing.T) {
 // An attempt whose Mark fails has sent nothing, so the next one need not wait for the
 // lease to expire.
 func TestAFailedMarkEndsTheClaim(t *testing.T) {
-	t.Parallel()
 	throttled := errors.New("throttled")
 	for name, after := range map[string]bool{"before its effect": false, "after its effect": true} {
 		w := newWorld(t)

@@ -27,7 +27,6 @@ func (s *staleOnce) Save(ctx context.Context, before, after refund.Account) (ref
 }
 
 func TestFollow(t *testing.T) {
-	t.Parallel()
 	dashboard := func(w *world) { w.bank.InDashboard("pi_1", order.Money{Amount: total, Currency: "usd"}) }
 	hint := settle.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
 	for claim, tt := range map[string]struct {
@@ -54,7 +53,6 @@ func TestFollow(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorldWith(t, tt.card)
 			tt.before(w)
 			refunds := refund.Refresher{Store: &staleOnce{Store: w.store}, Provider: w.bank, Scope: scope, Now: noon}

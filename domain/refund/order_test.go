@@ -36,7 +36,6 @@ func twoRefunds(f func(first, second refund.Refund)) {
 
 // A failed refund hides none that counts, wherever it stands in the list.
 func TestAnAttemptFindsTheRefundThatCounts(t *testing.T) {
-	t.Parallel()
 	twoRefunds(func(first, second refund.Refund) {
 		w := newWorld(t)
 		list := func([]refund.Refund) []refund.Refund { return []refund.Refund{first, second} }
@@ -54,7 +53,6 @@ func TestAnAttemptFindsTheRefundThatCounts(t *testing.T) {
 // Whatever a refund's item says, and whatever two refunds at the provider became: after a
 // look the account shows what went back, and a second look finds nothing new.
 func TestRefreshShowsWhatWentBackOfTwoRefunds(t *testing.T) {
-	t.Parallel()
 	for _, was := range refund.Statuses() {
 		twoRefunds(func(first, second refund.Refund) {
 			w := newWorld(t)
@@ -98,7 +96,6 @@ func TestRefreshShowsWhatWentBackOfTwoRefunds(t *testing.T) {
 
 // An account counts and reserves by the status of each refund, whatever its place.
 func TestAnAccountOfTwoRefunds(t *testing.T) {
-	t.Parallel()
 	counts := map[refund.Status]bool{refund.Pending: true, refund.Succeeded: true}
 	reserves := map[refund.Status]bool{refund.Pending: true, refund.Succeeded: true, refund.Open: true, refund.Unknown: true}
 	waits := map[refund.Status]time.Duration{refund.Open: 30 * time.Minute, refund.Pending: day}
@@ -129,7 +126,6 @@ func TestAnAccountOfTwoRefunds(t *testing.T) {
 }
 
 func TestAbandoned(t *testing.T) {
-	t.Parallel()
 	now := noon().Add(day)
 	for claim, tt := range map[string]struct {
 		item refund.Item
@@ -161,7 +157,6 @@ func (s takenOver) Save(ctx context.Context, before, after refund.Account) (refu
 
 // Only the attempt that holds the claim may move the message to the dead letters.
 func TestARefundIsNotParkedIfItsClaimWasLost(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		lost bool
 		want order.Verdict
@@ -188,7 +183,6 @@ func TestARefundIsNotParkedIfItsClaimWasLost(t *testing.T) {
 }
 
 func TestAResultCountsAttempts(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for n := range 3 {
 		w.bank.Fail(refundtest.Read, ordertest.ReturnsUnavailable)
@@ -200,7 +194,6 @@ func TestAResultCountsAttempts(t *testing.T) {
 
 // A dispute explains a refusal only while the key of an earlier request certainly lives.
 func TestADisputeExplainsARefusalForTwentyHours(t *testing.T) {
-	t.Parallel()
 	for age, want := range map[time.Duration]refund.Status{
 		20*time.Hour - time.Second: refund.Refused, 20 * time.Hour: refund.Unknown,
 	} {
@@ -218,7 +211,6 @@ func TestADisputeExplainsARefusalForTwentyHours(t *testing.T) {
 
 // The event has what went back since the last one.
 func TestAnEventOfARefundOutsideHasItsAmount(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	for _, amount := range []int64{500, 300} {
 		w.bank.InDashboard("pi_1", order.Money{Amount: amount, Currency: "usd"})

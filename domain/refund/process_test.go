@@ -166,7 +166,6 @@ func (w *world) violations() (all []string) {
 }
 
 func TestARefundIsMadeOnce(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		amount int64
 		want   order.Status
@@ -174,7 +173,6 @@ func TestARefundIsMadeOnce(t *testing.T) {
 		{total, order.Refunded}, {half + 1, order.PartiallyRefunded}, {1, order.PartiallyRefunded},
 	} {
 		t.Run(fmt.Sprint(tt.amount), func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			r := request(t, "R1", tt.amount)
 			got := w.deliver(r, noFault)
@@ -232,7 +230,6 @@ func (w *world) crashes(r refund.Request, fault refundtest.Interceptor) (crashed
 // Every worker dies at every call, and the message comes back after up to twenty days,
 // whether the bank keeps keys for a day, or keeps none.
 func TestARefundSurvivesEveryCrash(t *testing.T) {
-	t.Parallel()
 	for _, keyLife := range []time.Duration{day, 0} {
 		for _, later := range []time.Duration{0, time.Hour, 25 * time.Hour, 5 * day, 20 * day} {
 			for _, amount := range []int64{total, half + 1, half} {
@@ -240,7 +237,6 @@ func TestARefundSurvivesEveryCrash(t *testing.T) {
 					for _, before := range []bool{true, false} {
 						name := fmt.Sprintf("keys live %v, back after %v, %d, call %d, before it %t", keyLife, later, amount, call, before)
 						t.Run(name, func(t *testing.T) {
-							t.Parallel()
 							w := newWorld(t)
 							w.bank.KeyLife = keyLife
 							r := request(t, "R1", amount)

@@ -15,7 +15,6 @@ import (
 )
 
 func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
-	t.Parallel()
 	made := func(w *world) { w.deliver(request(w.T, "R1", half), noFault) }
 	for claim, tt := range map[string]struct {
 		before, later func(*world)
@@ -50,7 +49,6 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			tt.before(w)
 			tt.later(w)
@@ -73,7 +71,6 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 // A request that the provider executes a day late makes a small refund twice. That is
 // outside of the promise, but not outside of the account.
 func TestRefreshCountsARefundThatWasMadeTwice(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
 	w.deliver(request(t, "R1", half), noFault)
@@ -92,7 +89,6 @@ func TestRefreshCountsARefundThatWasMadeTwice(t *testing.T) {
 
 // Another program may copy our metadata.
 func TestRefreshTakesNoRefundOfAnotherAmountForOurs(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
 	w.deliver(request(t, "R1", half), noFault)
@@ -114,7 +110,6 @@ func TestRefreshTakesNoRefundOfAnotherAmountForOurs(t *testing.T) {
 // A refund that failed is not repeated under its id, and its amount can go back under
 // another one.
 func TestARefundThatFailedNeedsANewID(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver(request(t, "R1", total), noFault)
 	w.now = w.now.Add(3 * day)
@@ -132,7 +127,6 @@ func TestARefundThatFailedNeedsANewID(t *testing.T) {
 
 // After a restore from backup the account lacks a refund of ours.
 func TestRefreshAdoptsARefundThatTheStoreLost(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	r := request(t, "R1", half)
 	w.deliver(r, noFault)
@@ -146,7 +140,6 @@ func TestRefreshAdoptsARefundThatTheStoreLost(t *testing.T) {
 }
 
 func TestRefreshLeavesAnOrderThatWasNotCharged(t *testing.T) {
-	t.Parallel()
 	for card, want := range map[ordertest.Card]order.Status{
 		ordertest.Declines: order.Declined, ordertest.DoesNotExist: order.Refused, // which has no intent to read
 	} {
@@ -199,7 +192,6 @@ func (w *world) refreshListed(change func([]refund.Refund) []refund.Refund) refu
 
 // A deployment with another scope may use the same order and refund ids.
 func TestRefreshAdoptsNoRefundOfAnotherScope(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	ours := refund.Refund{
 		ID: "re_ours", Status: refund.Succeeded, Intent: "pi_1", Total: order.Money{Amount: 700, Currency: "usd"},
@@ -218,7 +210,6 @@ func TestRefreshAdoptsNoRefundOfAnotherScope(t *testing.T) {
 
 // The row names another order's intent, for example after an edit by hand.
 func TestTheLedgerOfAnotherOrderIsNotUsed(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	foreign := ledgers{w.bank, func(l *refund.Ledger) {
 		l.Intent.OrderID = "OTHER"
@@ -239,7 +230,6 @@ func TestTheLedgerOfAnotherOrderIsNotUsed(t *testing.T) {
 
 // A refund of ours that the store lost may have failed.
 func TestRefreshAdoptsAFailureWithItsCode(t *testing.T) {
-	t.Parallel()
 	failed := made("re_1", refund.Failed)
 	failed.Failure = "lost_or_stolen_card"
 	a := newWorld(t).refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{failed} })
@@ -250,7 +240,6 @@ func TestRefreshAdoptsAFailureWithItsCode(t *testing.T) {
 
 // Two refunds at the provider may name one id, and its list may lag.
 func TestRefreshFollowsNoOtherRefundWhileTheListMissesOurs(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver(request(t, "R1", half), noFault)
 	a := w.refreshListed(func(all []refund.Refund) []refund.Refund {

@@ -37,7 +37,6 @@ func readDiagram(t *testing.T) map[refund.Status][]refund.Status {
 }
 
 func TestTransitionsMatchTheDiagram(t *testing.T) {
-	t.Parallel()
 	arrows := readDiagram(t)
 	if got, want := arrows[""], []refund.Status{refund.Open}; !slices.Equal(got, want) {
 		t.Errorf("first status: got %v, want %v", got, want)
@@ -57,7 +56,6 @@ func TestTransitionsMatchTheDiagram(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	t.Parallel()
 	for _, s := range refund.Statuses() {
 		if got, err := refund.ParseStatus(string(s)); got != s || err != nil {
 			t.Errorf("got %s, %v, want %s", got, err, s)
@@ -71,7 +69,6 @@ func TestParseStatus(t *testing.T) {
 }
 
 func TestOnlyARefundThatMayChangeByItselfIsDue(t *testing.T) {
-	t.Parallel()
 	for s, want := range map[refund.Status]time.Duration{
 		refund.Open: 30 * time.Minute, refund.Pending: 24 * time.Hour, refund.Succeeded: 0, refund.Failed: 0,
 		refund.Refused: 0, refund.Unknown: 0,
@@ -83,7 +80,6 @@ func TestOnlyARefundThatMayChangeByItselfIsDue(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	t.Parallel()
 	valid := refund.Draft{OrderID: "ORD-1", RefundID: "R1", Amount: 1, Reason: "duplicate"}
 	r, err := refund.New(valid)
 	if err != nil || r.OrderID() != "ORD-1" || r.ID() != "R1" || r.Amount() != 1 || r.Reason() != refund.Duplicate {
@@ -129,7 +125,6 @@ func invalid(d refund.Draft) bool {
 }
 
 func TestKey(t *testing.T) {
-	t.Parallel()
 	if got, want := refund.Key("prod", "ORD-1", "R1", 2), "prod/order/ORD-1/refund/R1/2"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -22,7 +22,6 @@ func lease(owner string, from time.Time) order.Lease {
 }
 
 func TestCheckBegin(t *testing.T) {
-	t.Parallel()
 	fingerprint := request(t, "R1", 3000).Fingerprint()
 	held := refund.Item{
 		ID: "R1", Amount: 3000, Fingerprint: fingerprint, Status: refund.Open, Owner: "first", Until: at(order.MaxLease),
@@ -64,7 +63,6 @@ func TestCheckBegin(t *testing.T) {
 		"that failed, with another amount": {items: []refund.Item{failed}, amount: 1, want: &refund.ConflictError{ID: "R1"}},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			a := refund.Account{
 				Status: stdcmp.Or(tt.status, order.Paid), Charged: order.Money{Amount: total, Currency: "usd"}, Items: tt.items,
 			}
@@ -86,7 +84,6 @@ func TestCheckBegin(t *testing.T) {
 
 // Each transition of a refund, over a store in memory.
 func TestTransitions(t *testing.T) {
-	t.Parallel()
 	for claim, test := range map[string]func(storeTest){
 		"a new refund is claimed and reserves its amount":             storeTest.begins,
 		"begin again by the same owner is no new attempt":             storeTest.beginsAgain,
@@ -104,7 +101,6 @@ func TestTransitions(t *testing.T) {
 		"apply leaves what was begun meanwhile":                       storeTest.appliesBesideBegin,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			orders := new(ordertest.Memory)
 			test(storeTest{T: t, Memory: refundtest.NewMemory(orders), orders: orders}.of(""))
 		})

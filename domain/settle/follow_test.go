@@ -48,11 +48,9 @@ type followCase struct {
 }
 
 func TestFollow(t *testing.T) {
-	t.Parallel()
 	for _, cases := range []map[string]followCase{followCases(), disputeCases()} {
 		for claim, tt := range cases {
 			t.Run(claim, func(t *testing.T) {
-				t.Parallel()
 				w := newWorld(t)
 				w.deliver("ORD-1", tt.card, tt.last)
 				w.wait(time.Hour)
@@ -178,7 +176,6 @@ func disputeCases() map[string]followCase {
 
 // Each error means that the hint must come again.
 func TestFollowErrors(t *testing.T) {
-	t.Parallel()
 	const rejected = "the bank rejected the call, or a fault was injected"
 	other := settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Paid, Disputed: true}
 	for claim, tt := range map[string]struct {
@@ -209,7 +206,6 @@ func TestFollowErrors(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.deliver("ORD-1", ordertest.Pays, "")
 			w.bank.Dispute("pi_1")
@@ -226,7 +222,6 @@ func TestFollowErrors(t *testing.T) {
 }
 
 func TestTheNewestDisputeIsRecordedHoweverTheyAreListed(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("ORD-1", ordertest.Pays, "")
 	w.bank.Dispute("pi_1")
@@ -243,7 +238,6 @@ func TestTheNewestDisputeIsRecordedHoweverTheyAreListed(t *testing.T) {
 }
 
 func TestFollowTriesAgainIfTheRecordChanged(t *testing.T) {
-	t.Parallel()
 	for changes, want := range []error{nil, nil, order.ErrStale} {
 		w := newWorld(t)
 		w.deliver("ORD-1", ordertest.TakesDays, "")

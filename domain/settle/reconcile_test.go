@@ -52,7 +52,6 @@ func errAccount() error {
 }
 
 func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("paid", ordertest.Pays, "")
 	w.deliver("died", ordertest.Pays, ordertest.Confirm)
@@ -90,7 +89,6 @@ func TestReconcileSettlesWhatTheProviderSettled(t *testing.T) {
 }
 
 func TestOrdersAreRecheckedInParallel(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.addPending(8)
@@ -111,7 +109,6 @@ func TestOrdersAreRecheckedInParallel(t *testing.T) {
 }
 
 func TestReconcileContinuesWhereARunEnded(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	const orders = 100
 	w.addPending(orders)
@@ -164,11 +161,9 @@ type reconcileCase struct {
 // A store or a provider that answers nobody, or not ten orders in a row, is down. What is
 // wrong with single orders is not an outage, whatever their number.
 func TestReconcile(t *testing.T) {
-	t.Parallel()
 	for _, cases := range []map[string]reconcileCase{outageCases(), orderCases(), refundAndStockCases()} {
 		for claim, tt := range cases {
 			t.Run(claim, func(t *testing.T) {
-				t.Parallel()
 				w := newWorld(t)
 				w.addPending(tt.pending)
 				w.wait(2 * time.Hour)
@@ -354,7 +349,6 @@ func refundAndStockCases() map[string]reconcileCase {
 }
 
 func TestOrdersAreRecheckedSoonAfterAnOutage(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.addPending(50)
 	w.wait(2 * time.Hour)
@@ -371,7 +365,6 @@ func TestOrdersAreRecheckedSoonAfterAnOutage(t *testing.T) {
 }
 
 func TestAFailedRecheckIsPostponed(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card  ordertest.Card
 		first time.Duration
@@ -380,7 +373,6 @@ func TestAFailedRecheckIsPostponed(t *testing.T) {
 		"a declined order is not lost": {ordertest.Declines, 6 * time.Hour},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			w.deliver("order", tt.card, "")
 			w.reads = func(order.IntentID) error { return errAccount() }
@@ -406,7 +398,6 @@ func TestAFailedRecheckIsPostponed(t *testing.T) {
 }
 
 func TestAnOrderOfAnotherModeIsSkipped(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("declined", ordertest.Declines, "")
 	w.deliver("pending", ordertest.TakesDays, "")
@@ -431,7 +422,6 @@ func TestAnOrderOfAnotherModeIsSkipped(t *testing.T) {
 }
 
 func TestARunReportsTheLatestRecheck(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("first", ordertest.TakesDays, "")
 	w.wait(30 * time.Minute)
@@ -453,7 +443,6 @@ func TestARunReportsTheLatestRecheck(t *testing.T) {
 }
 
 func TestAnInterruptedRunReportsNoFailedRecheck(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.addPending(20)
 	w.wait(2 * time.Hour)
@@ -469,7 +458,6 @@ func TestAnInterruptedRunReportsNoFailedRecheck(t *testing.T) {
 }
 
 func TestPacedCallsWait(t *testing.T) {
-	t.Parallel()
 	bank, allowed := &ordertest.Bank{Scope: "test"}, 0
 	i, err := bank.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareKey("test", "ORD-1"))
 	if err != nil {
@@ -490,7 +478,6 @@ func TestPacedCallsWait(t *testing.T) {
 }
 
 func TestARecheckIsPostponedByTheTimeThatTheOrderHasWaited(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("order", ordertest.TakesDays, "")
 	var rechecks []string
@@ -506,7 +493,6 @@ func TestARecheckIsPostponedByTheTimeThatTheOrderHasWaited(t *testing.T) {
 }
 
 func TestADeclinedOrderIsRecheckedOnce(t *testing.T) {
-	t.Parallel()
 	for paid, want := range map[bool]order.Status{true: order.Paid, false: order.Declined} {
 		w := newWorld(t)
 		w.deliver("order", ordertest.Declines, "")
@@ -529,7 +515,6 @@ func TestADeclinedOrderIsRecheckedOnce(t *testing.T) {
 }
 
 func TestNoRecheckBeginsAfterTheTimeIsOver(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.addPending(2)
@@ -549,7 +534,6 @@ func TestNoRecheckBeginsAfterTheTimeIsOver(t *testing.T) {
 }
 
 func TestReconcileFreesStock(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.store = ordertest.NewMemoryWithStock()
 	for sku := range ordertest.Order("ORD-1").Quantities() {
@@ -578,7 +562,6 @@ func TestReconcileFreesStock(t *testing.T) {
 // A refused order that holds stock waits for a person, and a declined one for a run that
 // frees its stock. No other recheck ends that.
 func TestAnOrderThatHoldsStockStaysInTheIndex(t *testing.T) {
-	t.Parallel()
 	for status, died := range map[order.Status]ordertest.Call{order.Refused: ordertest.Bind, order.Declined: ""} {
 		w := newWorld(t)
 		w.deliver("order", ordertest.Declines, died)

@@ -25,7 +25,6 @@ func (w *world) wantUnchanged(name string, want error, do func() error) {
 }
 
 func TestADisputeAndAPostponeNeedTheRecordThatWasSeen(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("ORD-1", ordertest.TakesDays, "")
 	ctx, later := t.Context(), w.now.Add(time.Hour)
@@ -53,7 +52,6 @@ func TestADisputeAndAPostponeNeedTheRecordThatWasSeen(t *testing.T) {
 }
 
 func TestALostRecordIsRecreatedWithItsIntent(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	ctx, o, later := t.Context(), ordertest.Order("ORD-1"), w.now.Add(time.Hour)
 	lost := order.Record{

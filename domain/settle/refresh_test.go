@@ -16,7 +16,6 @@ func (w *world) refresh() (order.Record, error) {
 }
 
 func TestRefreshChangesNothingOnAnError(t *testing.T) {
-	t.Parallel()
 	deliver := func(last ordertest.Call) func(*world) {
 		return func(w *world) { w.deliver("ORD-1", ordertest.Pays, last) }
 	}
@@ -41,7 +40,6 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 		}, "invalid transition: paid -> canceled"},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t)
 			tt.before(w)
 			before := string(w.store.AppendState(nil))
@@ -57,7 +55,6 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 }
 
 func TestFinishAfterRefreshSucceeds(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	c := w.claimed()
 	w.confirm("pi_1")
@@ -72,7 +69,6 @@ func TestFinishAfterRefreshSucceeds(t *testing.T) {
 
 // An earlier attempt's Confirm may be executed after a later attempt was refused.
 func TestARefusedOrderWhoseIntentSucceedsLaterIsPaid(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	refused := order.Outcome{Status: order.Refused, Intent: "pi_1", Failure: "resource_missing"}
 	w.must(w.claimed().Finish(t.Context(), w.store, refused, w.now))
@@ -95,7 +91,6 @@ func (w *world) lose() {
 }
 
 func TestARestoredOrderThatWasChargedIsPaidAndItsMessageChargesNothing(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("ORD-1", ordertest.Pays, "")
 	w.lose()
@@ -113,7 +108,6 @@ func TestARestoredOrderThatWasChargedIsPaidAndItsMessageChargesNothing(t *testin
 }
 
 func TestAParkedOrderIsRestoredAndARedriveChargesItsIntentOnce(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.deliver("ORD-1", ordertest.Pays, ordertest.Bind)
 	_, err := w.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareAgainKey("test", "ORD-1", 1))
@@ -134,7 +128,6 @@ func TestAParkedOrderIsRestoredAndARedriveChargesItsIntentOnce(t *testing.T) {
 }
 
 func TestRestoreRefusesAnotherIntent(t *testing.T) {
-	t.Parallel()
 	for want, change := range map[string]func(i *order.Intent){
 		"orderId":                         func(i *order.Intent) { i.OrderID = "ORD-2" },
 		"scope":                           func(i *order.Intent) { i.Scope = "staging" },

@@ -144,14 +144,12 @@ func (d deliveries) percent() map[int]float64 {
 }
 
 func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
-	t.Parallel()
 	all := alarms(t)
 	for name, reason := range map[string]order.Reason{
 		"store-unavailable": order.ReasonStore, "provider-unavailable": order.ReasonUnavailable,
 	} {
 		for _, jitter := range []float64{0, 0.5, 0.99} {
 			t.Run(fmt.Sprintf("%s, jitter %v", name, jitter), func(t *testing.T) {
-				t.Parallel()
 				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, jitter)
 				if at, ok := all[name].firstAt(busy.percent()); !ok || at > 20*time.Minute {
 					t.Errorf("%s, an order per second: got %v, %t, want within 20 minutes", name, at, ok)
@@ -167,7 +165,6 @@ func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
 
 // A short throttle needs no operator: the orders are redelivered after seconds.
 func TestAThrottleOfFourMinutesRaisesNoAlarm(t *testing.T) {
-	t.Parallel()
 	all := alarms(t)
 	for _, name := range []string{"store-unavailable", "provider-unavailable"} {
 		if got, want := all[name].expression, "100 * failed / received"; got != want {
@@ -365,7 +362,6 @@ func alarmsRaised(t *testing.T, all map[string]alarm, failure series) (names []s
 }
 
 func TestEveryLastingFailureRaisesTheAlarmsThatTheReferenceLists(t *testing.T) {
-	t.Parallel()
 	all := alarms(t)
 	if names := alarmsRaised(t, all, nil); len(names) > 0 {
 		t.Errorf("a healthy deployment raises %s", names)
@@ -403,7 +399,6 @@ func TestEveryLastingFailureRaisesTheAlarmsThatTheReferenceLists(t *testing.T) {
 
 // Anybody can send unsigned requests. They must not hide that Stripe's fail.
 func TestStrangersCannotSwitchOffTheAlarmsOfTheWebhook(t *testing.T) {
-	t.Parallel()
 	all := alarms(t)
 	for _, unsigned := range []float64{0, 60, 3000} {
 		names := alarmsRaised(t, all, series{

@@ -70,7 +70,6 @@ func providerCalls() map[string]string {
 }
 
 func TestTheDeployersPolicyAllowsWhatTheModuleNeedsAndNoMore(t *testing.T) {
-	t.Parallel()
 	deployment := providerCalls()
 	var want []string
 	types := moduleTypes(t)

@@ -38,7 +38,6 @@ type table struct {
 }
 
 func TestTheTablesEqualThoseOfTheTests(t *testing.T) {
-	t.Parallel()
 	orders := testTable(dynamodbtest.TableDefinition("orders"))
 	orders.Expiry = aws.ToString(
 		dynamodbtest.TimeToLiveDefinition("orders").TimeToLiveSpecification.AttributeName)
@@ -107,7 +106,6 @@ func moduleTable(t *testing.T, name string) table {
 }
 
 func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
-	t.Parallel()
 	m := parse(t)
 	retention := m.one(t, "resource", "aws_sqs_queue", "queues").seconds(t, "message_retention_seconds")
 	if want := sqs.DefaultPolicy().Retention; retention != want {
@@ -128,7 +126,6 @@ func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
 }
 
 func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
-	t.Parallel()
 	variable := regexp.MustCompile(`env:"([A-Z_]+)(,notEmpty)?[^\x60]*?"(?:\s+envDefault:"(\w+)")?`)
 	shared := strings.Join(matches(t, `(?s)(.*)`, "../functions/internal/*/*.go"), "")
 	// Their files say why the module sets another value than the default.
@@ -165,7 +162,6 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 }
 
 func TestTheModulePrintsTheVariablesOfTheOperatorsTool(t *testing.T) {
-	t.Parallel()
 	printed := read(t, "terraform/outputs.tf")
 	elsewhere := []string{"QUEUE_RETENTION", "STRIPE_API_BASE", "STRIPE_SECRET_KEY"} // secret, or not of a deployment
 	for _, name := range matches(t, `env:"([A-Z_]+)"`, "../scripts/orders/cloud/deployment.go") {
@@ -231,7 +227,6 @@ func written(t *testing.T) []string {
 }
 
 func TestAlarmsAndDashboardReadMetricsThatTheFunctionsWrite(t *testing.T) {
-	t.Parallel()
 	var reads []string
 	for _, a := range alarms(t) {
 		for _, metric := range a.metrics {
@@ -281,7 +276,6 @@ func reconcileResults(t *testing.T) []string {
 }
 
 func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
-	t.Parallel()
 	reference := read(t, "../docs/reference/metrics.md")
 	_, webhook, _ := strings.Cut(reference, "\n## The webhook function\n")
 	webhook, _, _ = strings.Cut(webhook, "\n## ")
@@ -317,7 +311,6 @@ func firstCells(rows string) (cells []string) {
 
 // Stripe sends an endpoint only the events that it lists.
 func TestTheGuideSubscribesToTheEventsThatTheWebhookFunctionReads(t *testing.T) {
-	t.Parallel()
 	event := regexp.MustCompile(`(?:payment_intent|charge|refund)\.[a-z_.]+`)
 	_, code, _ := strings.Cut(read(t, "../adapters/stripe/webhook/event.go"), "switch e.Type {")
 	code, _, _ = strings.Cut(code, "return parsed")
@@ -330,7 +323,6 @@ func TestTheGuideSubscribesToTheEventsThatTheWebhookFunctionReads(t *testing.T) 
 }
 
 func TestTheGuideListsThePermissionsOfTheKey(t *testing.T) {
-	t.Parallel()
 	want := map[string]string{} // by resource
 	const named = `"([\w ]+: (?:Read|Write))"`
 	all := append(matches(t, named, "../adapters/stripe/*.go"), matches(t, named, "../adapters/stripe/*/*.go")...)
@@ -351,7 +343,6 @@ func TestTheGuideListsThePermissionsOfTheKey(t *testing.T) {
 // On call follows these references, so each must lead to a heading or to the row of a
 // reason.
 func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
-	t.Parallel()
 	text := strings.NewReplacer(
 		"# ", "", `\"`, `"`, "${local.runbook}", "docs/guides/operate.md", "${local.failures}", "docs/reference/failures.md",
 	).Replace(strings.Join(matches(t, `(?s)(.*)`, "terraform/*.tf"), " "))
@@ -375,7 +366,6 @@ func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
 // A rotation writes the secret and publishes the function in one apply. If the secret
 // were written second, new execution environments would read the old one.
 func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
-	t.Parallel()
 	for _, locals := range parse(t).blocks("locals") {
 		for name, secret := range map[string]string{
 			"stripe_key": "stripe", "stripe_read_key": "stripe_read", "stripe_refund_key": "stripe_refund",
@@ -394,7 +384,6 @@ func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 // and secrets are encrypted with it. Terraform's tests apply nothing at AWS, so they see
 // no order.
 func TestResourcesAreCreatedAndDeletedInAnOrderThatAWSAccepts(t *testing.T) {
-	t.Parallel()
 	m := parse(t)
 	authorizer := m.one(t, "resource", "aws_apigatewayv2_authorizer", "intake").one(t, "lifecycle")
 	if !authorizer.value(t, "create_before_destroy").True() {
@@ -424,7 +413,6 @@ func TestResourcesAreCreatedAndDeletedInAnOrderThatAWSAccepts(t *testing.T) {
 
 // The oldest release that versions.tf accepts must pass every test, and a later one too.
 func TestTheOldestTerraformRunsInCI(t *testing.T) {
-	t.Parallel()
 	oldest := matches(t, `required_version = ">= ([\d.]+)"`, "terraform/versions.tf")[0]
 	tested := matches(t, `terraform_version: ([\d.]+)`, "../.github/workflows/ci.yml")
 	if len(tested) != 2 || !slices.ContainsFunc(tested, func(v string) bool { return strings.HasPrefix(v, oldest+".") }) {
@@ -435,7 +423,6 @@ func TestTheOldestTerraformRunsInCI(t *testing.T) {
 // The engine of the tests checks no permission, so a call that no role allows fails
 // only in AWS.
 func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
-	t.Parallel()
 	users := map[string][]string{ // action, and what in a function's code needs it
 		"dynamodb:GetItem":    {"refund.Refresher{", "refund.Processor{", "receipttable.New("},
 		"dynamodb:Query":      {"order.Processor{", "settle.Follower{", "order.Cancellation{", "registrationtable.Store{"},
@@ -469,7 +456,6 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 
 // A write with another attribute is denied, so orders by HTTP would fail in AWS alone.
 func TestTheIntakeFunctionMayWriteTheAttributesOfARegistration(t *testing.T) {
-	t.Parallel()
 	of := statements(t)["role intake"]
 	for sid, want := range map[string][]string{
 		"RegisterOrders": registrationAttributes(t, "func encodeRegistration(", `"(\w+)": `),
@@ -497,7 +483,6 @@ func registrationAttributes(t *testing.T, function, pattern string) (names []str
 
 // EventBridge drops an event that no rule matches, so a wrong name sends no receipt.
 func TestTheRuleOfReceiptsMatchesEventsThatExist(t *testing.T) {
-	t.Parallel()
 	document := read(t, "../docs/reference/events.md")
 	names := matches(t, `"detail-type" = \["([^\]]+)"\]`, "terraform/receipt.tf")
 	for name := range strings.SplitSeq(names[0], `", "`) {
@@ -508,7 +493,6 @@ func TestTheRuleOfReceiptsMatchesEventsThatExist(t *testing.T) {
 }
 
 func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
-	t.Parallel()
 	code := []string{"CallIntake", "WriteTraces"} // of callers, and with tracing
 	for _, of := range statements(t) {
 		code = slices.AppendSeq(code, maps.Keys(of))
@@ -520,7 +504,6 @@ func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
 }
 
 func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
-	t.Parallel()
 	rule := regexp.MustCompile(matches(t, `regex\("([^"]+)", var\.scope\)`, "terraform/variables.tf")[0])
 	for _, scope := range []string{
 		"", "a", "prod", "prod-eu", "orderonce-dev-836569", "A", "prod_eu", "1st", "-a", "a-", "a.b", "a b",
@@ -536,7 +519,6 @@ func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
 // Users commit their lock file. One that was written with a mirror lacks the checksums of
 // the registry ("zh:"), so init would fail for everybody else.
 func TestALockFileHasTheChecksumsOfTheRegistry(t *testing.T) {
-	t.Parallel()
 	lock, err := os.ReadFile("terraform/.terraform.lock.hcl")
 	if err == nil && !strings.Contains(string(lock), `"zh:`) {
 		t.Error(".terraform.lock.hcl: written with a mirror: delete it and run terraform init with the registry")

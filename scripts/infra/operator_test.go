@@ -17,7 +17,6 @@ type policies struct{ Read, Repair []string }
 
 // As with the roles, a call that no policy allows fails only in AWS.
 func TestTheOperatorPoliciesAllowWhatTheToolDoes(t *testing.T) {
-	t.Parallel()
 	changes := []string{ // of rows, queues or events
 		"dynamodb:PutItem", "dynamodb:UpdateItem", "events:PutEvents", "sqs:DeleteMessage", "sqs:SendMessage",
 	}
@@ -34,7 +33,6 @@ func TestTheOperatorPoliciesAllowWhatTheToolDoes(t *testing.T) {
 }
 
 func TestTheOperatorPoliciesAllowWhatTheGuideLists(t *testing.T) {
-	t.Parallel()
 	listed := listedPermissions(t)
 	var want policies
 	for _, actions := range listed {

@@ -18,7 +18,6 @@ import (
 // TestTheListIsTheOneOfTheDesign compares ids and claims with docs/design.md, where a
 // claim may go on after a colon, a semicolon or a comma.
 func TestTheListIsTheOneOfTheDesign(t *testing.T) {
-	t.Parallel()
 	page, err := os.ReadFile("../../docs/design.md")
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +46,6 @@ type mistake struct {
 }
 
 func TestAudit(t *testing.T) {
-	t.Parallel()
 	seen := map[string]bool{}
 	for _, tt := range slices.Concat(
 		none(), charges(), messages(), rows(), refunds(), waiting(), logs(), published(), stock(), receipts(), requests(),
@@ -56,7 +54,6 @@ func TestAudit(t *testing.T) {
 			seen[id] = true
 		}
 		t.Run(tt.claim, func(t *testing.T) {
-			t.Parallel()
 			b := correct()
 			tt.by(b)
 			var broken []string
@@ -78,7 +75,6 @@ func TestAudit(t *testing.T) {
 }
 
 func TestShowPrintsFiveViolationsOfAnInvariant(t *testing.T) {
-	t.Parallel()
 	var b strings.Builder
 	broken := invariants.Show(&b, []invariants.Result{
 		{ID: "I1", Claim: "at most one", Broken: strings.Split("ABCDEFG", "")},

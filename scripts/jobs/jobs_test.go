@@ -9,7 +9,6 @@ import (
 
 // The errors of each kind are tested where its messages are decoded.
 func TestDecodeReadsOrdersAndRefunds(t *testing.T) {
-	t.Parallel()
 	const refund = `{"type":"refund","orderId":"ORD12345","refundId":"R-1","amount":1999,"reason":"duplicate"}`
 	decoder := jobs.NewDecoder()
 	for body, want := range map[string]struct {

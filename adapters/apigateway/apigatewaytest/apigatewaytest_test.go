@@ -37,7 +37,6 @@ func post(t *testing.T, path, contentType, body string) *http.Request {
 }
 
 func TestAnEventHasPayloadFormat2(t *testing.T) {
-	t.Parallel()
 	r := post(t, "/a?b=1&c=%20", "application/json; charset=utf-8", `{"d":1}`)
 	r.Header["X-Many"] = []string{"e", "f"}
 	r.Header.Set("Cookie", "g=1; h=2")
@@ -72,7 +71,6 @@ func TestAnEventHasPayloadFormat2(t *testing.T) {
 }
 
 func TestTheAPIAnswersWhatAFunctionCannot(t *testing.T) {
-	t.Parallel()
 	returns := func(out string, err error) function {
 		return func(context.Context, []byte) ([]byte, error) { return []byte(out), err }
 	}
@@ -100,7 +98,6 @@ func TestTheAPIAnswersWhatAFunctionCannot(t *testing.T) {
 }
 
 func TestAFunctionHasThirtySeconds(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		w := serve(func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -120,7 +117,6 @@ type routed struct {
 }
 
 func TestARouteHasParametersAndAnAuthorizer(t *testing.T) {
-	t.Parallel()
 	var got routed
 	function := func(_ context.Context, event []byte) ([]byte, error) {
 		var e events.APIGatewayV2HTTPRequest

@@ -7,7 +7,6 @@ import (
 )
 
 func TestConfig(t *testing.T) {
-	t.Parallel()
 	const engine, amazon = "http://127.0.0.1:8000", "https://dynamodb.eu-central-1.amazonaws.com"
 	actual := map[string]string{
 		"AWS_ACCESS_KEY_ID": "REAL", "AWS_SECRET_ACCESS_KEY": "pretend", "AWS_REGION": "eu-central-1",
@@ -24,7 +23,6 @@ func TestConfig(t *testing.T) {
 		"Amazon without credentials is an error":                    {amazon, nil, ""},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			config := dynamodbtest.Config(tt.endpoint, func(name string) string { return tt.environment[name] })
 			credentials, err := config.Credentials.Retrieve(t.Context())
 			if (err != nil) != (tt.want == "") {

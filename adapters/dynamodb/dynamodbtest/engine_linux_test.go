@@ -17,7 +17,6 @@ import (
 // The test runs itself again as the process that starts an engine, and kills that
 // process.
 func TestAnEngineEndsWithTheProcessThatStartedIt(t *testing.T) {
-	t.Parallel()
 	location := ownEngine(t)
 	if flag.Arg(0) == "parent" {
 		engine := start(t, location)

@@ -18,7 +18,6 @@ import (
 )
 
 func TestCloseEndsTheEngine(t *testing.T) {
-	t.Parallel()
 	engine := start(t, ownEngine(t))
 	must(t, engine.Close())
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address(t, engine)); err == nil {
@@ -31,7 +30,6 @@ func TestCloseEndsTheEngine(t *testing.T) {
 }
 
 func TestAFailedStartIsRetriedOnAnotherPort(t *testing.T) {
-	t.Parallel()
 	location := ownEngine(t)
 	mark := filepath.Join(t.TempDir(), "ran")
 	lines := fmt.Sprintf("[ -e %q ] || { touch %q; exit 1; }\nexec %q \"$@\"", mark, mark, location.Binary)
@@ -43,7 +41,6 @@ func TestAFailedStartIsRetriedOnAnotherPort(t *testing.T) {
 }
 
 func TestStartEndsWithTheContext(t *testing.T) {
-	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	silent := dynamodbtest.Location{Binary: script(t, "exec sleep 600")}
@@ -54,7 +51,6 @@ func TestStartEndsWithTheContext(t *testing.T) {
 }
 
 func TestAMissingBinaryIsAnError(t *testing.T) {
-	t.Parallel()
 	missing := dynamodbtest.Location{Binary: filepath.Join(t.TempDir(), "dynoxide")}
 	_, err := dynamodbtest.Start(t.Context(), missing)
 	if !errors.Is(err, os.ErrNotExist) {

@@ -14,7 +14,6 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	t.Parallel()
 	const installed = "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64/dynoxide"
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), 0o600)
@@ -52,7 +51,6 @@ func TestFind(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			got, err := dynamodbtest.Find(func(name string) string { return tt.env[name] }, stdcmp.Or(tt.dir, deep))
 			must(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -63,7 +61,6 @@ func TestFind(t *testing.T) {
 }
 
 func TestTheErrorOfFindDescribesHowToGetAnEngine(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), 0o600)
 	_, err := dynamodbtest.Find(noEnvironment, root)

@@ -23,7 +23,6 @@ func (w *recorder) Skip(args ...any) { w.skipped = fmt.Sprint(args...) }
 func (w *recorder) Fatal(args ...any) { w.failed = fmt.Sprint(args...) }
 
 func TestLocate(t *testing.T) {
-	t.Parallel()
 	module := t.TempDir()
 	write(t, filepath.Join(module, "go.mod"), 0o600)
 	for name, tt := range map[string]struct {
@@ -41,7 +40,6 @@ func TestLocate(t *testing.T) {
 		"a test with an engine runs":              {dir: module, env: map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := &recorder{}
 			got := dynamodbtest.LocateFrom(w, func(name string) string { return tt.env[name] }, tt.dir)
 			if !strings.Contains(w.skipped, tt.skips) || (w.skipped == "") != (tt.skips == "") {

@@ -22,7 +22,6 @@ import (
 )
 
 func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		kind       dynamodbtest.Kind
 		call       func(*testing.T, *dynamodb.Client) error
@@ -53,7 +52,6 @@ func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			proxy, reached := newProxy(t, accept)
 			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
 			err := tt.call(t, client(proxy.URL))
@@ -79,7 +77,6 @@ func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
 
 // API reference: the errors of each operation.
 func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		kind dynamodbtest.Kind
 		want string // of get, update, transact, getAll: x is a failed call
@@ -91,7 +88,6 @@ func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			proxy, _ := newProxy(t, accept)
 			c := client(proxy.URL)
 			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
@@ -108,7 +104,6 @@ func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
 }
 
 func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		fault dynamodbtest.Fault
 		want  string // of update, transact, update, update: x is a failed call
@@ -126,7 +121,6 @@ func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			proxy, _ := newProxy(t, accept)
 			c := client(proxy.URL)
 			tt.fault.Kind = dynamodbtest.InternalError
@@ -141,7 +135,6 @@ func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
 // Developer guide, "Error handling with DynamoDB": "When you receive a status code 500 on
 // a write operation, the operation may have succeeded or failed". So may a lost one.
 func TestEveryCallIsObservedWithItsEffectAndItsEnd(t *testing.T) {
-	t.Parallel()
 	const failed = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Rejected by the test proxy."}`
 	for kind, tt := range map[dynamodbtest.Kind]struct {
 		effects int64
@@ -189,7 +182,6 @@ func TestEveryCallIsObservedWithItsEffectAndItsEnd(t *testing.T) {
 }
 
 func TestACallOutlivesItsClient(t *testing.T) {
-	t.Parallel()
 	arrived := make(chan struct{})
 	proxy, _ := newProxy(t, func(http.ResponseWriter, *http.Request) { close(arrived) })
 	ctx, kill := context.WithCancel(t.Context())
@@ -206,7 +198,6 @@ func TestACallOutlivesItsClient(t *testing.T) {
 }
 
 func TestADelayBlocksOneCall(t *testing.T) {
-	t.Parallel()
 	proxy, reached := newProxy(t, accept)
 	held := make(chan struct{})
 	proxy.Before(func(call dynamodbtest.Call) {

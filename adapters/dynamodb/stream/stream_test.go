@@ -90,7 +90,6 @@ func (b *batch) stream(t *testing.T) (got []stream.Record) {
 const inserted = events.DynamoDBOperationTypeInsert
 
 func TestTheStreamsEventItems(t *testing.T) {
-	t.Parallel()
 	var b batch
 	b.add(inserted, orderItem())
 	b.add(events.DynamoDBOperationTypeModify, orderItem())
@@ -123,7 +122,6 @@ func TestTheStreamsEventItems(t *testing.T) {
 }
 
 func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		name  string
 		value events.DynamoDBAttributeValue
@@ -158,7 +156,6 @@ func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {
 // A newer release may record another status, another type and more attributes. An older
 // publish function sends them as they are.
 func TestAnEventOfANewerReleaseIsReadAsItIsStored(t *testing.T) {
-	t.Parallel()
 	var b batch
 	b.add(inserted, paid(item{
 		"to": text("shipped"), "type": text("order.shipped_abroad"), "parcel": text("P-1"),
@@ -173,7 +170,6 @@ func TestAnEventOfANewerReleaseIsReadAsItIsStored(t *testing.T) {
 }
 
 func TestTheFirstRecordThatIsNotDoneIsTheBatchsFailure(t *testing.T) {
-	t.Parallel()
 	var b batch
 	for range 2 {
 		b.add(events.DynamoDBOperationTypeModify, orderItem())
@@ -193,7 +189,6 @@ func TestTheFirstRecordThatIsNotDoneIsTheBatchsFailure(t *testing.T) {
 }
 
 func TestAStreamWithoutItemsIsAnErrorAndPublishesNothing(t *testing.T) {
-	t.Parallel()
 	var b batch
 	b.add(inserted, paid(nil))
 	b.Records[0].Change.NewImage = nil // KEYS_ONLY

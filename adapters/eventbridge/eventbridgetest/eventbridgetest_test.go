@@ -49,7 +49,6 @@ func entry(source, detailType, detail string) string {
 func ofSize(n int) string { return entry("s", "t", `{"a":"`+strings.Repeat("x", n-10)+`"}`) }
 
 func TestLimits(t *testing.T) {
-	t.Parallel()
 	fine, none := entry("s", "t", "{}"), entry("", "t", "{}")
 	ten := slices.Repeat([]string{fine}, 10)
 	for claim, tt := range map[string]struct {

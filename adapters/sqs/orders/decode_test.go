@@ -27,7 +27,6 @@ func orderOf(t *testing.T) order.Order {
 }
 
 func TestDecode(t *testing.T) {
-	t.Parallel()
 	const good = bodytest.Order
 	decoder, want := orders.NewDecoder(), orderOf(t)
 	for name, body := range map[string]string{
@@ -44,7 +43,6 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeRejects(t *testing.T) {
-	t.Parallel()
 	with := bodytest.OrderWith
 	const wantType = `message body: type: want "order"`
 	decoder := orders.NewDecoder()
@@ -79,7 +77,6 @@ func TestDecodeRejects(t *testing.T) {
 		"a value that is not valid": {with(`"quantity":2`, `"quantity":0`), "invalid order: lines[0].quantity 0: want 1 to 1000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			got, err := decoder.Decode(bad[0])
 			if err == nil || err.Error() != bad[1] || got.ID() != "" {
 				t.Errorf("got order %q, %v, want %s", got.ID(), err, bad[1])
@@ -89,7 +86,6 @@ func TestDecodeRejects(t *testing.T) {
 }
 
 func TestDecodeNamed(t *testing.T) {
-	t.Parallel()
 	const id = "ORD12345"
 	with := bodytest.OrderWith
 	withoutID := with(`"orderId":"ORD12345",`, "")
@@ -111,7 +107,6 @@ func TestDecodeNamed(t *testing.T) {
 		"an event":                       {bodytest.FromEventBridge(bodytest.Order), id, `message body: unknown field "version"`},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			got, err := decoder.DecodeNamed(tt.body, tt.id)
 			switch {
 			case tt.err != "" && (err == nil || err.Error() != tt.err || got.ID() != ""):

@@ -57,7 +57,6 @@ func messages(t *testing.T, server *sqstest.Server, queue string) (all []sqstest
 
 // Sending twice makes two messages of a standard queue, and one of a FIFO queue.
 func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
-	t.Parallel()
 	const trace order.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	sent, err := order.New(order.Draft{
 		ID: "ORD12345", CustomerID: `<&\">`, Currency: "usd",
@@ -78,7 +77,6 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 		"orders.fifo": {"", map[string]string{}, "ORD12345", 1},
 	} {
 		t.Run(queue, func(t *testing.T) {
-			t.Parallel()
 			server, sender := open(t, queue)
 			if err := errors.Join(
 				sender.Send(t.Context(), sent, first, tt.trace), sender.Send(t.Context(), sent, first, tt.trace),
@@ -106,7 +104,6 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 }
 
 func TestSendReturnsTheErrorOfTheQueue(t *testing.T) {
-	t.Parallel()
 	server, sender := open(t, "orders")
 	server.Fail("SendMessage", 10, "InternalError")
 	err := sender.Send(t.Context(), orderOf(t), time.Unix(0, 0), "")

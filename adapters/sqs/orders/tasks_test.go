@@ -24,7 +24,6 @@ func (m *meter) Observe(metric, _, _ string, d time.Duration) {
 }
 
 func TestOnlySettledOrdersAreCounted(t *testing.T) {
-	t.Parallel()
 	task, err := orders.Tasks{Decoder: orders.NewDecoder()}.Task(bodytest.Order)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,6 @@ func refundOf(t *testing.T, currency string) refund.Request {
 }
 
 func TestDecode(t *testing.T) {
-	t.Parallel()
 	decoder := refunds.NewDecoder()
 	for body, want := range map[string]refund.Request{
 		bodytest.Refund: refundOf(t, ""),
@@ -47,7 +46,6 @@ func TestDecode(t *testing.T) {
 
 // An older release may have charged an order with such an id.
 func TestAnOrderNamedByACardNumberCanBeRefunded(t *testing.T) {
-	t.Parallel()
 	r, err := refunds.NewDecoder().Decode(bodytest.RefundWith("ORD12345", bodytest.CardNumber))
 	if err != nil || r.OrderID() != bodytest.CardNumber {
 		t.Errorf("got %+v, %v, want the refund", r, err)
@@ -55,7 +53,6 @@ func TestAnOrderNamedByACardNumberCanBeRefunded(t *testing.T) {
 }
 
 func TestDecodeRejects(t *testing.T) {
-	t.Parallel()
 	with, decoder := bodytest.RefundWith, refunds.NewDecoder()
 	const (
 		wantType    = `message body: type: want "refund"; send orders to the order queue`
@@ -87,7 +84,6 @@ func TestDecodeRejects(t *testing.T) {
 		}, "; ")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			got, err := decoder.Decode(bad[0])
 			if err == nil || err.Error() != bad[1] || got.ID() != "" {
 				t.Errorf("got %+v, %v, want %s", got, err, bad[1])
@@ -98,7 +94,6 @@ func TestDecodeRejects(t *testing.T) {
 
 // The row of a paid order must not say that its refund was parked.
 func TestTheTaskOfARefundMakesItAndNotesNothing(t *testing.T) {
-	t.Parallel()
 	lease := order.Lease{Owner: "owner"}
 	tasks := refunds.Tasks{
 		Decoder: refunds.NewDecoder(),
@@ -133,7 +128,6 @@ func (m *meter) Observe(metric, _, _ string, _ time.Duration) {
 
 // Settled and OrderAge count orders alone.
 func TestRefundsAreCountedApartFromOrders(t *testing.T) {
-	t.Parallel()
 	task, err := refunds.Tasks{Decoder: refunds.NewDecoder()}.Task(bodytest.Refund)
 	if err != nil {
 		t.Fatal(err)

@@ -153,7 +153,6 @@ const invalid = sqstest.CodeInvalidParameterValue
 // Each case names its source in the API reference, or in the SQS developer guide. The
 // result of a step follows after its colon; the queue hides a message for 30 seconds.
 func TestRulesOfQueues(t *testing.T) {
-	t.Parallel()
 	const invalid = sqstest.CodeInvalidParameterValue
 	for rule, script := range map[string]string{
 		"ReceiveMessage: a message is hidden for the visibility timeout": "send a; take 9: a:1; wait 29.999999999s; " +
@@ -209,7 +208,6 @@ func TestRulesOfQueues(t *testing.T) {
 			"take 1: a1:2; wait 30s; take 9: a2:1; count: 0 1 1",
 	} {
 		t.Run(rule, func(t *testing.T) {
-			t.Parallel()
 			w := newWorld(t, strings.HasPrefix(rule, "FIFO"))
 			for text := range strings.SplitSeq(script, "; ") {
 				step, _, _ := strings.Cut(text, ":")
@@ -223,7 +221,6 @@ func TestRulesOfQueues(t *testing.T) {
 }
 
 func TestAHandleBelongsToItsQueue(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, false)
 	w.send("a")
 	w.take(10)
@@ -242,7 +239,6 @@ func TestAHandleBelongsToItsQueue(t *testing.T) {
 // with the original message's ID", and redriven messages "are considered new messages
 // with a new messageID and enqueueTime".
 func TestADeadLetterAndARedrivenMessage(t *testing.T) {
-	t.Parallel()
 	for _, fifo := range []bool{false, true} {
 		w := newWorld(t, fifo)
 		sent := w.send("a")
@@ -273,7 +269,6 @@ func TestADeadLetterAndARedrivenMessage(t *testing.T) {
 
 // Redriven "starting with the oldest message".
 func TestARedriveKeepsTheOrderOfAGroupAndLeavesOneInFlight(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, true)
 	w.send("a1", "b1", "a2")
 	w.take(1)
@@ -298,7 +293,6 @@ func TestARedriveKeepsTheOrderOfAGroupAndLeavesOneInFlight(t *testing.T) {
 // MessageDeduplicationId are accepted successfully but aren't delivered during the
 // 5-minute deduplication interval", "even after the message is received and deleted".
 func TestADuplicateIsAcceptedAndNotDelivered(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		id    string
 		after time.Duration
@@ -325,7 +319,6 @@ func TestADuplicateIsAcceptedAndNotDelivered(t *testing.T) {
 // API reference, SendMessage, and SQS developer guide, "Amazon SQS message quotas" and
 // "Message attribute components".
 func TestSendRejects(t *testing.T) {
-	t.Parallel()
 	type draft = sqstest.Draft
 	mebibyte := strings.Repeat("a", 1<<20)
 	attribute := func(name string, a sqstest.Attribute) draft {
@@ -370,7 +363,6 @@ func TestSendRejects(t *testing.T) {
 
 // API reference, CreateQueue: the ranges of values.
 func TestCreateAndConfigureReject(t *testing.T) {
-	t.Parallel()
 	type settings = sqstest.Settings
 	const ok = 30 * time.Second
 	w := newWorld(t, false)
@@ -406,7 +398,6 @@ func TestCreateAndConfigureReject(t *testing.T) {
 }
 
 func TestNextIsTheNextVisibilityOrExpiry(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, false)
 	if _, ok := w.Next(w.now); ok {
 		t.Error("an empty machine has a next moment")
@@ -424,7 +415,6 @@ func TestNextIsTheNextVisibilityOrExpiry(t *testing.T) {
 
 // A search treats two machines with the same state as one.
 func TestTheStateIsThatOfTheSameHistory(t *testing.T) {
-	t.Parallel()
 	state := func(play func(*world)) string {
 		w := newWorld(t, true)
 		if m := w.send("a1"); len(m.ID) != 36 || m.ID[14] != '4' || m.ID[19] != '8' {
@@ -452,7 +442,6 @@ func TestTheStateIsThatOfTheSameHistory(t *testing.T) {
 // Whatever happens, a message is visible, in flight, deleted, expired, dead-lettered or
 // redriven.
 func TestEveryMessageIsAccountedFor(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, rapid.Bool().Draw(r, "fifo"))
 		w.Pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }

@@ -22,7 +22,6 @@ import (
 // Lambda developer guide, "Implementing partial batch responses", "Success and failure
 // conditions".
 func TestVerdict(t *testing.T) {
-	t.Parallel()
 	ids := []string{"a", "b"}
 	reported := func(ids ...string) string {
 		return `{"batchItemFailures":[{"itemIdentifier":"` + strings.Join(ids, `"},{"itemIdentifier":"`) + `"}]}`
@@ -52,7 +51,6 @@ func TestVerdict(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			deleted, failed := sqstest.Verdict(ids, []byte(tt.response), tt.err)
 			if diff := cmp.Diff([][]string{deleted, failed}, [][]string{tt.deleted, tt.failed}); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
@@ -64,7 +62,6 @@ func TestVerdict(t *testing.T) {
 // Lambda developer guide, "Example standard queue message event" and "Example FIFO queue
 // message event", as in aws-lambda-go.
 func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
-	t.Parallel()
 	m := sqstest.Message{
 		ID: "id", Receipt: "handle", Body: `{"a":"<é>"}`, Sent: start(), FirstReceived: start(), Receives: 1,
 		Source: "source", Group: "group", DeduplicationID: "x", Attributes: map[string]sqstest.Attribute{
@@ -213,7 +210,6 @@ func succeed(context.Context, events.SQSEvent) (any, error) { return failing(), 
 func firstDelivery(r events.SQSMessage) bool { return r.Attributes["ApproximateReceiveCount"] == "1" }
 
 func TestAMapping(t *testing.T) {
-	t.Parallel()
 	const done, failed = ": 1 deleted, 0 failed, 0 lost", ": 0 deleted, 1 failed, 0 lost"
 	for claim, tt := range map[string]struct {
 		queue  func(f *feed)
@@ -276,7 +272,6 @@ func TestAMapping(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			f := newFeed(t, tt.invoke)
 			tt.queue(f)
 			f.drain()
@@ -289,7 +284,6 @@ func TestAMapping(t *testing.T) {
 
 // Lambda developer guide, "Batching behavior": a batch ends at its size or at 6 MB.
 func TestABatchEndsAtItsSizeOrAt6MB(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		bodies []string
 		want   []int
@@ -314,7 +308,6 @@ func TestABatchEndsAtItsSizeOrAt6MB(t *testing.T) {
 }
 
 func TestRunWaitsForARunningInvocation(t *testing.T) {
-	t.Parallel()
 	begun, finish := make(chan struct{}), make(chan struct{})
 	f := newFeed(t, func(ctx context.Context, _ events.SQSEvent) (any, error) {
 		close(begun)
@@ -337,7 +330,6 @@ func TestRunWaitsForARunningInvocation(t *testing.T) {
 // batching window; ScalingConfig: MaximumConcurrency is at most 1,000. A function that
 // may run for longer than the visibility timeout would get a message again meanwhile.
 func TestCheckRejects(t *testing.T) {
-	t.Parallel()
 	f := newFeed(t, succeed)
 	for want, change := range map[string]func(*sqstest.Mapping){
 		"batch size 0: want 1 to 10":       func(m *sqstest.Mapping) { m.BatchSize = 0 },

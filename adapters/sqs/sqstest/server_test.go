@@ -142,7 +142,6 @@ func apiCode(err error) string {
 // The SDK checks the digests of the body and of the requested attributes, whose examples
 // are those of the npm package aws-md5-of-message-attributes.
 func TestAMessageGoesThroughTheSDK(t *testing.T) {
-	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	attributes := map[string]types.MessageAttributeValue{
 		"attribName1":            {DataType: aws.String("String"), StringValue: aws.String("attribValue 1")},
@@ -218,7 +217,6 @@ func (f *testServer) post(operation, body string) (got response) {
 // in place of a URL means a queue of the caller's (LocalStack's suite,
 // test_posting_to_queue_via_queue_name).
 func TestRequestsAreAnsweredWithTheCodesOfSQS(t *testing.T) {
-	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.send("a")
 	receipt := *f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
@@ -302,7 +300,6 @@ func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
 // SQS developer guide, "Amazon SQS short and long polling": the response comes as soon as
 // a message is visible, else at the end of the wait.
 func TestALongPollIsWokenBy(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		queue string
 		wakes func(f *testServer)
@@ -330,7 +327,6 @@ func TestALongPollIsWokenBy(t *testing.T) {
 		"the server's closing": {"orders", func(f *testServer) { _ = f.Close() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			f := newServer(t, sqstest.Options{})
 			f.url = f.QueueURL(tt.queue)
 			got := f.polling(t.Context())
@@ -341,14 +337,12 @@ func TestALongPollIsWokenBy(t *testing.T) {
 		})
 	}
 	t.Run("its caller going away", func(t *testing.T) {
-		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())
 		got := newServer(t, sqstest.Options{}).polling(ctx)
 		cancel()
 		<-got
 	})
 	t.Run("the real clock", func(t *testing.T) {
-		t.Parallel()
 		looks := &clock{}
 		f := newServer(t, sqstest.Options{Now: func() time.Time {
 			looks.Now()
@@ -369,7 +363,6 @@ func TestALongPollIsWokenBy(t *testing.T) {
 // Without names AWS returns no attributes, and not all of them
 // (github.com/aws/aws-cli/issues/17).
 func TestGetQueueAttributes(t *testing.T) {
-	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.send("a")
 	f.send("b")
@@ -404,7 +397,6 @@ func TestGetQueueAttributes(t *testing.T) {
 
 // After an HTTP 500 the caller does not know whether the call had an effect.
 func TestAFaultAppliesToOneCall(t *testing.T) {
-	t.Parallel()
 	for body, want := range map[string]string{
 		"a":    "InternalError, then , 2 sent",
 		"\x01": "InvalidMessageContents, then , 1 sent", // its own error comes first
@@ -425,7 +417,6 @@ func TestAFaultAppliesToOneCall(t *testing.T) {
 // Debian 12 has AWS CLI 2.9.19 and boto3 1.26, which send the Query protocol. A readable
 // error has to tell their users what to do.
 func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
-	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	r, err := http.PostForm(f.url, url.Values{"Action": {"SendMessage"}, "MessageBody": {"a"}}) //nolint:noctx // a local server
 	if err != nil {
@@ -445,7 +436,6 @@ func TestTheQueryProtocolIsRejectedWithAReadableError(t *testing.T) {
 }
 
 func TestDrainedEndsWithTheServer(t *testing.T) {
-	t.Parallel()
 	f := newServer(t, sqstest.Options{})
 	f.send("a")
 	ended := make(chan error)

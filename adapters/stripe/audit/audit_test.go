@@ -18,7 +18,6 @@ import (
 )
 
 func TestListReturnsEveryPageNewestFirst(t *testing.T) {
-	t.Parallel()
 	s := rigtest.NewStripe(t, stripetest.Rules{})
 	start := s.Now()
 	var want []string
@@ -56,7 +55,6 @@ func TestListReturnsEveryPageNewestFirst(t *testing.T) {
 }
 
 func TestAListedIntentHasWhatItsChargeShows(t *testing.T) {
-	t.Parallel()
 	p := rigtest.Prepare(t, stripetest.Succeeds)
 	_, err := p.Confirm(1)
 	rigtest.Must(t, err)
@@ -88,7 +86,6 @@ func TestAListedIntentHasWhatItsChargeShows(t *testing.T) {
 }
 
 func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
-	t.Parallel()
 	notExpanded := rigtest.IntentWith("succeeded", rigtest.Null, rigtest.Charge)
 	for name, c := range map[string]struct {
 		response stripe.Response

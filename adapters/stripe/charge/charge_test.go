@@ -18,7 +18,6 @@ import (
 )
 
 func TestPayments(t *testing.T) {
-	t.Parallel()
 	ordertest.TestPayments(t, func(t *testing.T) ordertest.PaymentsUnderTest {
 		t.Helper()
 		return rigtest.NewStripe(t, stripetest.Rules{}).UnderTest()
@@ -28,7 +27,6 @@ func TestPayments(t *testing.T) {
 // After a restore from backup an attempt may be counted twice. Its key then replays the
 // response from before the customer paid.
 func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
-	t.Parallel()
 	p := rigtest.Prepare(t, stripetest.Declines)
 	_, err := p.Confirm(1)
 	rigtest.Must(t, err)
@@ -40,7 +38,6 @@ func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
 
 // The refusal does not show the intent's status. Only Read does.
 func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
-	t.Parallel()
 	for code, remove := range map[string]func(*stripetest.Machine){
 		"resource_missing": func(m *stripetest.Machine) { m.DeleteCustomer("cus_pretend") },
 		"none":             func(m *stripetest.Machine) { m.DetachMethod("pm_1") },
@@ -63,7 +60,6 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 // TestTheDomainAndTheStripeDoubleHaveTheSameLimits compares two lists that were each
 // written from the documentation, by preparing the largest amount of every currency.
 func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
-	t.Parallel()
 	s := rigtest.NewStripe(t, stripetest.Rules{})
 	currencies := 0
 	for i := range 26 * 26 * 26 {
@@ -91,7 +87,6 @@ func TestTheDomainAndTheStripeDoubleHaveTheSameLimits(t *testing.T) {
 // An intent in a status that this application never causes is found, because money may
 // have moved. A page that failed is never an empty result.
 func TestFindReturnsEveryIntentOfTheOrderInItsScope(t *testing.T) {
-	t.Parallel()
 	live := strings.Replace(rigtest.Intent("succeeded"), `"livemode":false`, `"livemode":true`, 1)
 	var sent []string
 	found, err := charge.New(rigtest.Exchanging(func(r stripe.Request) (stripe.Response, error) {

@@ -16,7 +16,6 @@ import (
 // intent, which clears its last error. The next attempt finds the failure. Only an intent
 // that has failed and was edited since costs one more call.
 func TestTheNextAttemptFindsTheFailure(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		card    stripetest.Card // "" is an intent that is not confirmed
 		edited  bool
@@ -66,7 +65,6 @@ func TestTheNextAttemptFindsTheFailure(t *testing.T) {
 }
 
 func TestA403NamesTheMissingPermission(t *testing.T) {
-	t.Parallel()
 	for name, want := range map[string]string{
 		"prepare": `"PaymentIntents: Write"`, "confirm": `"PaymentIntents: Write"`, "read": `"PaymentIntents: Read"`,
 	} {
@@ -91,7 +89,6 @@ func TestA403NamesTheMissingPermission(t *testing.T) {
 // The intent that is returned is the second read's, because the customer may have paid
 // since the first one.
 func TestTheSecondReadDecides(t *testing.T) {
-	t.Parallel()
 	needsMethod := func(lastError, charge string) stripe.Response {
 		return rigtest.OK(rigtest.IntentWith("requires_payment_method", lastError, charge))
 	}

@@ -17,7 +17,6 @@ import (
 )
 
 func TestDisputes(t *testing.T) {
-	t.Parallel()
 	ordertest.TestDisputes(t, func(t *testing.T) ordertest.DisputesUnderTest {
 		t.Helper()
 		s := rigtest.NewStripe(t, stripetest.Rules{})
@@ -47,7 +46,6 @@ func disputes(id, status string) string {
 // docs.stripe.com/api/disputes/object, status. The last two are newer than the API
 // version that is requested, and unknown.
 func TestWhatCameOfADispute(t *testing.T) {
-	t.Parallel()
 	for status, want := range map[string]order.DisputeStatus{
 		"warning_needs_response": order.DisputeOpen, "warning_under_review": order.DisputeOpen,
 		"needs_response": order.DisputeOpen, "under_review": order.DisputeOpen,
@@ -71,7 +69,6 @@ func TestWhatCameOfADispute(t *testing.T) {
 }
 
 func TestAFailedListOfDisputesIsNeverAnEmptyOne(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		response stripe.Response
 		want     order.ErrorKind

@@ -19,7 +19,6 @@ func withCustomer(customer string) stripe.Response {
 }
 
 func TestPayer(t *testing.T) {
-	t.Parallel()
 	customer := withCustomer(`{"id":"cus_1","email":"a@example.invalid","preferred_locales":["de-AT","en"]}`)
 	got, err := payer.New(rigtest.Responding(customer)).Payer(t.Context(), rigtest.IntentID)
 	if err != nil || got.Address.Reveal() != "a@example.invalid" || !slices.Equal(got.Locales, []string{"de-AT", "en"}) {

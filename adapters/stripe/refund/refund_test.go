@@ -22,10 +22,8 @@ import (
 // An Exchange has no connection that can be lost, but the time since the last read counts
 // all the same.
 func TestRefunds(t *testing.T) {
-	t.Parallel()
 	for name, inProcess := range map[string]bool{"over HTTP": false, "in process": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			refundtest.TestProvider(t, func(t *testing.T) refundtest.ProviderUnderTest {
 				t.Helper()
 				s := rigtest.NewStripe(t, stripetest.Rules{RefundLag: time.Minute})
@@ -125,7 +123,6 @@ func theRefundOrder() refund.CreateParams {
 
 // docs.stripe.com/api/refunds/object, status.
 func TestAStatusOfARefund(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		status, reason string
 		want           refund.Status
@@ -159,7 +156,6 @@ func TestAStatusOfARefund(t *testing.T) {
 // refund that was replayed and cannot be read was made: Misconfigured would mean that no
 // request was accepted.
 func TestTheErrorOfARefund(t *testing.T) {
-	t.Parallel()
 	fails, replay := rigtest.Failure, rigtest.Replay
 	for claim, tt := range map[string]struct {
 		responses []stripe.Response
@@ -205,7 +201,6 @@ func TestTheErrorOfARefund(t *testing.T) {
 }
 
 func TestALedgerIsWholeOrAnError(t *testing.T) {
-	t.Parallel()
 	failed := strings.Replace(noRefunds(), `"succeeded","refunds"`, `"failed","refunds"`, 1)
 	dated := func(date string) stripe.Response {
 		r := rigtest.OK(noRefunds())
@@ -253,7 +248,6 @@ func TestALedgerIsWholeOrAnError(t *testing.T) {
 // Stripe's list ends with has_more false. What promises more and does not have it must
 // not look like the end.
 func TestEveryPageOfRefundsIsRead(t *testing.T) {
-	t.Parallel()
 	page := func(more bool, all ...string) stripe.Response {
 		return rigtest.OK(fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%t}`, strings.Join(all, ","), more))
 	}
@@ -278,7 +272,6 @@ func TestEveryPageOfRefundsIsRead(t *testing.T) {
 
 // A replayed response shows the refund as it was, so it is read again.
 func TestTheRequestsOfARefund(t *testing.T) {
-	t.Parallel()
 	responses := []stripe.Response{
 		rigtest.OK(paidWith(`{"data":[` + refundJSON("failed", rigtest.Null) + `],"has_more":true}`)), rigtest.OK(`{"data":[]}`),
 		rigtest.Replay(rigtest.OK(made())), rigtest.OK(refundJSON("pending", rigtest.Null)),
@@ -307,7 +300,6 @@ func TestTheRequestsOfARefund(t *testing.T) {
 }
 
 func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
-	t.Parallel()
 	forbidden := rigtest.Failure(403, rigtest.InvalidRequest)
 	_, readIntent := open(t, forbidden).Read(t.Context(), rigtest.IntentID)
 	s := open(t, rigtest.OK(noRefunds()), forbidden)

@@ -120,7 +120,6 @@ func (s *wireServer) wantSent(t *testing.T, conns, posts int64) {
 // The server half-closes the connection after the read. It sees the other half end when
 // the transport has noticed.
 func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
-	t.Parallel()
 	noticed := make(chan struct{})
 	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
 		s.next(requests)
@@ -142,7 +141,6 @@ func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
 // The reason for a connection of its own: net/http sends a POST with an Idempotency-Key
 // again on a new connection, so that the caller sends one and the server sees two.
 func TestACreateWithoutAResponseIsSentOnce(t *testing.T) {
-	t.Parallel()
 	closeAfterPOST := func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
 		for r := s.next(requests); r != nil && r.Method == http.MethodGet; r = s.next(requests) {
 			respond(conn, noRefunds())
@@ -171,7 +169,6 @@ func TestACreateWithoutAResponseIsSentOnce(t *testing.T) {
 // A process may be frozen at any point between the read and the write of the POST. The
 // last look at the clock is at the write itself, behind every guard around the transport.
 func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
-	t.Parallel()
 	s := serveWire(t, reads)
 	var readings atomic.Int64 // of the clock, since the transport had the POST
 	o := s.options()
@@ -201,7 +198,6 @@ func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 // The read's response may have waited in a buffer while the process was frozen. So the
 // time counts from before the read.
 func TestTheTimeForARefundStartsBeforeTheRead(t *testing.T) {
-	t.Parallel()
 	var ahead atomic.Int64
 	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
 		for s.next(requests) != nil {
@@ -219,7 +215,6 @@ func TestTheTimeForARefundStartsBeforeTheRead(t *testing.T) {
 
 // The connection is closed with the session, so that none is left for another.
 func TestASessionClosesItsConnection(t *testing.T) {
-	t.Parallel()
 	ended := make(chan struct{})
 	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
 		reads(s, conn, requests)
@@ -236,7 +231,6 @@ func TestASessionClosesItsConnection(t *testing.T) {
 
 // A transport that has certificates and HTTP/2 lends a session the first.
 func TestASessionUsesTheDedicatedTransportOverHTTP1(t *testing.T) {
-	t.Parallel()
 	var protocols []string
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protocols = append(protocols, r.Proto+" "+r.RemoteAddr)

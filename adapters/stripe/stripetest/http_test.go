@@ -80,7 +80,6 @@ func (s *site) charges() (charges int) {
 // The second request of each case goes over a kept-alive connection, on which Go's
 // transport would repeat it by itself if the connection ended without a byte.
 func TestHTTPConnectionFaults(t *testing.T) {
-	t.Parallel()
 	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseRequest: 0, stripetest.LoseResponse: 1} {
 		s := serve(t, stripetest.Options{})
 		s.create()
@@ -103,10 +102,8 @@ func TestHTTPConnectionFaults(t *testing.T) {
 // while others come in (docs.stripe.com/error-codes: idempotency_key_in_use;
 // docs.stripe.com/rate-limits: object lock timeouts).
 func TestHTTPConcurrentRequests(t *testing.T) {
-	t.Parallel()
 	for kind, charges := range map[stripetest.FaultKind]int{stripetest.Latency: 0, stripetest.SlowSuccess: 1} {
 		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
 			s := serve(t, stripetest.Options{})
 			s.create()
 			s.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, Delay: time.Hour})
@@ -143,7 +140,6 @@ func TestHTTPConcurrentRequests(t *testing.T) {
 
 // A hook sees each call before and after it, with the result of its response.
 func TestHTTPHooks(t *testing.T) {
-	t.Parallel()
 	var mu sync.Mutex
 	var seen []stripetest.Call
 	see := func(c stripetest.Call) {

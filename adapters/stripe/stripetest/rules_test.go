@@ -21,7 +21,6 @@ import (
 // docs.stripe.com/testing: what each test PaymentMethod does;
 // docs.stripe.com/declines/codes: the reasons.
 func TestOutcomesOfTestPaymentMethods(t *testing.T) {
-	t.Parallel()
 	const coded = "402 card_error "
 	for want, methods := range map[string]string{
 		succeeded:                                                 "pm_card_visa pm_card_visa_debit pm_card_createDispute pm_1MqLiJLkdIwHu7ix",
@@ -56,7 +55,6 @@ func TestOutcomesOfTestPaymentMethods(t *testing.T) {
 // fails"), and stores none from before it ("or the request conflicts with another request
 // that's executing concurrently"; docs.stripe.com/error-low-level, 429 and 401).
 func TestAKeyReplaysItsFirstResponse(t *testing.T) {
-	t.Parallel()
 	const generic, replayed = declined + "generic_decline" + needsMethod, " replayed"
 	for kind, want := range map[stripetest.FaultKind]struct {
 		first   string
@@ -105,7 +103,6 @@ func TestAKeyReplaysItsFirstResponse(t *testing.T) {
 // docs.stripe.com/api/idempotent_requests: keys can be removed "after they're at least 24
 // hours old. We generate a new request if a key is reused after the original is pruned".
 func TestKeys(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		life, wait time.Duration
 		want       int
@@ -146,7 +143,6 @@ func TestKeys(t *testing.T) {
 }
 
 func TestFaultsMatch(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	id := w.create("pm_card_visa")
 	read := func() stripetest.Response { return w.get(root+"/"+id, "") }
@@ -176,7 +172,6 @@ func TestFaultsMatch(t *testing.T) {
 // docs.stripe.com/keys: secret and restricted keys, test and live; error-low-level: 401
 // for an invalid key.
 func TestAPIKeys(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		only, key string
 		want      int
@@ -209,7 +204,6 @@ func TestAPIKeys(t *testing.T) {
 // parameter_invalid_integer, amount_too_large, resource_missing;
 // docs.stripe.com/currencies: special cases, minimum and maximum amounts.
 func TestCreateValidation(t *testing.T) {
-	t.Parallel()
 	const ok, tooLarge, tooSmall = "200 ", "400 amount_too_large amount", "400 amount_too_small amount"
 	const badCurrency, badAmount = "400  currency", "400 parameter_invalid_integer amount"
 	const enabled = "automatic_payment_methods[enabled]"
@@ -255,7 +249,6 @@ func TestCreateValidation(t *testing.T) {
 }
 
 func TestOtherValidation(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	intent := root + "/" + w.create("pm_card_visa")
 	for _, c := range []struct{ method, path, form, want string }{
@@ -292,7 +285,6 @@ func TestOtherValidation(t *testing.T) {
 // docs.stripe.com/api/payment_intents/list: newest first, "limit can range between 1 and
 // 100"; docs.stripe.com/api/pagination: starting_after is an object id.
 func TestLists(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{RefundLag: time.Minute})
 	first, second := w.pay("pm_card_visa"), w.pay("pm_card_amex")
 	w.post(root, "", "amount=50&currency=usd&customer=cus_b")
@@ -344,7 +336,6 @@ func TestLists(t *testing.T) {
 // docs.stripe.com/refunds: a refund that fails, even after it has succeeded, gives the
 // amount back; docs.stripe.com/testing: pm_card_pendingRefund.
 func TestARefundMayFailLater(t *testing.T) {
-	t.Parallel()
 	const visa, slow = "pm_card_visa", "pm_card_pendingRefund"
 	for _, tt := range []struct {
 		card, steps string
@@ -389,7 +380,6 @@ func TestARefundMayFailLater(t *testing.T) {
 // docs.stripe.com/error-low-level: a 500 may be rolled forward; and a request may be
 // executed long after its client gave up.
 func TestAFailedRefundMayBeExecutedLater(t *testing.T) {
-	t.Parallel()
 	for fault, again := range map[stripetest.FaultKind]string{
 		stripetest.ServerErrorBeforeEffect: "500 api_error replayed",
 		stripetest.ServerErrorAfterEffect:  "500 api_error replayed",
@@ -419,7 +409,6 @@ func TestAFailedRefundMayBeExecutedLater(t *testing.T) {
 // docs.stripe.com/api/events/types. The object of an event is as it was then. What a
 // person or the bank may not do has no event.
 func TestEvents(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	paid, bounced := w.pay("pm_card_visa"), w.pay("pm_usBankAccount_processing")
 	must(t, w.Settle(w.now, bounced, false))

@@ -10,7 +10,6 @@ import (
 func (w *world) state() string { return string(w.AppendState(w.now, nil)) }
 
 func TestAChangeOfACloneDoesNotChangeItsOriginal(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	paid, id := w.pay("pm_card_visa"), w.create("pm_card_visa")
 	w.refund(paid, "10", "")
@@ -36,7 +35,6 @@ func TestAChangeOfACloneDoesNotChangeItsOriginal(t *testing.T) {
 }
 
 func TestEveryChangeThatCanMatterLaterChangesTheState(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	id := w.create("pm_card_authenticationRequired")
 	seen := map[string]string{w.state(): "the beginning"}
@@ -79,7 +77,6 @@ func TestEveryChangeThatCanMatterLaterChangesTheState(t *testing.T) {
 }
 
 func TestReadsRefusalsRequestIDsAndTheDateDoNotChangeTheState(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, stripetest.Rules{})
 	other := w.clone()
 	other.now = other.now.AddDate(1, 2, 3)

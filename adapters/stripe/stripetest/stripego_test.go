@@ -14,7 +14,6 @@ import (
 // Stripe's own library sends its requests, decodes the responses into its types, and
 // retries what the double says it may.
 func TestStripeGoUnderstandsTheDouble(t *testing.T) {
-	t.Parallel()
 	s := serve(t, stripetest.Options{})
 	backend := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
 		URL: new(s.URL), HTTPClient: s.client, MaxNetworkRetries: new(int64(1)),

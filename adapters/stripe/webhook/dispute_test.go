@@ -21,7 +21,6 @@ import (
 
 // What the double sends is what the webhook reads.
 func TestEventsOfTheDoubleAreHints(t *testing.T) {
-	t.Parallel()
 	p := rigtest.Prepare(t, stripetest.Succeeds)
 	_, err := p.Confirm(1)
 	rigtest.Must(t, err)
@@ -44,7 +43,6 @@ func TestEventsOfTheDoubleAreHints(t *testing.T) {
 }
 
 func TestWebhooksOfADisputeEndInOneHistory(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		before  []int // events that are delivered before the dispute is lost: 2 is its opening, 3 its end
 		late    time.Duration
@@ -59,7 +57,6 @@ func TestWebhooksOfADisputeEndInOneHistory(t *testing.T) {
 		"as it happens, then all of it again": {[]int{2}, 0, []int{3, 2, 1, 3}},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			s, store := rigtest.NewStripe(t, stripetest.Rules{}), new(ordertest.Memory)
 			p := order.Processor{Store: store, Payments: s.Payments, Scope: rigtest.Scope, Now: s.Now, ConfirmTime: time.Second}
 			lease := order.Lease{Owner: "first", From: s.Now(), Until: s.Now().Add(time.Minute)}

@@ -72,7 +72,6 @@ const paidIntent = `{"id":"pi_1","object":"payment_intent","status":"succeeded",
 	`"receipt_email":"canary@example.com","metadata":{"orderId":"ORD-1","scope":"test"}}`
 
 func TestAWebhookIsAHint(t *testing.T) {
-	t.Parallel()
 	intent := func(status, rest string) string {
 		return strings.Replace(paidIntent, `"succeeded"`, fmt.Sprintf("%q%s", status, rest), 1)
 	}
@@ -137,7 +136,6 @@ func TestAWebhookIsAHint(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			record := order.Record{OrderID: "ORD-9", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
 			e := endpoint{followed: settle.HintSettled, record: record}
 			got, log := e.deliver(t, bytes.NewReader(tt.body), e.signed(tt.body))
@@ -160,7 +158,6 @@ func TestAWebhookIsAHint(t *testing.T) {
 }
 
 func TestTheResponseToAWebhook(t *testing.T) {
-	t.Parallel()
 	unavailable := &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("503")}
 	for claim, tt := range map[string]struct {
 		endpoint
@@ -190,7 +187,6 @@ func TestTheResponseToAWebhook(t *testing.T) {
 }
 
 func TestARejectedRequestReadsNothing(t *testing.T) {
-	t.Parallel()
 	var e endpoint
 	body := snapshot("payment_intent.succeeded", paidIntent)
 	filled := func(n int) []byte { return append(bytes.Clone(body), bytes.Repeat([]byte(" "), n-len(body))...) }
@@ -213,7 +209,6 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 		"a request that breaks off":      {nil, "", 400, "unreadable"},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			header, sent := cmp.Or(tt.header, e.signed(tt.body)), io.Reader(bytes.NewReader(tt.body))
 			if tt.body == nil {
 				sent = iotest.ErrReader(io.ErrUnexpectedEOF)

@@ -69,8 +69,6 @@ const racers = 50
 // TestBook tests the contract of intake.Book. open returns a book and the store of its
 // orders. They may be the same each time: no two tests of one run use the same order.
 // Books keep times to the millisecond.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestBook(t *testing.T, open func(t *testing.T) (order.Store, intake.Book)) {
 	t.Helper()
 	for i, p := range []struct {
@@ -86,7 +84,6 @@ func TestBook(t *testing.T, open func(t *testing.T) (order.Store, intake.Book)) 
 		{"an order of the queue is found without a registration, and can be registered", bookTest.queued},
 	} {
 		t.Run(p.claim, func(t *testing.T) {
-			t.Parallel()
 			store, book := open(t)
 			id := order.ID(fmt.Sprintf("BOOK-%d", i))
 			p.test(bookTest{T: t, Book: book, store: store, order: ordertest.Order(id)})

@@ -10,7 +10,6 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	t.Parallel()
 	intaketest.TestBook(t, func(*testing.T) (order.Store, intake.Book) {
 		orders := new(ordertest.Memory)
 		return orders, &intaketest.Memory{Orders: orders}

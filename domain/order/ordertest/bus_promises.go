@@ -22,8 +22,6 @@ type BusUnderTest struct {
 }
 
 // TestBus tests the contract of outbox.Bus.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
 	t.Helper()
 	all := OutboxEvents(10)
@@ -62,7 +60,6 @@ func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p.test(t, open(t))
 		})
 	}

@@ -25,8 +25,6 @@ type DisputesUnderTest struct {
 }
 
 // TestDisputes tests the contract of settle.Disputes.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestDisputes(t *testing.T, open func(t *testing.T) DisputesUnderTest) {
 	t.Helper()
 	for name, test := range map[string]func(disputesTest){
@@ -37,7 +35,6 @@ func TestDisputes(t *testing.T, open func(t *testing.T) DisputesUnderTest) {
 		"disputes of an unknown intent are Misconfigured": disputesTest.unknown,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			u := open(t)
 			test(disputesTest{paymentsTest: newPaymentsTest(t, u.PaymentsUnderTest), DisputesUnderTest: u}.pay(""))
 		})

@@ -11,30 +11,25 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	t.Parallel()
 	ordertest.TestStore(t, func(*testing.T) order.Store { return new(ordertest.Memory) })
 }
 
 func TestMemoryIndexesWhatWaits(t *testing.T) {
-	t.Parallel()
 	m := new(ordertest.Memory)
 	ordertest.TestDue(t, func(*testing.T) (order.Store, settle.Waiting) { return m, m })
 }
 
 func TestMemoryTracksStock(t *testing.T) {
-	t.Parallel()
 	ordertest.TestStock(t, func(*testing.T) ordertest.StockStore { return ordertest.NewMemoryWithStock() })
 }
 
 func TestBank(t *testing.T) {
-	t.Parallel()
 	ordertest.TestPayments(t, func(*testing.T) ordertest.PaymentsUnderTest {
 		return underTest(&ordertest.Bank{Scope: "test"})
 	})
 }
 
 func TestBankDisputes(t *testing.T) {
-	t.Parallel()
 	ordertest.TestDisputes(t, func(*testing.T) ordertest.DisputesUnderTest {
 		b := &ordertest.Bank{Scope: "test"}
 		return ordertest.DisputesUnderTest{
@@ -52,7 +47,6 @@ func underTest(b *ordertest.Bank) ordertest.PaymentsUnderTest {
 }
 
 func TestBus(t *testing.T) {
-	t.Parallel()
 	ordertest.TestBus(t, func(*testing.T) ordertest.BusUnderTest {
 		b := new(ordertest.Bus)
 		return ordertest.BusUnderTest{Bus: b, Accepted: b.Accepted, Refuse: b.Refuse, Fail: b.Fail}
@@ -62,7 +56,6 @@ func TestBus(t *testing.T) {
 // The lab's search merges states that are equal, so each field of a record must be part
 // of them, in an encoding that does not depend on the order of the writes.
 func TestMemoryStatesAreEqualIfAndOnlyIfRecordsAre(t *testing.T) {
-	t.Parallel()
 	from := time.UnixMilli(1_767_225_600_000)
 	base := order.Record{OrderID: "ORD-1", Status: order.Open, Attempt: 1}
 	full := order.Record{

@@ -75,13 +75,10 @@ type PaymentsUnderTest struct {
 }
 
 // TestPayments tests the contracts of order.Payments and order.Canceler.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 	t.Helper()
 	for _, p := range paymentPromises() {
 		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
 			x := newPaymentsTest(t, open(t)).withCard(p.card)
 			for _, do := range p.steps {
 				do(&x)

@@ -49,8 +49,6 @@ func FieldsBut[T any](without ...string) (all []Field[T]) {
 
 // TestSaves tests the contract that the Save of every store has. No two tests of one run
 // use the same item.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestSaves[T any](t *testing.T, open func(t *testing.T) Saves[T]) {
 	t.Helper()
 	for name, test := range map[string]func(savesTest[T]){
@@ -63,7 +61,6 @@ func TestSaves[T any](t *testing.T, open func(t *testing.T) Saves[T]) {
 		"two items are independent":                                    savesTest[T].independent,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			test(savesTest[T]{t, open(t)})
 		})
 	}

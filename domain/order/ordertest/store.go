@@ -23,8 +23,6 @@ type Editor interface {
 // TestStore tests the contract of order.Store. open may return the same store each time,
 // or a new one: no two tests of one run use the same order. Stores keep times to the
 // millisecond.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) order.Store) {
 	t.Helper()
 	TestSaves(t, func(t *testing.T) Saves[order.Record] {
@@ -38,7 +36,6 @@ func TestStore(t *testing.T, open func(t *testing.T) order.Store) {
 		"of fifty concurrent begins one succeeds":          storeTest.oneBegins,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			test(storeTest{t, open(t), Order(idOf(t.Name()))})
 		})
 	}
@@ -295,8 +292,6 @@ type StockStore interface {
 
 // TestStock tests what order.Store promises of a store that tracks stock. For open see
 // TestStore.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestStock(t *testing.T, open func(t *testing.T) StockStore) {
 	t.Helper()
 	for name, test := range map[string]func(stockTest){
@@ -310,7 +305,6 @@ func TestStock(t *testing.T, open func(t *testing.T) StockStore) {
 		"stock is added and taken away":                            stockTest.added,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := open(t)
 			x := stockTest{storeTest{t, s, Order(idOf(t.Name()))}, s}
 			x = x.of("", order.Quantities{x.sku("a"): 2, x.sku("b"): 3})

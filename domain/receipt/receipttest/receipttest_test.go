@@ -7,6 +7,5 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	t.Parallel()
 	receipttest.TestStore(t, func(*testing.T) receipttest.Store { return new(receipttest.Memory) })
 }

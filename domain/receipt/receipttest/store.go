@@ -23,8 +23,6 @@ type Store interface {
 
 // TestStore tests the contracts of receipt.Store and receipt.Doubts. open returns a
 // store. It may be the same each time: no two tests of one run use the same order.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestStore(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for claim, test := range map[string]func(storeTest){
@@ -38,7 +36,6 @@ func TestStore(t *testing.T, open func(t *testing.T) Store) {
 		"a second receipt of an order is independent of the first": storeTest.keepsKeysApart,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			id := order.ID(strings.Map(func(r rune) rune {
 				if r == ' ' || r == ',' {
 					return '-'

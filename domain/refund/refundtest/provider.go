@@ -38,8 +38,6 @@ type ProviderUnderTest struct {
 }
 
 // TestProvider tests the contracts of refund.Provider and refund.Session.
-//
-//nolint:tparallel // the caller calls t.Parallel
 func TestProvider(t *testing.T, open func(t *testing.T) ProviderUnderTest) {
 	t.Helper()
 	for claim, test := range map[string]func(providerTest){
@@ -72,7 +70,6 @@ func TestProvider(t *testing.T, open func(t *testing.T) ProviderUnderTest) {
 		"a failed read of a refund returns nothing":                    providerTest.readRefundFails,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			test(newProviderTest(t, open(t)))
 		})
 	}

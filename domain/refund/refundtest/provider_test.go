@@ -11,7 +11,6 @@ import (
 )
 
 func TestBank(t *testing.T) {
-	t.Parallel()
 	refundtest.TestProvider(t, func(*testing.T) refundtest.ProviderUnderTest {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Unix(1_767_225_600, 0).Add(time.Duration(ahead.Load())) }

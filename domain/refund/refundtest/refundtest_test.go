@@ -10,7 +10,6 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	t.Parallel()
 	refundtest.TestStore(t, func(*testing.T) (order.Store, refund.Store) {
 		orders := new(ordertest.Memory)
 		return orders, refundtest.NewMemory(orders)

@@ -16,7 +16,6 @@ import (
 )
 
 func TestARN(t *testing.T) {
-	t.Parallel()
 	const secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf"
 	var got provider.ARN
 	err := got.UnmarshalText([]byte("sk_live_canary"))
@@ -34,7 +33,6 @@ func TestARN(t *testing.T) {
 
 // No request shows the time-out of a call to Stripe.
 func TestStripeOptions(t *testing.T) {
-	t.Parallel()
 	s := provider.Stripe{Address: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	s.Key = config.NewSecret(want.Key)

@@ -13,7 +13,6 @@ import (
 )
 
 func TestAPackageIsCheckedWithoutItsControls(t *testing.T) {
-	t.Parallel()
 	for claim, tt := range map[string]struct {
 		killed, lived         int // with the controls
 		third, fifth, problem string
@@ -44,7 +43,6 @@ func TestAPackageIsCheckedWithoutItsControls(t *testing.T) {
 }
 
 func TestTheCopyHasTheSourcesAndTheControls(t *testing.T) {
-	t.Parallel()
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "module")
 	for name, text := range map[string]string{
 		".gitignore": "build\n", "a/a_test.go": "package a_test\n", "a/a.go": "// Command a.\npackage main\n", "build/x": "x",
@@ -74,7 +72,6 @@ func TestTheCopyHasTheSourcesAndTheControls(t *testing.T) {
 }
 
 func TestProgressShowsSurvivorsAndKeepsTheLastLine(t *testing.T) {
-	t.Parallel()
 	var out bytes.Buffer
 	printed := "Starting...\n      KILLED X at a.go:1:1\n       LIVED Y at a.go:2:1\n" +
 		"   TIMED OUT Z at a.go:3:1\n      LIVED C at mutation_control.go:3:1\n" +

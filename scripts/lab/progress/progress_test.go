@@ -11,7 +11,6 @@ import (
 )
 
 func TestOneLineIsPrintedPerInterval(t *testing.T) {
-	t.Parallel()
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
 	printLine := progress.Every(10*time.Second, &out, func() time.Time { return now })

@@ -99,7 +99,6 @@ func validate(t *testing.T, s *jsonschema.Schema, event []byte) error {
 }
 
 func TestEveryEventIsValid(t *testing.T) {
-	t.Parallel()
 	s := schema(t)
 	types := map[string]bool{}
 	for _, event := range published(t) {
@@ -128,7 +127,6 @@ func TestEveryEventIsValid(t *testing.T) {
 }
 
 func TestTheSchemaRejectsOtherEvents(t *testing.T) {
-	t.Parallel()
 	s := schema(t)
 	events := published(t)
 	i := slices.IndexFunc(events, func(e json.RawMessage) bool {

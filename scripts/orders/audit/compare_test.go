@@ -72,7 +72,6 @@ func declined(o *audit.Order) {
 }
 
 func TestCompare(t *testing.T) {
-	t.Parallel()
 	back, other := intent("pi_2", order.Succeeded), intent("pi_2", order.Succeeded)
 	back.Refunded, other.OrderID = 1999, "ORD-2"
 	second, waits := intent("pi_2", order.Succeeded), intent("pi_0", order.NeedsConfirmation)
@@ -220,7 +219,6 @@ func brokenBy(o audit.Order) (broken []string) {
 }
 
 func TestAnOrderMayDifferInRefundsAndDispute(t *testing.T) {
-	t.Parallel()
 	o := paid()
 	o.Payments[0].Refunded, o.Payments[0].Disputed = 5, true
 	r := audit.Compare(o, scope, noon())

@@ -28,7 +28,6 @@ func finding(id order.ID, c audit.Class, bind bool) audit.Finding {
 }
 
 func TestCSVHasEveryFinding(t *testing.T) {
-	t.Parallel()
 	var out strings.Builder
 	err := audit.WriteCSV(&out, findings(finding("ORD-1", audit.TwoCharges, false)))
 	want := "order_id,class,payment_intent,detail,remedy\n" +
@@ -39,7 +38,6 @@ func TestCSVHasEveryFinding(t *testing.T) {
 }
 
 func TestThePageHasAChartAndEscapesWhatItShows(t *testing.T) {
-	t.Parallel()
 	var many []audit.Finding
 	for range 1001 {
 		many = append(many, finding("ORD-1", audit.MissingRow, true))
@@ -73,7 +71,6 @@ func TestThePageHasAChartAndEscapesWhatItShows(t *testing.T) {
 }
 
 func TestAPlanLeavesOrdersThatNeedJudgement(t *testing.T) {
-	t.Parallel()
 	var got []string
 	for p, err := range audit.Plans(findings(
 		finding("A", audit.MissingRow, true), finding("B", audit.TwoCharges, false),
@@ -96,7 +93,6 @@ func TestAPlanLeavesOrdersThatNeedJudgement(t *testing.T) {
 }
 
 func TestTheGuideExplainsEveryClass(t *testing.T) {
-	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/audit.md")
 	if err != nil {
 		t.Fatal(err)

@@ -128,7 +128,6 @@ func run(t *testing.T, g generated, dir string, j audit.Job, progress func(audit
 func quiet(audit.Summary) {}
 
 func TestAnInterruptedAuditContinuesWhereItWas(t *testing.T) {
-	t.Parallel()
 	const orders = 10_000 // 100 and 7 calls
 	calls := 0
 	g := generated{n: orders, lostEvery: 1000, calls: &calls}
@@ -174,7 +173,6 @@ func scribble(t *testing.T, dir string) {
 }
 
 func TestAFinishedAuditIsReportedAgainWithoutACall(t *testing.T) {
-	t.Parallel()
 	calls, dir := 0, t.TempDir()
 	g := generated{n: 1000, lostEvery: 10, calls: &calls}
 	want, found, err := run(t, g, dir, job(), quiet)
@@ -189,7 +187,6 @@ func TestAFinishedAuditIsReportedAgainWithoutACall(t *testing.T) {
 }
 
 func TestAFolderOfAnotherAuditIsRefused(t *testing.T) {
-	t.Parallel()
 	dir, calls := t.TempDir(), 0
 	if _, _, err := run(t, generated{n: 1, calls: &calls}, dir, job(), quiet); err != nil {
 		t.Fatal(err)
@@ -206,7 +203,6 @@ func TestAFolderOfAnotherAuditIsRefused(t *testing.T) {
 
 // TestAMillionOrdersAreAuditedInLittleMemory takes half a minute: make test-long runs it.
 func TestAMillionOrdersAreAuditedInLittleMemory(t *testing.T) {
-	t.Parallel()
 	lambdatest.FullOnly(t)
 	const orders = 1_000_000
 	const limit = 128 << 20

@@ -90,7 +90,6 @@ func TestTheEndpointFlagBeatsTheEnvironment(t *testing.T) {
 }
 
 func TestAnErrorOfAWSNamesWhatToCheckFirst(t *testing.T) {
-	t.Parallel()
 	for code, want := range map[string]string{
 		"ResourceNotFoundException": "ORDERS_TABLE, STOCK_TABLE, RECEIPTS_TABLE, --region and --profile must be those of the deployment",
 		"QueueDoesNotExist":         "QUEUE_URL, --region and --profile must be those of the deployment",

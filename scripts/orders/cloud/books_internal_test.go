@@ -13,7 +13,6 @@ import (
 )
 
 func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
-	t.Parallel()
 	down := &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("429")}
 	wrong := &order.PaymentError{Kind: order.KindMisconfigured, Err: errors.New("403")}
 	for claim, tt := range map[string]struct {
@@ -30,7 +29,6 @@ func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
 		"an end of the context, as Ctrl-C": {[]error{nil, context.Canceled}, []string{"1"}, 100 * time.Millisecond, context.Canceled},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start, calls := time.Now(), 0
 				open := func(after string) pages[int] {

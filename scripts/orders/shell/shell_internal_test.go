@@ -10,7 +10,6 @@ import (
 )
 
 func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
-	t.Parallel()
 	const strange = "ä€😀\t\x1b[31m\u009b\u202e\r\U000e0041\xff\n"
 	const want = "ä€😀\t\\u001b[31m\\u009b\\u202e\\u000d\\udb40\\udc41\ufffd\n"
 	var out strings.Builder
@@ -32,7 +31,6 @@ func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
 
 // A signal ends a command also while it waits for a person's answer.
 func TestAQuestionEndsWithTheContext(t *testing.T) {
-	t.Parallel()
 	silent, person := io.Pipe()
 	t.Cleanup(func() { _ = person.Close() })
 	ctx, cancel := context.WithCancel(t.Context())

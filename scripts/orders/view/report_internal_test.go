@@ -14,7 +14,6 @@ func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, ti
 
 // The sessions of the pages show reports whole.
 func TestReport(t *testing.T) {
-	t.Parallel()
 	usd := order.Money{Amount: 2400, Currency: "usd"}
 	intent := func(id order.IntentID, s order.IntentState) order.Intent {
 		return order.Intent{ID: id, State: s, Total: usd, Mode: order.TestMode}
@@ -106,7 +105,6 @@ func TestReport(t *testing.T) {
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			f := tt.report
 			f.ID, f.Now = "ORD-1", noon()
 			text := f.Text()

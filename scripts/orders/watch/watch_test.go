@@ -27,7 +27,6 @@ func snapshot() watch.Snapshot {
 }
 
 func TestTextShowsWhatThereIs(t *testing.T) {
-	t.Parallel()
 	before := watch.Snapshot{
 		At: noon().Add(-30 * time.Second), Orders: watch.Depth{Waiting: 26},
 		Scanned: &watch.Scanned{At: noon().Add(-time.Minute), Orders: map[order.Status]int{order.Paid: 53}},
@@ -48,7 +47,6 @@ func TestTextShowsWhatThereIs(t *testing.T) {
 		"an error":       {failed, watch.Snapshot{}, []string{"ERROR                    queues: no such queue"}},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
 			got := tt.now.Text(tt.before)
 			for _, want := range tt.want {
 				if !strings.Contains(got, want+"\n") {
@@ -61,7 +59,6 @@ func TestTextShowsWhatThereIs(t *testing.T) {
 
 // A part that cannot be read leaves the others.
 func TestReadKeepsWhatItCouldRead(t *testing.T) {
-	t.Parallel()
 	broken := errors.New("refused")
 	depths := func(err error) func(context.Context) (watch.Depth, watch.Depth, error) {
 		return func(context.Context) (orders, dead watch.Depth, e error) {
@@ -92,7 +89,6 @@ func TestReadKeepsWhatItCouldRead(t *testing.T) {
 }
 
 func TestTheScreenFitsTheTerminal(t *testing.T) {
-	t.Parallel()
 	var m tea.Model = watch.Screen{Title: "table orders", Every: time.Second}
 	if !strings.Contains(m.View().Content, "reading ...") {
 		t.Errorf("got %q before the first look", m.View().Content)

@@ -24,7 +24,6 @@ import (
 )
 
 func TestEachAttackSaysWhatShouldHappen(t *testing.T) {
-	t.Parallel()
 	seen := map[string]bool{}
 	for _, a := range attack.Attacks() {
 		if a.Group == "" || a.Title == "" || !strings.HasSuffix(a.Expect, ".") || seen[a.Name] {
@@ -66,7 +65,6 @@ func attacker(t *testing.T) (*attack.Attacker, *watch.Watch, *system.System) {
 }
 
 func TestRollingOutKeepsNoOldPrograms(t *testing.T) {
-	t.Parallel()
 	folder, w := t.TempDir(), watch.New(func() time.Time { return time.Unix(0, 0) })
 	a := attack.New(w, folder, func(context.Context, string, string) error { return errBuild })
 	a.Start(t.Context(), &system.System{Proxy: newProxy(t), Function: new(lambdatest.Host)})
@@ -105,7 +103,6 @@ func must(t *testing.T, err error) {
 }
 
 func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
-	t.Parallel()
 	for name, want := range map[string]string{
 		"again":        "post an order",
 		"authenticate": "post one with a card that needs its customer",
@@ -120,7 +117,6 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 }
 
 func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
-	t.Parallel()
 	a, w, _ := attacker(t)
 	if _, err := a.Attack(t.Context(), "no-such"); err == nil {
 		t.Error("an unknown attack: got no error")
@@ -139,7 +135,6 @@ func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
 }
 
 func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
-	t.Parallel()
 	const n = 2000
 	first, other := attack.StormBodies(7, n, 0), attack.StormBodies(8, n, 0)
 	again := attack.StormBodies(7, n, 3) // another machine delivers more in the same time
@@ -162,7 +157,6 @@ func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
 }
 
 func TestOneStormAtATime(t *testing.T) {
-	t.Parallel()
 	a, _, _ := attacker(t)
 	if _, err := a.Storm(t.Context(), false, 0); !errors.Is(err, console.ErrNotNow) {
 		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
@@ -177,7 +171,6 @@ func TestOneStormAtATime(t *testing.T) {
 }
 
 func TestAStormHidesNoOutage(t *testing.T) {
-	t.Parallel()
 	a, w, s := attacker(t)
 	_, err := a.Attack(t.Context(), "stripe-down")
 	must(t, err)
@@ -196,7 +189,6 @@ func TestAStormHidesNoOutage(t *testing.T) {
 }
 
 func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
-	t.Parallel()
 	building, restored := make(chan struct{}), make(chan error, 1)
 	a := attack.New(watch.New(time.Now), t.TempDir(), func(context.Context, string, string) error {
 		close(building)
@@ -222,7 +214,6 @@ func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
 }
 
 func TestCloseWaitsForABuild(t *testing.T) {
-	t.Parallel()
 	building := make(chan struct{})
 	var ended atomic.Bool
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,6 @@ import (
 )
 
 func TestAFollowerGetsTheLatestPicture(t *testing.T) {
-	t.Parallel()
 	f := watch.NewFeed()
 	publish := func(n int) { f.Publish(watch.Picture{Queue: watch.Queue{Waiting: n}}) }
 	for n := range 3 {

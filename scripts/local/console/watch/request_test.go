@@ -49,7 +49,6 @@ const body = `{"orderId":"ORD-1","customerId":"canary-customer","currency":"usd"
 	`"payment":{"customer":"cus_canary","method":"pm_canary"}}`
 
 func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
-	t.Parallel()
 	o, err := orders.NewDecoder().Decode(body)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +77,6 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 		},
 	} {
 		t.Run(string(want), func(t *testing.T) {
-			t.Parallel()
 			r := newRequests(t)
 			write(r)
 			got := watch.ParseWrite(r.sent())
@@ -98,7 +96,6 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 }
 
 func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
-	t.Parallel()
 	o, err := orders.NewDecoder().Decode(body)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +118,6 @@ func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
 }
 
 func TestAnAnswerIsItsStatusItsCodeAndItsRow(t *testing.T) {
-	t.Parallel()
 	const row = `{"customerId":{"S":"canary"},"status":{"S":"open"},"owner":{"S":"ABCDEFGHIJKL"},` +
 		`"leaseUntil":{"N":"1767225600000"},"attempt":{"N":"2"}}`
 	const shown = "status = open\nattempt = 2\nowner = ABCDEF…\nleaseUntil = 00:00:00.000"

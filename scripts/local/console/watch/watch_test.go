@@ -101,7 +101,6 @@ func (s *scene) refresh() watch.Picture {
 }
 
 func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	s.deliver(1)
 	s.taps.BeforeStripe(stripetest.Call{Endpoint: stripetest.Confirm, OrderID: "ORD-1", Intent: "pi_1"})
@@ -135,7 +134,6 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 }
 
 func TestASecondChargeIsNamedAtOnce(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	s.SetMissing("the bind")
 	s.taps.ObserveInstance(lambdatest.Event{
@@ -162,7 +160,6 @@ func TestASecondChargeIsNamedAtOnce(t *testing.T) {
 
 // TestAnOrderIsAuditedWhenItIsAtRest leaves a charge without a row.
 func TestAnOrderIsAuditedWhenItIsAtRest(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	s.deliver(1)
 	s.charge()
@@ -193,7 +190,6 @@ func TestAnOrderIsAuditedWhenItIsAtRest(t *testing.T) {
 
 // TestADeadLetterIsAuditedToo leaves a dead letter that no code parked: it has no reason.
 func TestADeadLetterIsAuditedToo(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	s.system.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Send(now, system.DeadLetters, sqstest.Draft{Body: body})
@@ -218,7 +214,6 @@ func TestADeadLetterIsAuditedToo(t *testing.T) {
 }
 
 func TestAnOrderThatWasChargedTwiceStaysInThePicture(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	s.deliver(1)
 	s.charge()
@@ -234,7 +229,6 @@ func TestAnOrderThatWasChargedTwiceStaysInThePicture(t *testing.T) {
 }
 
 func TestTheLogSaysWhatBecameOfADelivery(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct{ line, want string }{
 		{`"verdict":"done","reason":"settled","status":"paid","attempt":2,"intent_id":"pi_1"`, "paid through pi_1, at attempt 2"},
 		{`"verdict":"done","reason":"duplicate","status":"paid"`, "duplicate acknowledged, nobody charged"},
@@ -254,7 +248,6 @@ func TestTheLogSaysWhatBecameOfADelivery(t *testing.T) {
 }
 
 func TestALeakIntoAnyLogLineTurnsItsLightRed(t *testing.T) {
-	t.Parallel()
 	for line, want := range map[string]bool{
 		`{"message":"order","order_id":"ORD-1","verdict":"done"}`: false,
 		`panic: runtime error: canary-customer`:                   true,
@@ -273,7 +266,6 @@ func TestALeakIntoAnyLogLineTurnsItsLightRed(t *testing.T) {
 }
 
 func TestNothingPersonalIsInThePicture(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	s.deliver(1)
 	s.charge()
