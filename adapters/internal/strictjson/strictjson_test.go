@@ -260,8 +260,6 @@ func checkCost(t *testing.T, body string) {
 }
 
 // One message of 256 KiB must not use up the memory and the time of its whole batch.
-//
-//nolint:paralleltest // it measures what the whole process allocates
 func TestABodyCostsWhatItsLengthCosts(t *testing.T) {
 	for name, body := range crafted(strictjson.MaxBody - 4<<10) {
 		t.Run(name, func(t *testing.T) { checkCost(t, body) })

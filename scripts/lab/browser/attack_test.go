@@ -11,7 +11,6 @@ import (
 // paid is the line of an order that was charged once and settled.
 func paid() line { return line{"status": "paid", "message": "acknowledged", "charges": "1"} }
 
-//nolint:paralleltest,tparallel // its subtests use one system, one after the other
 func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)

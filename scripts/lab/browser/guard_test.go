@@ -41,7 +41,6 @@ func (p page) putGuardBack(t *testing.T) {
 	p.await(t, `document.getElementById("broken").hidden`)
 }
 
-//nolint:paralleltest,tparallel // its subtests use one system, one after the other
 func TestInABrowserAnOrderTurnsRedWithoutEachGuard(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
