@@ -16,7 +16,6 @@ import (
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/domain/settle"
 )
 
 const (
@@ -98,8 +97,9 @@ func (f fixture) loaded(id order.ID) order.Record {
 	return r
 }
 
-// calls maps the methods of a Store to functions that prepare an order for a call and
-// return the call.
+// calls maps the calls that an order makes, a write, a transaction and a read, to
+// functions that prepare an order for a call and return the call. What a claim does else
+// is one of the three.
 func calls() map[string]func(f fixture, id order.ID) (call func(context.Context) error, after order.Status) {
 	type call = func(context.Context) error
 	return map[string]func(fixture, order.ID) (call, order.Status){
@@ -112,27 +112,9 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 				return err
 			}, order.Open
 		},
-		"Bind": func(f fixture, id order.ID) (call, order.Status) {
-			c := f.claimed(id)
-			return func(ctx context.Context) error { return c.Bind(ctx, f, prepared(), at(1)) }, order.Open
-		},
 		"Finish": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.bound(id)
 			return func(ctx context.Context) error { return c.Finish(ctx, f, outcome(order.Paid), at(2)) }, order.Paid
-		},
-		"Release": func(f fixture, id order.ID) (call, order.Status) {
-			c := f.bound(id)
-			return func(ctx context.Context) error { return c.Release(ctx, f, order.ReasonUnavailable, at(2)) }, order.Open
-		},
-		"Settle": func(f fixture, id order.ID) (call, order.Status) {
-			f.settled(id, order.Pending)
-			r := f.loaded(id)
-			return func(ctx context.Context) error { return order.Settle(ctx, f, r, outcome(order.Paid), at(3)) }, order.Paid
-		},
-		"Record dispute of": func(f fixture, id order.ID) (call, order.Status) {
-			f.settled(id, order.Paid)
-			r := f.loaded(id)
-			return func(ctx context.Context) error { return settle.RecordDispute(ctx, f, r, disputed(), at(3)) }, order.Paid
 		},
 		"Load": func(f fixture, id order.ID) (call, order.Status) {
 			f.bound(id)
@@ -165,10 +147,6 @@ func TestTransientErrors(t *testing.T) {
 				f.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Times: 1})
 				err := do(t.Context())
 				f.Proxy.Heal()
-				applied := kind == dynamodbtest.LoseAfter || kind == dynamodbtest.InternalErrorAfter
-				if method == "Release" && applied && errors.Is(err, order.ErrClaimLost) {
-					err = nil // the first attempt released the claim
-				}
 				wantCalls := map[string]int{}
 				for operation := range f.Proxy.Counts() {
 					wantCalls[operation] = 1
@@ -252,26 +230,20 @@ func TestARejectedCallCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	paid, other := f.settled("PAID", order.Paid), f.bound("OPEN")
-	taken := order.Lease{Owner: "other", From: at(time.Hour), Until: at(70 * time.Minute)}
-	open, err := order.Begin(t.Context(), f, other.Order, taken, nil)
-	f.must(err)
-	unbound, stale := other, f.loaded("OPEN")
-	unbound.Intent = ""
+	stale := f.loaded("OPEN")
 	stale.Seq++
-	ctx := t.Context()
+	taken := order.Lease{Owner: "other", From: at(time.Hour), Until: at(70 * time.Minute)}
+	_, err := order.Begin(t.Context(), f, other.Order, taken, nil)
+	f.must(err)
+	begin := func(o order.Order) error {
+		_, err := order.Begin(t.Context(), f, o, order.Lease{Owner: "second", From: taken.From, Until: taken.Until}, nil)
+		return err
+	}
 	for name, do := range map[string]func() error{
-		"a duplicate of a settled order": func() error { _, err := order.Begin(ctx, f, paid.Order, lease("second"), nil); return err },
-		"begin under a running lease": func() error {
-			held := order.Lease{Owner: "second", From: at(time.Hour), Until: at(70 * time.Minute)}
-			_, err := order.Begin(ctx, f, open.Order, held, nil)
-			return err
-		},
-		"bind by another owner":       func() error { return unbound.Bind(ctx, f, order.Intent{ID: "pi_other"}, at(2)) },
-		"finish by another owner":     func() error { return other.Finish(ctx, f, outcome(order.Paid), at(2)) },
-		"finish with another outcome": func() error { return paid.Finish(ctx, f, outcome(order.Declined), at(2)) },
-		"release by another owner":    func() error { return other.Release(ctx, f, order.ReasonStore, at(2)) },
-		"settle of a stale record":    func() error { return order.Settle(ctx, f, stale, outcome(order.Paid), at(2)) },
-		"a dispute of a stale record": func() error { return settle.RecordDispute(ctx, f, stale, disputed(), at(2)) },
+		"a duplicate of a settled order": func() error { return begin(paid.Order) },
+		"begin under a running lease":    func() error { return begin(other.Order) },
+		"finish by another owner":        func() error { return other.Finish(t.Context(), f, outcome(order.Paid), at(2)) },
+		"settle of a stale record":       func() error { return order.Settle(t.Context(), f, stale, outcome(order.Paid), at(2)) },
 	} {
 		f.Proxy.Reset()
 		err := do()

@@ -57,28 +57,6 @@ func TestCallsOfARefund(t *testing.T) {
 	}
 }
 
-func TestTheEventOfARefund(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	store := refundtable.New(f.Store)
-	f.settled("O1", order.Paid)
-	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
-	f.must(err)
-	c, err := refund.Begin(t.Context(), store, r, lease("first"))
-	f.must(err)
-	f.must(c.Finish(t.Context(), store, refund.Outcome{Status: refund.Failed, Refund: "re_1", Failure: "lost_card"}, at(0)))
-	want := row{
-		"orderId": text("O1"), "sk": text("event#000002"), "type": text("refund.failed"), "seq": number(2),
-		"from": text("paid"), "to": text("paid"), "intentId": text(intent), "failure": text("lost_card"),
-		"amount": number(3998), "currency": text("usd"), "traceparent": text(traceparent), "refundId": text("R1"),
-		"refundStatus": text("failed"), "refundAmount": number(1000), "at": number(at(0).UnixMilli()),
-		"expiresAt": number(at(0).Add(90 * 24 * time.Hour).Unix()),
-	}
-	if diff := cmp.Diff(want, f.rows()[1], values()); diff != "" {
-		t.Errorf("event (-want +got):\n%s", diff)
-	}
-}
-
 // A refund that was edited by hand is an error, and not a wrong decision about money.
 func TestACorruptRefundIsRejected(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +42,9 @@ func TestARegistrationIsFoundWithoutACallForEachItem(t *testing.T) {
 	book := registrationtable.Store{Orders: f.Store}
 	_, err := book.Register(t.Context(), registered())
 	f.must(err)
+	if item := f.rows("O-1")[0]; len(item) != 9 || item["expiresAt"] != nil {
+		t.Errorf("got %v, want nine attributes and no time to live", item)
+	}
 	f.settled("O-1", order.Paid)
 	f.Proxy.Reset()
 	e, err := book.Find(t.Context(), "O-1")
@@ -96,20 +98,6 @@ func TestFindIgnoresEventsWithoutAnOrder(t *testing.T) {
 	e, err := (&registrationtable.Store{Orders: f.Store}).Find(t.Context(), "O-1")
 	if diff := cmp.Diff(e, intake.Entry{}); diff != "" || err != nil {
 		t.Errorf("got %v, entry (-got +want):\n%s", err, diff)
-	}
-}
-
-func TestARegistrationNeverExpires(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	_, err := (&registrationtable.Store{Orders: f.Store}).Register(t.Context(), registered())
-	f.must(err)
-	out, err := f.Client.GetItem(t.Context(), &sdk.GetItemInput{
-		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("intake")}, ConsistentRead: aws.Bool(true),
-	})
-	f.must(err)
-	if len(out.Item) != 9 || out.Item["expiresAt"] != nil {
-		t.Errorf("got %v, want nine attributes and no time to live", out.Item)
 	}
 }
 

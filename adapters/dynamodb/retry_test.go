@@ -261,38 +261,6 @@ func openClaim() order.Claim {
 	return order.NewClaim(r, ordertest.Order("O1"), lease("first"))
 }
 
-// DynamoDB rejects the signature of a wrong clock. The SDK computes the skew from the
-// Date of the response and signs again. Without skew the signature is wrong for another
-// reason, and the SDK does not retry.
-func TestClockSkewCostsOneRetry(t *testing.T) {
-	t.Parallel()
-	const refused = `{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"Signature expired"}`
-	for name, tt := range map[string]struct {
-		date  string // of the refusal
-		calls int
-		fails bool
-	}{
-		"the clock is years off":  {"Tue, 01 Jan 2030 00:00:00 GMT", 2, false},
-		"the secret key is wrong": {"", 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			table := &pretendTable{respond: func(call int, _ *http.Request) *http.Response {
-				if call > 1 {
-					return stored(t, http.StatusOK, "", openRow())
-				}
-				r := respond(http.StatusBadRequest, refused)
-				r.Header.Set("Date", tt.date)
-				return r
-			}}
-			err := openClaim().Release(t.Context(), newStore(table), order.ReasonUnavailable, at(1))
-			if calls := len(table.asked); (err != nil) != tt.fails || isDomain(err) || calls != tt.calls {
-				t.Errorf("got %d calls and error %v, want %d calls and a store error: %t", calls, err, tt.calls, tt.fails)
-			}
-		})
-	}
-}
-
 // API reference, TransactWriteItems: a canceled transaction has a reason for each item.
 // Without reasons, nothing is known about the order.
 func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {

@@ -32,12 +32,12 @@ func number(n int64) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// rows returns the rows of order O1, events first.
-func (f fixture) rows() []row {
+// rows returns the rows of an order, events first.
+func (f fixture) rows(id order.ID) []row {
 	f.Helper()
 	out, err := f.Client.Query(f.Context(), &sdk.QueryInput{
 		TableName: &f.Table, KeyConditionExpression: aws.String("orderId = :id"), ConsistentRead: aws.Bool(true),
-		ExpressionAttributeValues: row{":id": text("O1")},
+		ExpressionAttributeValues: row{":id": text(id)},
 	})
 	f.must(err)
 	return out.Items
@@ -98,17 +98,17 @@ func TestRows(t *testing.T) {
 	f := open(t)
 	c := f.claimed("O1")
 	f.must(c.Bind(t.Context(), f, prepared(), at(time.Second)))
-	if diff := cmp.Diff([]row{openRow()}, f.rows(), values()); diff != "" {
+	if diff := cmp.Diff([]row{openRow()}, f.rows("O1"), values()); diff != "" {
 		t.Errorf("rows of an open order (-want +got):\n%s", diff)
 	}
 	f.must(c.Finish(t.Context(), f, order.Outcome{
 		Status: order.ActionRequired, Intent: intent, Failure: "authentication_required",
 	}, at(2*time.Second)))
-	if diff := cmp.Diff(settledRows(), f.rows(), values()); diff != "" {
+	if diff := cmp.Diff(settledRows(), f.rows("O1"), values()); diff != "" {
 		t.Errorf("rows of a settled order (-want +got):\n%s", diff)
 	}
 	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
-	paid := f.rows()[2]
+	paid := f.rows("O1")[2]
 	for _, gone := range []string{"failure", "openShard", "dueAt", "owner", "leaseUntil", "expiresAt"} {
 		if paid[gone] != nil {
 			t.Errorf("paid order: got attribute %s, want none", gone)

@@ -122,7 +122,7 @@ func TestRaiseSeqPreventsACollisionOfEvents(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.settled("O1", order.Pending)
-	older := f.rows()[1] // the row as it was before its event
+	older := f.rows("O1")[1] // the row as it was before its event
 	older["status"], older["seq"] = text("open"), number(0)
 	f.put(older)
 	f.must(f.RaiseSeq(t.Context(), "O1"))

@@ -38,17 +38,14 @@ const (
 func (k Kind) Possible(operation string) bool {
 	switch k { //nolint:exhaustive // the others are possible for any operation
 	case TransactionConflict:
-		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" ||
-			isTransaction(operation)
+		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" || operation == transaction
 	case TransactionInProgress:
-		return operation == "TransactWriteItems"
+		return operation == transaction
 	}
 	return true
 }
 
-func isTransaction(operation string) bool {
-	return operation == "TransactWriteItems" || operation == "TransactGetItems"
-}
+const transaction = "TransactWriteItems"
 
 // Fault describes calls and how they fail. Zero fields match every call.
 type Fault struct {
@@ -110,7 +107,7 @@ func (f *Fault) reject(operation string, body []byte) *response {
 	case AccessDenied, ExpiredToken:
 		code = "com.amazon.coral.service#" + string(f.Kind) + "Exception"
 	}
-	if reason != "" && isTransaction(operation) {
+	if reason != "" && operation == transaction {
 		return cancellation(reason, body)
 	}
 	return errorResponse(http.StatusBadRequest, code)

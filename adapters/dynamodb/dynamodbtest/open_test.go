@@ -1,7 +1,9 @@
 package dynamodbtest_test
 
 import (
+	stdcmp "cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,43 +15,59 @@ import (
 type recorder struct {
 	testing.TB
 
-	skipped, failed string
+	end string
 }
 
 func (*recorder) Helper() {}
 
-func (w *recorder) Skip(args ...any) { w.skipped = fmt.Sprint(args...) }
+func (w *recorder) Skip(args ...any) { w.end = "skip " + fmt.Sprint(args...) }
 
-func (w *recorder) Fatal(args ...any) { w.failed = fmt.Sprint(args...) }
+func (w *recorder) Fatal(args ...any) { w.end = "fail " + fmt.Sprint(args...) }
 
 func TestLocate(t *testing.T) {
-	module := t.TempDir()
-	write(t, filepath.Join(module, "go.mod"), 0o600)
+	const installed = "adapters/dynamodb/dynamodbtest/engine/node_modules/@dynoxide/linux-x64/dynoxide"
+	root, empty := t.TempDir(), t.TempDir()
+	onPath := filepath.Join(root, "path/dynoxide")
+	for path, mode := range map[string]os.FileMode{
+		filepath.Join(root, "go.mod"): 0o600, filepath.Join(root, installed): 0o700, onPath: 0o700,
+		filepath.Join(root, "plain/dynoxide"): 0o600, filepath.Join(root, "scripts/lab/go.mod"): 0o600,
+		filepath.Join(empty, "go.mod"): 0o600,
+	} {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		must(t, os.WriteFile(path, nil, mode))
+	}
+	own := dynamodbtest.Location{Binary: filepath.Join(root, installed)}
 	for name, tt := range map[string]struct {
-		env   map[string]string
-		dir   string
-		skips string
-		fails string
+		env  string // NAME=VALUE
+		dir  string // "" is a folder of a module with an engine
+		want dynamodbtest.Location
+		end  string // how the test ends; "" if it runs
 	}{
-		"a test without an engine is skipped with instructions": {dir: module, skips: "make engine"},
-		"it fails if an engine is required": {
-			dir: module, env: map[string]string{"ORDERONCE_ALL": "1"}, fails: "make engine",
+		"an endpoint in the environment comes first": {
+			"DYNAMODB_ENDPOINT=http://127.0.0.1:8000", "", dynamodbtest.Location{Endpoint: "http://127.0.0.1:8000"}, "",
 		},
-		"it fails in CI": {dir: module, env: map[string]string{"CI": "true"}, fails: "make engine"},
-		"a failed search is not a missing engine": {dir: t.TempDir(), fails: "module root above"},
-		"a test with an engine runs":              {dir: module, env: map[string]string{"DYNAMODB_ENDPOINT": "http://127.0.0.1:8000"}},
+		"a program on PATH comes before the installed one": {
+			"PATH=/nowhere:" + filepath.Dir(onPath), "", dynamodbtest.Location{Binary: onPath}, "",
+		},
+		"the installed one is found from any folder of the module": {want: own},
+		"it is found from a nested module":                         {dir: filepath.Join(root, "scripts/lab"), want: own},
+		"a file that is not executable is ignored":                 {env: "PATH=" + filepath.Join(root, "plain"), want: own},
+		"without an engine a test is skipped with instructions":    {dir: empty, end: "skip no DynamoDB engine found"},
+		"it fails if all tests must run":                           {"ORDERONCE_ALL=1", empty, own, "fail no DynamoDB engine found"},
+		"it fails in CI":                                           {"CI=true", empty, own, "fail no DynamoDB engine found"},
+		"a failed search is not a missing engine":                  {dir: t.TempDir(), end: "fail module root above"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			set, value, _ := strings.Cut(tt.env, "=")
 			w := &recorder{}
-			got := dynamodbtest.LocateFrom(w, func(name string) string { return tt.env[name] }, tt.dir)
-			if !strings.Contains(w.skipped, tt.skips) || (w.skipped == "") != (tt.skips == "") {
-				t.Errorf("skipped with %q, want %q", w.skipped, tt.skips)
-			}
-			if !strings.Contains(w.failed, tt.fails) || (w.failed == "") != (tt.fails == "") {
-				t.Errorf("failed with %q, want %q", w.failed, tt.fails)
-			}
-			if want := tt.env["DYNAMODB_ENDPOINT"]; got.Endpoint != want {
-				t.Errorf("located %q, want %q", got.Endpoint, want)
+			got := dynamodbtest.LocateFrom(w, func(name string) string {
+				if name == set {
+					return value
+				}
+				return ""
+			}, stdcmp.Or(tt.dir, filepath.Join(root, "adapters/dynamodb")))
+			if !strings.HasPrefix(w.end, tt.end) || (w.end == "") != (tt.end == "") || w.end == "" && got != tt.want {
+				t.Errorf("got %+v and %q, want %+v and %q", got, w.end, tt.want, tt.end)
 			}
 		})
 	}

@@ -21,114 +21,79 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
+// A write and a transaction of two items get the errors that DynamoDB documents for each
+// kind. "-" is no error: the kind is not possible for the operation.
 func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
-	tests := map[string]struct {
-		kind       dynamodbtest.Kind
-		call       func(*testing.T, *dynamodb.Client) error
-		want       string
-		wantReason string
-	}{
-		"a table over its capacity": {dynamodbtest.ThroughputExceeded, update, "ProvisionedThroughputExceededException", ""},
-		"a transaction over its capacity": {
-			dynamodbtest.ThroughputExceeded, transact, "TransactionCanceledException", "ProvisionedThroughputExceeded",
+	const canceled = "TransactionCanceledException "
+	for kind, want := range map[dynamodbtest.Kind][2]string{
+		dynamodbtest.ThroughputExceeded: {
+			"ProvisionedThroughputExceededException", canceled + "ProvisionedThroughputExceeded None",
 		},
-		"a throttled write":            {dynamodbtest.Throttled, update, "ThrottlingException", ""},
-		"a throttled transaction":      {dynamodbtest.Throttled, transact, "TransactionCanceledException", "ThrottlingError"},
-		"an account over its quota":    {dynamodbtest.RequestLimitExceeded, transact, "RequestLimitExceeded", ""},
-		"a 500":                        {dynamodbtest.InternalError, update, "InternalServerError", ""},
-		"a write during a transaction": {dynamodbtest.TransactionConflict, update, "TransactionConflictException", ""},
-		"a reading transaction in conflict": {
-			dynamodbtest.TransactionConflict, getAll, "TransactionCanceledException", "TransactionConflict",
-		},
-		"two transactions in conflict": {
-			dynamodbtest.TransactionConflict, transact, "TransactionCanceledException",
-			"TransactionConflict",
-		},
-		"a client request token in progress": {
-			dynamodbtest.TransactionInProgress, transact, "TransactionInProgressException", "",
-		},
-		"a policy without the action": {dynamodbtest.AccessDenied, transact, "AccessDeniedException", ""},
-		"expired credentials":         {dynamodbtest.ExpiredToken, update, "ExpiredTokenException", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			proxy, reached := newProxy(t, accept)
-			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
-			err := tt.call(t, client(proxy.URL))
-			refused, ok := errors.AsType[smithy.APIError](err)
-			if !ok || refused.ErrorCode() != tt.want {
-				t.Fatalf("got error %v, want %s", err, tt.want)
+		dynamodbtest.Throttled:             {"ThrottlingException", canceled + "ThrottlingError None"},
+		dynamodbtest.TransactionConflict:   {"TransactionConflictException", canceled + "TransactionConflict None"},
+		dynamodbtest.TransactionInProgress: {"-", "TransactionInProgressException"},
+		dynamodbtest.RequestLimitExceeded:  {"RequestLimitExceeded", "RequestLimitExceeded"},
+		dynamodbtest.InternalError:         {"InternalServerError", "InternalServerError"},
+		dynamodbtest.AccessDenied:          {"AccessDeniedException", "AccessDeniedException"},
+		dynamodbtest.ExpiredToken:          {"ExpiredTokenException", "ExpiredTokenException"},
+	} {
+		proxy, _ := newProxy(t, accept)
+		proxy.Fail(dynamodbtest.Fault{Kind: kind})
+		for i, call := range []call{update, transact} {
+			if got := code(call(t, client(proxy.URL))); got != want[i] {
+				t.Errorf("%s: got %s, want %s", kind, got, want[i])
 			}
-			var reasons []string
-			if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-				for _, reason := range canceled.CancellationReasons {
-					reasons = append(reasons, aws.ToString(reason.Code))
-				}
-			}
-			if got := strings.Join(reasons, " "); tt.wantReason != "" && got != tt.wantReason+" None" {
-				t.Errorf("got reasons %q, want %q for the first of two items", got, tt.wantReason)
-			}
-			if got := reached.Load(); got != 0 {
-				t.Errorf("got %d calls at the engine, want none", got)
-			}
-		})
+		}
 	}
 }
 
-// API reference: the errors of each operation.
-func TestAFaultAppliesOnlyToPossibleOperations(t *testing.T) {
-	tests := map[string]struct {
-		kind dynamodbtest.Kind
-		want string // of get, update, transact, getAll: x is a failed call
-	}{
-		"a transaction in progress": {dynamodbtest.TransactionInProgress, "..x."},
-		"a transaction conflict":    {dynamodbtest.TransactionConflict, ".xxx"},
-		"a throttled call":          {dynamodbtest.Throttled, "xxxx"},
-		"a 500":                     {dynamodbtest.InternalErrorAfter, "xxxx"},
+// code returns the code of an error of DynamoDB, with the reasons of a canceled
+// transaction.
+func code(err error) string {
+	refused, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case err == nil:
+		return "-"
+	case !ok:
+		return "broken connection"
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			proxy, _ := newProxy(t, accept)
-			c := client(proxy.URL)
-			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind})
-			if got := outcomes(t, c, get, update, transact, getAll); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
-			proxy.Heal()
-			proxy.Fail(dynamodbtest.Fault{Kind: tt.kind, Times: 1})
-			if got := strings.Count(outcomes(t, c, get, getAll, transact, transact), "x"); got != 1 {
-				t.Errorf("got %d failed calls, want 1: a call without the fault must not count down Times", got)
-			}
-		})
+	words := []string{refused.ErrorCode()}
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		for _, reason := range canceled.CancellationReasons {
+			words = append(words, aws.ToString(reason.Code))
+		}
 	}
+	return strings.Join(words, " ")
 }
 
 func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
-	tests := map[string]struct {
+	const fails, inProgress = dynamodbtest.InternalError, dynamodbtest.TransactionInProgress
+	for _, tt := range []struct {
 		fault dynamodbtest.Fault
 		want  string // of update, transact, update, update: x is a failed call
 	}{
-		"without fields: all":         {dynamodbtest.Fault{}, "xxxx"},
-		"with an operation":           {dynamodbtest.Fault{Operation: "TransactWriteItems"}, ".x.."},
-		"with a number":               {dynamodbtest.Fault{Number: 3}, "..x."},
-		"with Times":                  {dynamodbtest.Fault{Times: 2}, "xx.."},
-		"with Times and an operation": {dynamodbtest.Fault{Operation: "UpdateItem", Times: 2}, "x.x."},
-		"with a match":                {dynamodbtest.Fault{Match: contains("TransactItems")}, ".x.."},
-		"with several fields": {
-			dynamodbtest.Fault{Operation: "UpdateItem", Match: contains("TransactItems")},
-			"....",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			proxy, _ := newProxy(t, accept)
-			c := client(proxy.URL)
-			tt.fault.Kind = dynamodbtest.InternalError
-			proxy.Fail(tt.fault)
-			if got := outcomes(t, c, update, transact, update, update); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
+		{dynamodbtest.Fault{Kind: fails}, "xxxx"},
+		{dynamodbtest.Fault{Kind: fails, Operation: "TransactWriteItems"}, ".x.."},
+		{dynamodbtest.Fault{Kind: fails, Number: 3}, "..x."},
+		{dynamodbtest.Fault{Kind: fails, Times: 2}, "xx.."},
+		{dynamodbtest.Fault{Kind: fails, Operation: "UpdateItem", Times: 2}, "x.x."},
+		{dynamodbtest.Fault{Kind: fails, Match: contains("TransactItems")}, ".x.."},
+		{dynamodbtest.Fault{Kind: fails, Operation: "UpdateItem", Match: contains("TransactItems")}, "...."},
+		{dynamodbtest.Fault{Kind: inProgress, Times: 1}, ".x.."}, // an update does not count down Times
+	} {
+		proxy, _ := newProxy(t, accept)
+		proxy.Fail(tt.fault)
+		var got []byte
+		for _, call := range []call{update, transact, update, update} {
+			if call(t, client(proxy.URL)) != nil {
+				got = append(got, 'x')
+			} else {
+				got = append(got, '.')
 			}
-		})
+		}
+		if string(got) != tt.want {
+			t.Errorf("%+v: got %s, want %s", tt.fault, got, tt.want)
+		}
 	}
 }
 
@@ -136,47 +101,33 @@ func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {
 // a write operation, the operation may have succeeded or failed". So may a lost one.
 func TestEveryCallIsObservedWithItsEffectAndItsEnd(t *testing.T) {
 	const failed = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Rejected by the test proxy."}`
+	const broken, internal = "broken connection", "InternalServerError"
 	for kind, tt := range map[dynamodbtest.Kind]struct {
 		effects int64
 		end     dynamodbtest.Call
-		code    string // of the client's error; "broken" for a broken connection
+		code    string // of the client's error
 	}{
-		dynamodbtest.Slow:               {1, dynamodbtest.Call{Status: 200, Response: []byte("{}")}, ""},
-		dynamodbtest.InternalError:      {0, dynamodbtest.Call{Status: 500, Response: []byte(failed)}, "InternalServerError"},
-		dynamodbtest.InternalErrorAfter: {1, dynamodbtest.Call{Status: 500, Response: []byte(failed)}, "InternalServerError"},
-		dynamodbtest.LoseBefore:         {0, dynamodbtest.Call{Lost: true}, "broken"},
-		dynamodbtest.LoseAfter:          {1, dynamodbtest.Call{Status: 200, Response: []byte("{}"), Lost: true}, "broken"},
-		"of a closed engine":            {0, dynamodbtest.Call{Lost: true}, "broken"},
+		dynamodbtest.Slow:               {1, dynamodbtest.Call{Status: 200, Response: []byte("{}")}, "-"},
+		dynamodbtest.InternalError:      {0, dynamodbtest.Call{Status: 500, Response: []byte(failed)}, internal},
+		dynamodbtest.InternalErrorAfter: {1, dynamodbtest.Call{Status: 500, Response: []byte(failed)}, internal},
+		dynamodbtest.LoseBefore:         {0, dynamodbtest.Call{Lost: true}, broken},
+		dynamodbtest.LoseAfter:          {1, dynamodbtest.Call{Status: 200, Response: []byte("{}"), Lost: true}, broken},
 	} {
-		proxy, reached := newProxy(t, func(w http.ResponseWriter, r *http.Request) {
-			if kind == "of a closed engine" {
-				panic(http.ErrAbortHandler)
-			}
-			accept(w, r)
-		})
-		if kind != "of a closed engine" {
-			proxy.Fail(dynamodbtest.Fault{Kind: kind})
-		} else {
-			reached.Add(-1) // it has no effect
-		}
+		proxy, reached := newProxy(t, accept)
+		proxy.Fail(dynamodbtest.Fault{Kind: kind})
 		var after atomic.Int64
 		proxy.After(func(dynamodbtest.Call) { after.Add(1) })
 		observed := make(chan dynamodbtest.Call, 9)
 		proxy.Observe(func(call dynamodbtest.Call) { observed <- call })
-		err, code := update(t, client(proxy.URL)), ""
-		if refused, ok := errors.AsType[smithy.APIError](err); ok {
-			code = refused.ErrorCode()
-		} else if err != nil {
-			code = "broken"
+		got := code(update(t, client(proxy.URL)))
+		if got != tt.code || reached.Load() != tt.effects || after.Load() != tt.effects {
+			t.Errorf("%s: got %s, %d calls at the engine and %d of After, want %s and %d",
+				kind, got, reached.Load(), after.Load(), tt.code, tt.effects)
 		}
-		if code != tt.code || reached.Load() != tt.effects || after.Load() != tt.effects {
-			t.Errorf("%s: got %v, %d calls at the engine and %d of After, want %q and %d",
-				kind, err, reached.Load(), after.Load(), tt.code, tt.effects)
-		}
-		got, want := <-observed, tt.end
-		want.Operation, want.Number, want.Request = "UpdateItem", 1, got.Request
-		if diff := cmp.Diff(want, got); diff != "" || !contains("ORD1")(got.Request) || len(observed) > 0 {
-			t.Errorf("%s: observed %d more, request %s (-want +got):\n%s", kind, len(observed), got.Request, diff)
+		call, want := <-observed, tt.end
+		want.Operation, want.Number, want.Request = "UpdateItem", 1, call.Request
+		if diff := cmp.Diff(want, call); diff != "" || !contains("ORD1")(call.Request) || len(observed) > 0 {
+			t.Errorf("%s: observed %d more, request %s (-want +got):\n%s", kind, len(observed), call.Request, diff)
 		}
 	}
 }
@@ -206,10 +157,9 @@ func TestADelayBlocksOneCall(t *testing.T) {
 		}
 	})
 	proxy.Fail(dynamodbtest.Fault{Number: 1, Kind: dynamodbtest.Slow, Delay: time.Hour})
-	c := client(proxy.URL)
-	go func() { _ = update(t, c) }() // ends with the proxy
+	go func() { _ = update(t, client(proxy.URL)) }() // ends with the proxy
 	<-held
-	if err := update(t, c); err != nil || reached.Load() != 1 {
+	if err := update(t, client(proxy.URL)); err != nil || reached.Load() != 1 {
 		t.Errorf("a call without delay: got %v and %d calls at the engine, want no error and 1", err, reached.Load())
 	}
 }
@@ -236,20 +186,13 @@ func contains(part string) func([]byte) bool {
 	return func(body []byte) bool { return bytes.Contains(body, []byte(part)) }
 }
 
-// outcomes makes the calls and returns a string with x for each error and a dot for each
-// success.
-func outcomes(t *testing.T, c *dynamodb.Client, calls ...func(*testing.T, *dynamodb.Client) error) string {
-	t.Helper()
-	var drawing strings.Builder
-	for _, call := range calls {
-		if err := call(t, c); err != nil {
-			drawing.WriteByte('x')
-		} else {
-			drawing.WriteByte('.')
-		}
-	}
-	return drawing.String()
+// client returns a client that does not retry: a test sees each response.
+func client(endpoint string) *dynamodb.Client {
+	config := dynamodbtest.Config(endpoint, func(string) string { return "" })
+	return dynamodb.NewFromConfig(config, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 }
+
+type call = func(*testing.T, *dynamodb.Client) error
 
 func update(t *testing.T, c *dynamodb.Client) error {
 	t.Helper()
@@ -266,21 +209,6 @@ func transact(t *testing.T, c *dynamodb.Client) error {
 	write := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("orders"), Item: key()}}
 	input := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{write, write}}
 	_, err := c.TransactWriteItems(t.Context(), input)
-	return err
-}
-
-func get(t *testing.T, c *dynamodb.Client) error {
-	t.Helper()
-	input := &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: key()}
-	_, err := c.GetItem(t.Context(), input)
-	return err
-}
-
-func getAll(t *testing.T, c *dynamodb.Client) error {
-	t.Helper()
-	read := types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key()}}
-	input := &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{read, read}}
-	_, err := c.TransactGetItems(t.Context(), input)
 	return err
 }
 
