@@ -1,70 +1,62 @@
 package refund_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 	"orderonce/domain/refund/refundtest"
+	"orderonce/domain/settle"
 )
 
 func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
-	made := func(w *world) { w.deliver(request(w.T, "R1", half), noFault) }
-	for claim, tt := range map[string]struct {
-		before, later func(*world)
-		refund        refund.Status // of R1; "" for none
-		status        order.Status
-		outside       int64
-		events        int
-	}{
-		"nothing": {made, func(*world) {}, refund.Succeeded, order.PartiallyRefunded, 0, 2},
-		"a pending refund succeeds": {
-			func(w *world) { w.bank.Takes = true; made(w) }, func(w *world) { w.bank.Settle(refund.Succeeded) },
-			refund.Succeeded, order.PartiallyRefunded, 0, 3,
-		},
-		"a pending refund fails": {
-			func(w *world) { w.bank.Takes = true; made(w) }, func(w *world) { w.bank.Settle(refund.Failed) },
-			refund.Failed, order.Paid, 0, 3,
-		},
-		"a refund fails after three days": {
-			made, func(w *world) { w.now = w.now.Add(3 * day); w.bank.Return() }, refund.Failed, order.Paid, 0, 3,
-		},
-		"a response was lost": {
-			func(w *world) { w.bank.Fail(refundtest.Create, ordertest.LosesResponse); made(w) },
-			func(w *world) { w.now = w.now.Add(time.Hour) }, refund.Succeeded, order.PartiallyRefunded, 0, 2,
-		},
+	takes := func(w *world) { w.bank.Takes = true }
+	settle := func(s refund.Status) func(*world) { return func(w *world) { w.bank.Settle(s) } }
+	returned := func(w *world) { w.bank.Return() }
+	const (
+		pending = "done settled: partially_refunded, pending, made 1"
+		failed  = "look: paid, failed, made 0"
+		shown   = "look: partially_refunded, succeeded, made 1"
+	)
+	for claim, steps := range map[string][]step{
+		"nothing":                         {{0, nil, settled}, {0, nil, shown}},
+		"a pending refund succeeds":       {{0, takes, pending}, {0, settle(refund.Succeeded), shown}},
+		"a pending refund fails":          {{0, takes, pending}, {0, settle(refund.Failed), failed}},
+		"a refund fails after three days": {{0, nil, settled}, {3 * day, returned, failed}},
+		"a response was lost":             {{0, fails(ordertest.LosesResponse), unheard}, {time.Hour, nil, shown}},
 		"a response was lost, and its worker holds the refund": {
-			func(w *world) { w.bank.Fail(refundtest.Create, ordertest.LosesResponse); made(w) },
-			func(*world) {}, refund.Open, order.Paid, 0, 1,
+			{0, fails(ordertest.LosesResponse), unheard}, {0, nil, "look: paid, open claimed sent, made 1"},
 		},
-		"somebody refunds in the Dashboard": {
-			func(*world) {}, func(w *world) { w.bank.InDashboard("pi_1", order.Money{Amount: total, Currency: "usd"}) },
-			"", order.Refunded, total, 2,
+		"somebody refunds in the Dashboard": {{0, dashboard(total), "look: refunded, , made 0 outside 3998"}},
+		"somebody refunds the rest":         {{0, nil, settled}, {0, dashboard(half), "look: refunded, succeeded, made 1 outside 1999"}},
+		// After a restore from backup the account lacks a refund of ours.
+		"the store lost a refund": {
+			{0, nil, settled},
+			{0, func(w *world) { w.store = refundtest.NewMemory(w.orders) }, shown},
+			{0, nil, "done duplicate: partially_refunded, succeeded, made 1"},
+		},
+		// A refund that failed is not repeated under its id.
+		"a refund that failed": {
+			{0, nil, settled}, {3 * day, returned, failed}, {0, nil, "done duplicate: paid, failed, made 0"},
 		},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			w := newWorld(t)
-			tt.before(w)
-			tt.later(w)
-			a := w.refresh()
-			i, _ := a.Item("R1")
-			r, _ := w.orders.Peek(orderID)
-			if i.Status != tt.refund || a.Status != tt.status || a.Outside != tt.outside || len(r.Events) != tt.events {
-				t.Errorf("got %+v with %d events, want %+v", a, len(r.Events), tt)
-			}
-			if v := w.violations(); len(v) > 0 {
-				t.Error(v)
-			}
-			if diff := cmp.Diff(w.refresh(), a); diff != "" {
-				t.Errorf("again (-got +want):\n%s", diff)
-			}
-		})
+		t.Run(claim, func(t *testing.T) { newWorld(t).take(half, steps) })
+	}
+	w := newWorld(t)
+	for _, amount := range []int64{500, 300} { // an event has what went back since the last one
+		dashboard(amount)(w)
+		w.refresh()
+		r, _ := w.orders.Peek(orderID)
+		want := order.RefundEvent{Status: order.RefundedOutside, Amount: amount}
+		if got := r.Events[len(r.Events)-1].Refund; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
 	}
 }
 
@@ -72,70 +64,12 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 // outside of the promise, but not outside of the account.
 func TestRefreshCountsARefundThatWasMadeTwice(t *testing.T) {
 	w := newWorld(t)
-	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
-	w.deliver(request(t, "R1", half), noFault)
-	w.now = w.now.Add(time.Hour)
-	w.deliver(request(t, "R1", half), noFault)
-	w.now = w.now.Add(25 * time.Hour)
+	w.take(half, []step{{0, fails(ordertest.LosesRequest), unmade}, {time.Hour, nil, settled}})
+	w.wait(25 * time.Hour)
 	w.bank.Complete()
 	a := w.refresh()
 	if w.made("R1") != 2 || a.Refunded() != total || a.Outside != half || a.Left() != 0 || a.Status != order.Refunded {
 		t.Errorf("made %d times, got %+v, want the second refund outside", w.made("R1"), a)
-	}
-	if diff := cmp.Diff(w.refresh(), a); diff != "" {
-		t.Errorf("again (-got +want):\n%s", diff)
-	}
-}
-
-// Another program may copy our metadata.
-func TestRefreshTakesNoRefundOfAnotherAmountForOurs(t *testing.T) {
-	w := newWorld(t)
-	w.bank.Fail(refundtest.Create, ordertest.LosesRequest)
-	w.deliver(request(t, "R1", half), noFault)
-	w.now = w.now.Add(time.Hour)
-	s := w.bank.Open(t.Context())
-	_, err := s.Read(t.Context(), "pi_1")
-	if err == nil {
-		_, err = s.Create(t.Context(), refund.CreateParams{Intent: "pi_1", OrderID: orderID, ID: "R1", Amount: 500, Key: "another program"})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := w.refresh()
-	if i, _ := a.Item("R1"); i.Status != refund.Open || a.Outside != 500 {
-		t.Errorf("got %+v, want R1 open and 500 outside", a)
-	}
-}
-
-// A refund that failed is not repeated under its id, and its amount can go back under
-// another one.
-func TestARefundThatFailedNeedsANewID(t *testing.T) {
-	w := newWorld(t)
-	w.deliver(request(t, "R1", total), noFault)
-	w.now = w.now.Add(3 * day)
-	w.bank.Return()
-	if a := w.refresh(); a.Status != order.Paid || a.Left() != total {
-		t.Errorf("got %+v, want the order paid and all of it left", a)
-	}
-	if got := w.deliver(request(t, "R1", total), noFault); got.Reason != order.ReasonDuplicate || w.made("R1") != 0 {
-		t.Errorf("the same id: got %+v, made %d times, want a duplicate", got, w.made("R1"))
-	}
-	if got := w.deliver(request(t, "R2", total), noFault); got.Reason != order.ReasonSettled || w.made("R2") != 1 {
-		t.Errorf("a new id: got %+v, made %d times, want it settled", got, w.made("R2"))
-	}
-}
-
-// After a restore from backup the account lacks a refund of ours.
-func TestRefreshAdoptsARefundThatTheStoreLost(t *testing.T) {
-	w := newWorld(t)
-	r := request(t, "R1", half)
-	w.deliver(r, noFault)
-	w.store = refundtest.NewMemory(w.orders)
-	if i, found := w.refresh().Item("R1"); !found || i.Status != refund.Succeeded || i.Fingerprint != r.Fingerprint() {
-		t.Errorf("got %+v, want the refund as it was made", i)
-	}
-	if got := w.deliver(r, noFault); got.Reason != order.ReasonDuplicate || w.made("R1") != 1 {
-		t.Errorf("its message: got %+v, made %d times, want a duplicate", got, w.made("R1"))
 	}
 }
 
@@ -143,111 +77,188 @@ func TestRefreshLeavesAnOrderThatWasNotCharged(t *testing.T) {
 	for card, want := range map[ordertest.Card]order.Status{
 		ordertest.Declines: order.Declined, ordertest.DoesNotExist: order.Refused, // which has no intent to read
 	} {
-		if a := newWorldWith(t, card).refresh(); a.Status != want || len(a.Items) > 0 {
+		if a := newWorldOf(t, paysWith(card)).refresh(); a.Status != want || len(a.Items) > 0 {
 			t.Errorf("got %+v, want it %s", a, want)
 		}
 	}
 }
 
-// ledgers is a provider whose Read shows something else.
-type ledgers struct {
-	refund.Provider
-
-	change func(*refund.Ledger)
-}
-
-// listed returns a provider whose Read shows other refunds.
-func listed(p refund.Provider, change func([]refund.Refund) []refund.Refund) ledgers {
-	return ledgers{p, func(l *refund.Ledger) { l.Refunds = change(l.Refunds) }}
-}
-
-func (p ledgers) Open(ctx context.Context) refund.Session { //nolint:ireturn // as the port
-	return ledgersSession{p.Provider.Open(ctx), p.change}
-}
-
-type ledgersSession struct {
-	refund.Session
-
-	change func(*refund.Ledger)
-}
-
-func (s ledgersSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
-	l, err := s.Session.Read(ctx, id)
-	s.change(&l)
-	return l, err
-}
-
-// refreshListed refreshes while the provider's list is changed.
-func (w *world) refreshListed(change func([]refund.Refund) []refund.Refund) refund.Account {
-	w.Helper()
-	f := refund.Refresher{
-		Store: w.store, Provider: listed(w.bank, change), Scope: scope, Now: func() time.Time { return w.now },
+// made is R1 at the provider, as it lists it.
+func made(id refund.ProviderID, s refund.Status) refund.Refund {
+	return refund.Refund{
+		ID: id, Status: s, Total: usd(half), Intent: "pi_1", OrderID: orderID, Scope: scope,
+		For: "R1", Reason: refund.RequestedByCustomer,
 	}
-	a, err := f.Refresh(w.Context(), orderID)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return a
 }
 
-// A deployment with another scope may use the same order and refund ids.
-func TestRefreshAdoptsNoRefundOfAnotherScope(t *testing.T) {
+// list makes the provider list these refunds alone.
+func (w *world) list(all ...refund.Refund) { w.shows = func(l *refund.Ledger) { l.Refunds = all } }
+
+// twoRefunds calls f with two refunds of R1 at the provider, in every order of states.
+func twoRefunds(f func(first, second refund.Refund)) {
+	states := []refund.Status{refund.Pending, refund.Succeeded, refund.Failed}
+	for _, one := range states {
+		for _, two := range states {
+			f(made("re_1", one), made("re_2", two))
+			f(made("re_2", two), made("re_1", one))
+		}
+	}
+}
+
+// A failed refund hides none that counts, wherever it stands in the list.
+func TestAnAttemptFindsTheRefundThatCounts(t *testing.T) {
+	twoRefunds(func(first, second refund.Refund) {
+		w := newWorld(t)
+		w.list(first, second)
+		w.deliver("R1", half)
+		want := first
+		if !first.Status.Counts() && second.Status.Counts() {
+			want = second
+		}
+		if i := w.item(); i.Status != want.Status || want.Status.Counts() && i.Refund != want.ID || len(w.bank.Refunds()) > 0 {
+			t.Errorf("%s %s, %s %s: got %+v, want %s", first.ID, first.Status, second.ID, second.Status, i, want.ID)
+		}
+	})
+}
+
+// Whatever a refund's item says, and whatever two refunds at the provider became: after a
+// look the account shows what went back, and a second look finds nothing new.
+func TestRefreshShowsWhatWentBackOfTwoRefunds(t *testing.T) {
+	for _, was := range refund.Statuses() {
+		twoRefunds(func(first, second refund.Refund) {
+			w := newWorld(t)
+			c, err := refund.Begin(t.Context(), w.store, request(t, "R1", half), order.Lease{Owner: "worker", From: w.now, Until: w.now})
+			if err == nil && was != refund.Open {
+				o := refund.Outcome{Status: was}
+				if was.Counts() || was == refund.Failed {
+					o.Refund = "re_1"
+				}
+				err = c.Finish(t.Context(), w.store, o, w.now)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.wait(time.Hour)
+			w.list(first, second)
+			a, i := w.refresh(), w.item()
+			var back int64
+			for _, r := range []refund.Refund{first, second} {
+				if r.Status.Counts() {
+					back += r.Total.Amount
+				}
+			}
+			bound := first
+			if first.ID != "re_1" {
+				bound = second
+			}
+			follows := was != refund.Pending || !bound.Status.Counts() || i.Refund == "re_1" && i.Status == bound.Status
+			if !follows || a.Refunded() != back || i.Status.Counts() != (back > 0) || a.Left() != total-back {
+				t.Errorf("%s, then %s %s, %s %s: got %+v, want %d back", was, first.ID, first.Status, second.ID, second.Status, a, back)
+			}
+		})
+	}
+}
+
+// What the provider lists may be another's, or not be all.
+func TestRefreshAdoptsItsOwn(t *testing.T) {
+	ours := made("re_ours", refund.Succeeded)
+	theirs, nameless, wrong, failed := ours, ours, ours, made("re_1", refund.Failed)
+	theirs.Scope, theirs.Total.Amount = "other", 500
+	nameless.For, nameless.Total.Amount = "", 50
+	wrong.For, wrong.Total = "R2", order.Money{Amount: 5, Currency: "eur"}
+	failed.Failure = "lost_or_stolen_card"
 	w := newWorld(t)
-	ours := refund.Refund{
-		ID: "re_ours", Status: refund.Succeeded, Intent: "pi_1", Total: order.Money{Amount: 700, Currency: "usd"},
-		OrderID: orderID, Scope: scope, For: "R1", Reason: refund.Duplicate,
-	}
-	theirs := ours
-	theirs.ID, theirs.Scope, theirs.Total.Amount = "re_theirs", "other", 500
-	nameless, wrong := ours, ours
-	nameless.ID, nameless.For, nameless.Total.Amount = "re_nameless", "", 50
-	wrong.ID, wrong.For, wrong.Total = "re_wrong", "R2", order.Money{Amount: 5, Currency: "eur"}
-	a := w.refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{theirs, nameless, wrong, ours} })
-	if i, _ := a.Item("R1"); i.Refund != "re_ours" || len(a.Items) != 1 || a.Outside != 555 {
+	w.list(theirs, nameless, wrong, ours)
+	a := w.refresh()
+	if i := w.item(); i.Refund != "re_ours" || len(a.Items) != 1 || a.Outside != 555 ||
+		i.Fingerprint != request(t, "R1", half).Fingerprint() {
 		t.Errorf("got %+v, want re_ours adopted and 555 outside", a)
+	}
+	w.list(failed) // the list misses ours
+	if i, _ := w.refresh().Item("R1"); i.Status != refund.Succeeded || i.Refund != "re_ours" {
+		t.Errorf("got %+v, want it succeeded as re_ours", i)
+	}
+	w = newWorld(t)
+	w.list(failed)
+	if i, _ := w.refresh().Item("R1"); i.Status != refund.Failed || i.Failure != "lost_or_stolen_card" {
+		t.Errorf("got %+v, want it failed with its code", i)
+	}
+}
+
+// Another program may copy our metadata.
+func TestRefreshTakesNoRefundOfAnotherAmountForOurs(t *testing.T) {
+	w := newWorld(t)
+	w.take(half, []step{{0, fails(ordertest.LosesRequest), unmade}})
+	w.wait(time.Hour)
+	other := made("re_other", refund.Succeeded)
+	other.Total.Amount = 500
+	w.list(other)
+	if a := w.refresh(); w.item().Status != refund.Open || a.Outside != 500 {
+		t.Errorf("got %+v, want R1 open and 500 outside", a)
 	}
 }
 
 // The row names another order's intent, for example after an edit by hand.
 func TestTheLedgerOfAnotherOrderIsNotUsed(t *testing.T) {
 	w := newWorld(t)
-	foreign := ledgers{w.bank, func(l *refund.Ledger) {
+	w.shows = func(l *refund.Ledger) {
 		l.Intent.OrderID = "OTHER"
 		l.Refunds = []refund.Refund{made("re_1", refund.Succeeded)}
-	}}
-	f := refund.Refresher{Store: w.store, Provider: foreign, Scope: scope, Now: func() time.Time { return w.now }}
-	_, err := f.Refresh(t.Context(), orderID)
-	got := w.process(w.store, foreign, request(t, "R1", half))
-	for claim, err := range map[string]error{"refresh": err, "process": got.Err} {
+	}
+	_, err := w.refresher().Refresh(t.Context(), orderID)
+	for claim, err := range map[string]error{"refresh": err, "process": w.deliver("R1", half).Err} {
 		if _, mismatch := errors.AsType[*order.MismatchError](err); !mismatch {
 			t.Errorf("%s: got %v, want a MismatchError", claim, err)
 		}
 	}
-	if i, _ := w.account().Item("R1"); i.Status != refund.Open || len(w.account().Items) != 1 {
-		t.Errorf("got %+v, want the refund open", w.account())
+	if a := w.account(); len(a.Items) != 1 || w.item().Status != refund.Open {
+		t.Errorf("got %+v, want the refund open", a)
 	}
 }
 
-// A refund of ours that the store lost may have failed.
-func TestRefreshAdoptsAFailureWithItsCode(t *testing.T) {
-	failed := made("re_1", refund.Failed)
-	failed.Failure = "lost_or_stolen_card"
-	a := newWorld(t).refreshListed(func([]refund.Refund) []refund.Refund { return []refund.Refund{failed} })
-	if i, _ := a.Item("R1"); i.Status != refund.Failed || i.Failure != "lost_or_stolen_card" || a.Left() != total {
-		t.Errorf("got %+v, want it failed with its code", a)
-	}
+// staleOnce is a store in which another event is faster than the first write.
+type staleOnce struct {
+	refund.Store
+
+	stale bool
 }
 
-// Two refunds at the provider may name one id, and its list may lag.
-func TestRefreshFollowsNoOtherRefundWhileTheListMissesOurs(t *testing.T) {
-	w := newWorld(t)
-	w.deliver(request(t, "R1", half), noFault)
-	a := w.refreshListed(func(all []refund.Refund) []refund.Refund {
-		other := all[0]
-		other.ID, other.Status = "re_other", refund.Failed
-		return []refund.Refund{other}
-	})
-	if i, _ := a.Item("R1"); i.Status != refund.Succeeded || i.Refund != "re_1" {
-		t.Errorf("got %+v, want it succeeded as re_1", i)
+func (s *staleOnce) Save(ctx context.Context, before, after refund.Account) (refund.Account, error) {
+	if !s.stale {
+		s.stale = true
+		before.Seq++
+		return before, order.ErrStale
+	}
+	return s.Store.Save(ctx, before, after)
+}
+
+// A webhook hints at a refund, perhaps of an order whose charge is not recorded yet.
+func TestFollow(t *testing.T) {
+	clear := func(w *world) { w.bank.Intents.Clear("pi_1") }
+	refunded := settle.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
+	other, charged := refunded, refunded
+	other.Scope, charged.Refunded = "other", false
+	for _, tt := range []struct {
+		card   ordertest.Card
+		before func(*world)
+		hint   settle.Hint
+		want   string
+	}{
+		{ordertest.Pays, dashboard(total), refunded, "refunded, order refunded"},
+		{ordertest.Pays, all(), refunded, "agrees, order paid"},
+		{ordertest.Pays, dashboard(total), charged, "agrees, order paid"},
+		{ordertest.Pays, dashboard(total), other, "foreign, order paid"},
+		{ordertest.TakesDays, all(clear, dashboard(total)), refunded, "refunded, order refunded"},
+		{ordertest.TakesDays, clear, refunded, "settled, order paid"},
+	} {
+		w := newWorldOf(t, paysWith(tt.card))
+		tt.before(w)
+		refunds := w.refresher()
+		refunds.Store = &staleOnce{Store: w.store}
+		f := settle.Follower{Store: w.orders, Payments: w.bank.Intents, Scope: scope, Now: noon, Refunds: refunds.Seq}
+		followed, _, err := f.Follow(t.Context(), tt.hint)
+		if got := fmt.Sprintf("%s, order %s", cmp.Or(followed, "none"), w.account().Status); err != nil || got != tt.want {
+			t.Errorf("%+v: got %s, %v, want %s", tt.hint, got, err, tt.want)
+		}
 	}
 }

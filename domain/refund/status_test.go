@@ -68,13 +68,63 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-func TestOnlyARefundThatMayChangeByItselfIsDue(t *testing.T) {
-	for s, want := range map[refund.Status]time.Duration{
-		refund.Open: 30 * time.Minute, refund.Pending: 24 * time.Hour, refund.Succeeded: 0, refund.Failed: 0,
-		refund.Refused: 0, refund.Unknown: 0,
+// An account counts and reserves by the status of each refund, whatever its place.
+func TestAnAccountOfTwoRefunds(t *testing.T) {
+	counts := map[refund.Status]bool{refund.Pending: true, refund.Succeeded: true}
+	reserves := map[refund.Status]bool{refund.Pending: true, refund.Succeeded: true, refund.Open: true, refund.Unknown: true}
+	waits := map[refund.Status]time.Duration{refund.Open: 30 * time.Minute, refund.Pending: day}
+	for _, one := range refund.Statuses() {
+		for _, two := range refund.Statuses() {
+			a := refund.Account{Charged: usd(total), Items: []refund.Item{
+				{ID: "R1", Amount: 1, Status: one, UpdatedAt: noon()}, {ID: "R2", Amount: 10, Status: two, UpdatedAt: noon().Add(day)},
+			}}
+			var back, reserved int64
+			var due time.Time
+			for _, i := range a.Items {
+				if counts[i.Status] {
+					back += i.Amount
+				}
+				if reserves[i.Status] {
+					reserved += i.Amount
+				}
+				if at := i.UpdatedAt.Add(waits[i.Status]); waits[i.Status] > 0 && (due.IsZero() || at.Before(due)) {
+					due = at
+				}
+			}
+			if a.Refunded() != back || a.Left() != total-reserved || !a.DueAt().Equal(due) {
+				t.Errorf("%s, %s: got %d back, %d left, due %v, want %d, %d, %v",
+					one, two, a.Refunded(), a.Left(), a.DueAt(), back, total-reserved, due)
+			}
+		}
+	}
+}
+
+func TestAbandoned(t *testing.T) {
+	now := noon().Add(day)
+	for claim, tt := range map[string]struct {
+		item refund.Item
+		want bool
+	}{
+		"open, without an attempt for a day":         {refund.Item{Status: refund.Open, UpdatedAt: noon()}, true},
+		"open, an attempt less than a day ago":       {refund.Item{Status: refund.Open, UpdatedAt: noon().Add(1)}, false},
+		"open, under a lease":                        {refund.Item{Status: refund.Open, UpdatedAt: noon(), Until: now.Add(1)}, false},
+		"open, and its lease ended":                  {refund.Item{Status: refund.Open, UpdatedAt: noon(), Until: now.Add(-1)}, true},
+		"pending, without an attempt for a day":      {refund.Item{Status: refund.Pending, UpdatedAt: noon()}, false},
+		"unknown, and a person has not looked at it": {refund.Item{Status: refund.Unknown, UpdatedAt: noon()}, false},
 	} {
-		if after, waits := s.RecheckAfter(); after != want || waits != (want > 0) {
-			t.Errorf("%s: got %v, %t, want %v", s, after, waits, want)
+		if got := tt.item.Abandoned(now); got != tt.want {
+			t.Errorf("%s: got %t, want %t", claim, got, tt.want)
+		}
+	}
+}
+
+// A person ends a refund that the provider has an id for, and the item keeps the id.
+func TestAnOutcomeWithoutAnIDKeepsTheOneThatIsKnown(t *testing.T) {
+	a := refund.Account{Items: []refund.Item{{ID: "R1", Status: refund.Unknown, Refund: "re_1"}}}
+	for given, want := range map[refund.ProviderID]refund.ProviderID{"": "re_1", "re_2": "re_2"} {
+		after, err := refund.Settled(a, "R1", refund.Outcome{Status: refund.Failed, Refund: given}, noon())
+		if i, _ := after.Item("R1"); err != nil || i.Refund != want {
+			t.Errorf("%q: got %+v, %v, want %s", given, i, err, want)
 		}
 	}
 }

@@ -10,12 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
-	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
-	"orderonce/domain/refund/refundtest"
 )
-
-func at(d time.Duration) time.Time { return noon().Add(d) }
 
 func lease(owner string, from time.Time) order.Lease {
 	return order.Lease{Owner: owner, From: from, Until: from.Add(order.MaxLease)}
@@ -82,374 +78,125 @@ func TestCheckBegin(t *testing.T) {
 	}
 }
 
-// Each transition of a refund, over a store in memory.
-func TestTransitions(t *testing.T) {
-	for claim, test := range map[string]func(storeTest){
-		"a new refund is claimed and reserves its amount":             storeTest.begins,
-		"begin again by the same owner is no new attempt":             storeTest.beginsAgain,
-		"a running lease is respected, and an expired one taken over": storeTest.takesOver,
-		"mark keeps the first time and the newest key":                storeTest.marks,
-		"every write needs the claim":                                 storeTest.needsTheClaim,
-		"finish records outcome, sums, status and one event":          storeTest.finishes,
-		"finish with the recorded outcome changes nothing":            storeTest.finishesAgain,
-		"refunds of one order settle side by side":                    storeTest.sideBySide,
-		"a refused or failed refund gives its amount back":            storeTest.givesBack,
-		"a released refund keeps its amount, and its id":              storeTest.releases,
-		"release of a claim without a sent time removes it":           storeTest.unsends,
-		"apply records what the bank did later":                       storeTest.applies,
-		"apply of a change that is out of date returns ErrStale":      storeTest.appliesStale,
-		"apply leaves what was begun meanwhile":                       storeTest.appliesBesideBegin,
-	} {
-		t.Run(claim, func(t *testing.T) {
-			orders := new(ordertest.Memory)
-			test(storeTest{T: t, Memory: refundtest.NewMemory(orders), orders: orders}.of(""))
-		})
-	}
-}
-
-// storeTest is one order of 39.98 USD.
-type storeTest struct {
-	*testing.T
-	*refundtest.Memory
-
-	orders order.Store
-	order  order.Order
-}
-
-// of returns the test of another order.
-func (x storeTest) of(name string) storeTest {
-	x.order = ordertest.Order(order.ID("O" + name))
-	return x
-}
-
-// pay pays the order.
-func (x storeTest) pay() {
-	x.Helper()
-	l := order.Lease{Owner: "charge", From: noon(), Until: at(time.Minute)}
-	c, err := order.Begin(x.Context(), x.orders, x.order, l, nil)
-	x.must(err)
-	x.must(c.Bind(x.Context(), x.orders, order.Intent{ID: "pi_1", Mode: order.TestMode}, noon()))
-	x.must(c.Finish(x.Context(), x.orders, order.Outcome{Status: order.Paid, Intent: "pi_1"}, noon()))
-}
-
-func (x storeTest) must(err error) {
-	x.Helper()
+func (w *world) begin(id string, amount int64, l order.Lease) refund.Claim {
+	w.Helper()
+	c, err := refund.Begin(w.Context(), w.store, request(w.T, id, amount), l)
 	if err != nil {
-		x.Fatal(err)
+		w.Fatal(err)
 	}
-}
-
-func (x storeTest) want(err, want error) {
-	x.Helper()
-	if !errors.Is(err, want) {
-		x.Errorf("got error %v, want %v", err, want)
-	}
-}
-
-func (x storeTest) request(id string, amount int64) refund.Request {
-	x.Helper()
-	r, err := refund.New(refund.Draft{
-		OrderID: string(x.order.ID()), RefundID: id, Amount: amount, Reason: string(refund.Duplicate),
-	})
-	x.must(err)
-	return r
-}
-
-func (x storeTest) begin(id string, amount int64, l order.Lease) (refund.Claim, error) {
-	x.Helper()
-	return refund.Begin(x.Context(), x, x.request(id, amount), l)
-}
-
-func (x storeTest) mustBegin(id string, amount int64) refund.Claim {
-	x.Helper()
-	c, err := x.begin(id, amount, lease("first of "+id, noon()))
-	x.must(err)
 	return c
 }
 
-func (x storeTest) account() refund.Account {
-	x.Helper()
-	a, err := x.Load(x.Context(), x.order.ID())
-	x.must(err)
-	return a
-}
-
-// wantAccount compares the whole account.
-func (x storeTest) wantAccount(want refund.Account) {
-	x.Helper()
-	if diff := cmp.Diff(x.account(), want); diff != "" {
-		x.Errorf("account (-got +want):\n%s", diff)
+// want compares an error, and the whole account with one that the test expects.
+func (w *world) want(err, wantErr error, want refund.Account) {
+	w.Helper()
+	if diff := cmp.Diff(w.account(), want); diff != "" || !errors.Is(err, wantErr) {
+		w.Errorf("got error %v, want %v; account (-got +want):\n%s", err, wantErr, diff)
 	}
 }
 
-// wantEvent compares the order's last event.
-func (x storeTest) wantEvent(want order.Event) {
-	x.Helper()
-	r, err := x.orders.Load(x.Context(), x.order.ID())
-	x.must(err)
-	got := r.Events[len(r.Events)-1]
-	got.At = got.At.UTC()
-	if diff := cmp.Diff(got, want); diff != "" || len(r.Events) != r.Seq || got.Validate() != nil {
-		x.Errorf("%d events for seq %d, the last (-got +want):\n%s", len(r.Events), r.Seq, diff)
+// A claim is the item's owner, a new attempt and a lease. It reserves the amount, and it
+// is taken over although nothing is left of the charge.
+func TestBegin(t *testing.T) {
+	w := newWorld(t)
+	w.begin("R1", total, lease("first", noon()))
+	item := refund.Item{
+		ID: "R1", Amount: total, Reason: refund.RequestedByCustomer, Fingerprint: request(t, "R1", total).Fingerprint(),
+		Status: refund.Open, Owner: "first", Until: at(order.MaxLease), Attempt: 1, KeySeq: 1, CreatedAt: noon(), UpdatedAt: noon(),
 	}
-}
-
-// wantDue checks when the index of waiting orders shows the order.
-func (x storeTest) wantDue() {
-	x.Helper()
-	if a := x.account(); !a.Due.Equal(a.DueAt()) {
-		x.Errorf("got the order due at %v, want %v", a.Due, a.DueAt())
-	}
-}
-
-// wantUnchanged checks that f changes nothing.
-func (x storeTest) wantUnchanged(f func()) {
-	x.Helper()
-	before := x.account()
-	f()
-	x.wantAccount(before)
-}
-
-func (x storeTest) begins() {
-	x.pay()
-	c := x.mustBegin("R1", 1000)
 	want := refund.Account{
-		OrderID: x.order.ID(), Status: order.Paid, Charged: x.order.Total(), Intent: "pi_1", Seq: 1,
-		Items: []refund.Item{{
-			ID: "R1", Amount: 1000, Reason: refund.Duplicate, Fingerprint: x.request("R1", 1000).Fingerprint(),
-			Status: refund.Open, Owner: "first of R1", Until: at(order.MaxLease), Attempt: 1, KeySeq: 1,
-			CreatedAt: noon(), UpdatedAt: noon(),
-		}},
-		UpdatedAt: noon(), Due: noon().Add(30 * time.Minute),
+		OrderID: orderID, Status: order.Paid, Charged: usd(total), Intent: "pi_1", Seq: 1, Items: []refund.Item{item},
+		UpdatedAt: noon(), Due: at(30 * time.Minute),
 	}
-	x.wantAccount(want)
-	x.wantDue()
-	if a := c.Account; a.Intent != "pi_1" || a.Seq != 1 || len(a.Items) != 1 || a.Left() != total-1000 {
-		x.Errorf("got claim %+v, want the account", c)
+	w.want(nil, nil, want)
+	w.begin("R1", total, lease("first", noon())) // because the answer to the first was lost
+	w.want(nil, nil, want)
+	c := w.begin("R1", total, lease("second", at(time.Hour)))
+	item.Owner, item.Until, item.Attempt, item.UpdatedAt = "second", at(time.Hour+order.MaxLease), 2, at(time.Hour)
+	want.Items, want.UpdatedAt = []refund.Item{item}, at(time.Hour)
+	w.want(nil, nil, want)
+	if diff := cmp.Diff(c.Account, want); diff != "" {
+		t.Errorf("account of the claim (-got +want):\n%s", diff)
 	}
+	err := c.Release(t.Context(), w.store, order.ReasonUnavailable, at(2*time.Hour))
+	item.Owner, item.Until, item.LastError, item.UpdatedAt = "", time.Time{}, "provider_unavailable", at(2*time.Hour)
+	want.Items = []refund.Item{item}
+	w.want(err, nil, want)
 }
 
-func (x storeTest) beginsAgain() {
-	x.pay()
-	first := x.mustBegin("R1", 1000)
-	x.wantUnchanged(func() {
-		if again := x.mustBegin("R1", 1000); again.Account.Items[0].Attempt != first.Account.Items[0].Attempt {
-			x.Errorf("got attempt %d, want %d", again.Account.Items[0].Attempt, first.Account.Items[0].Attempt)
-		}
-	})
-}
-
-func (x storeTest) takesOver() {
-	x.pay()
-	x.mustBegin("R1", total)
-	x.wantUnchanged(func() {
-		_, err := x.begin("R1", total, lease("second", at(order.MaxLease)))
-		if _, running := errors.AsType[*order.InProgressError](err); !running {
-			x.Errorf("got %v, want an InProgressError", err)
-		}
-	})
-	later := at(order.MaxLease + time.Millisecond)
-	c, err := x.begin("R1", total, lease("second", later)) // nothing is left of the charge
-	x.must(err)
-	want := refund.Item{
-		ID: "R1", Amount: total, Reason: refund.Duplicate, Fingerprint: x.request("R1", total).Fingerprint(),
-		Status: refund.Open, Owner: "second", Until: later.Add(order.MaxLease), Attempt: 2, KeySeq: 1,
-		CreatedAt: noon(), UpdatedAt: later,
-	}
-	if diff := cmp.Diff(x.account().Items, []refund.Item{want}); diff != "" || c.Account.Items[0].Attempt != 2 {
-		x.Errorf("(-got +want):\n%s", diff)
+func TestEveryWriteNeedsTheClaim(t *testing.T) {
+	made := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
+	for name, write := range map[string]func(*world, refund.Claim) error{
+		"mark": func(w *world, c refund.Claim) error {
+			_, err := c.Mark(w.Context(), w.store, 2, noon())
+			return err
+		},
+		"release": func(w *world, c refund.Claim) error {
+			return c.Release(w.Context(), w.store, order.ReasonUnavailable, noon())
+		},
+		"finish": func(w *world, c refund.Claim) error { return c.Finish(w.Context(), w.store, made, noon()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.begin("R1", 1000, lease("first", noon()))
+			w.begin("R1", 1000, lease("second", at(time.Hour)))
+			before := w.account()
+			w.want(write(w, c), order.ErrClaimLost, before)
+		})
 	}
 }
 
-func (x storeTest) marks() {
-	x.pay()
-	c := x.mustBegin("R1", 1000)
-	for n := range 2 {
-		marked, err := c.Mark(x.Context(), x, n+1, at(time.Duration(n+1)*time.Minute))
-		x.must(err)
-		i := marked.Account.Items[0]
-		if !i.SentAt.Equal(at(time.Minute)) || i.KeySeq != n+1 || x.account().Items[0].KeySeq != n+1 {
-			x.Errorf("mark %d: got %+v, want the first time and key %d", n+1, i, n+1)
-		}
-	}
-}
-
-func (x storeTest) needsTheClaim() {
-	x.pay()
-	lost := x.mustBegin("R1", 1000)
-	_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
-	x.must(err)
-	x.wantUnchanged(func() {
-		_, err := lost.Mark(x.Context(), x, 2, noon())
-		x.want(err, order.ErrClaimLost)
-		x.want(lost.Release(x.Context(), x, order.ReasonUnavailable, noon()), order.ErrClaimLost)
-		made := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
-		x.want(lost.Finish(x.Context(), x, made, noon()), order.ErrClaimLost)
-	})
-}
-
-func (x storeTest) finishes() {
-	for s, want := range map[refund.Status]order.Status{
+func TestFinishRecordsTheOutcomeWithOneEvent(t *testing.T) {
+	for s, status := range map[refund.Status]order.Status{
 		refund.Pending: order.PartiallyRefunded, refund.Succeeded: order.PartiallyRefunded,
 		refund.Failed: order.Paid, refund.Refused: order.Paid, refund.Unknown: order.Paid,
 	} {
-		x := x.of(string(s))
-		x.pay()
-		c := x.mustBegin("R1", 1000)
+		w := newWorld(t)
+		c := w.begin("R1", 1000, lease("first", noon()))
+		w.begin("R2", 1000, lease("other", noon())) // later, and Finish leaves it
+		want := w.account()
+		i := &want.Items[0]
+		i.Status, i.Refund, i.Failure, i.Owner, i.Until, i.UpdatedAt = s, "re_1", "code", "", time.Time{}, at(time.Second)
+		want.Status, want.Seq, want.UpdatedAt, want.Due = status, 2, at(time.Second), want.DueAt()
 		o := refund.Outcome{Status: s, Refund: "re_1", Failure: "code"}
-		x.must(c.Finish(x.Context(), x, o, at(time.Second)))
-		a := x.account()
-		i := a.Items[0]
-		if a.Status != want || a.Seq != 2 || i.Status != s || i.Refund != "re_1" || i.Failure != "code" ||
-			i.Owner != "" || !i.Until.IsZero() || !i.UpdatedAt.Equal(at(time.Second)) {
-			x.Errorf("%s: got %+v, want the order %s and the outcome without a claim", s, a, want)
-		}
-		x.wantEvent(order.Event{
-			Seq: 2, From: order.Paid, To: want, Intent: "pi_1", Failure: "code", At: at(time.Second),
+		w.want(c.Finish(t.Context(), w.store, o, at(time.Second)), nil, want)
+		w.want(c.Finish(t.Context(), w.store, o, at(time.Hour)), nil, want)
+		o.Refund = "re_2"
+		w.want(c.Finish(t.Context(), w.store, o, at(time.Hour)), order.ErrClaimLost, want)
+		r, _ := w.orders.Peek(orderID)
+		event := order.Event{
+			Seq: 2, From: order.Paid, To: status, Intent: "pi_1", Failure: "code", At: at(time.Second),
 			Refund: order.RefundEvent{ID: "R1", Status: string(s), Amount: 1000},
-		})
-		x.wantDue()
-		_, err := x.begin("R1", 1000, lease("second", at(time.Hour)))
-		if e, is := errors.AsType[*refund.SettledError](err); !is || e.Item.Status != s || e.Order != want {
-			x.Errorf("%s: begin again: got %v, want a SettledError", s, err)
+		}
+		if diff := cmp.Diff(r.Events[1], event); diff != "" || event.Validate() != nil {
+			t.Errorf("%s: event (-got +want):\n%s", s, diff)
+		}
+		var ended *refund.SettledError
+		_, err := refund.Begin(t.Context(), w.store, request(t, "R1", 1000), lease("second", at(time.Hour)))
+		if !errors.As(err, &ended) || ended.Item.Status != s || ended.Order != status {
+			t.Errorf("%s: begin again: got %v, want a SettledError", s, err)
 		}
 	}
 }
 
-func (x storeTest) finishesAgain() {
-	x.pay()
-	c := x.mustBegin("R1", total)
-	o := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
-	x.must(c.Finish(x.Context(), x, o, at(time.Second)))
-	if a := x.account(); a.Status != order.Refunded {
-		x.Errorf("got the order %s, want it refunded", a.Status)
+// Begin and Mark change no seq, so a refund may begin while Refresh is at the provider.
+func TestApplyLeavesWhatWasBegunMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.begin("R1", 1000, lease("first", noon()))
+	seen := w.account()
+	after, err := refund.Settled(seen, "R1", refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}, at(time.Hour))
+	if err != nil {
+		t.Fatal(err)
 	}
-	x.wantUnchanged(func() { x.must(c.Finish(x.Context(), x, o, at(time.Minute))) })
-	x.wantUnchanged(func() {
-		x.want(c.Finish(x.Context(), x, refund.Outcome{Status: refund.Refused}, noon()), order.ErrClaimLost)
-	})
-}
-
-func (x storeTest) sideBySide() {
-	x.pay()
-	var claims []refund.Claim
-	for n := range 3 {
-		claims = append(claims, x.mustBegin(fmt.Sprint("R", n), 1000))
-	}
-	for n, c := range claims { // each claim is older than the others' outcomes
-		made := refund.Outcome{Status: refund.Succeeded, Refund: refund.ProviderID(fmt.Sprint("re_", n))}
-		x.must(c.Finish(x.Context(), x, made, noon()))
-		x.wantDue()
-	}
-	if a := x.account(); a.Seq != 4 || a.Refunded() != 3000 || a.Left() != total-3000 {
-		x.Errorf("got %+v, want three refunds with three events", a)
-	}
-	x.mustBegin("R9", total-3000)
-}
-
-func (x storeTest) givesBack() {
-	x.pay()
-	for _, s := range []refund.Status{refund.Failed, refund.Refused} {
-		c := x.mustBegin("R-"+string(s), total)
-		x.must(c.Finish(x.Context(), x, refund.Outcome{Status: s}, noon()))
-	}
-	x.mustBegin("R3", total)
-}
-
-func (x storeTest) releases() {
-	x.pay()
-	c := x.mustBegin("R1", total)
-	x.must(c.Release(x.Context(), x, order.ReasonUnavailable, at(time.Second)))
-	i := x.account().Items[0]
-	if i.Owner != "" || !i.Until.IsZero() || i.LastError != "provider_unavailable" || i.Status != refund.Open {
-		x.Errorf("got %+v, want it open without a claim", i)
-	}
-	_, err := x.begin("R2", 1, lease("second", noon()))
-	if _, is := errors.AsType[*refund.ExceedsError](err); !is {
-		x.Errorf("another refund: got %v, want an ExceedsError", err)
-	}
-	_, err = x.begin("R1", total, lease("second", at(time.Second)))
-	x.must(err)
-}
-
-// unsends releases a claim twice after its Mark: with the time of Mark, and without.
-func (x storeTest) unsends() {
-	x.pay()
-	begun := x.mustBegin("R1", 1000)
-	for n, keep := range []bool{false, true} {
-		lease := lease(fmt.Sprint("worker ", n), at(time.Duration(n)*time.Second))
-		c, err := x.begin("R1", 1000, lease)
-		if n == 0 {
-			c, err = begun, nil
-		}
-		x.must(err)
-		marked, err := c.Mark(x.Context(), x, 1, noon())
-		x.must(err)
-		if keep {
-			c = marked
-		}
-		x.must(c.Release(x.Context(), x, order.ReasonMisconfigured, at(time.Duration(n)*time.Second)))
-		if i := x.account().Items[0]; i.SentAt.IsZero() == keep || i.Owner != "" {
-			x.Errorf("got %+v, want a time of the first request: %t", i, keep)
-		}
-	}
-}
-
-// settled returns the account as it is, and with an outcome of its first refund.
-func (x storeTest) settled(o refund.Outcome) (before, after refund.Account) {
-	x.Helper()
-	before = x.account()
-	after, err := refund.Settled(before, before.Items[0].ID, o, at(time.Hour))
-	x.must(err)
-	return before, after
-}
-
-func (x storeTest) applies() {
-	x.pay()
-	c := x.mustBegin("R1", total)
-	x.must(c.Finish(x.Context(), x, refund.Outcome{Status: refund.Pending, Refund: "re_1"}, noon()))
-	for _, s := range []refund.Status{refund.Succeeded, refund.Failed} {
-		before, after := x.settled(refund.Outcome{Status: s, Refund: "re_1"})
-		_, err := refund.Apply(x.Context(), x, before, after)
-		x.must(err)
-		after.Events = nil
-		x.wantAccount(after)
-		x.wantDue()
-	}
-	x.mustBegin("R2", total)
-}
-
-func (x storeTest) appliesStale() {
-	x.pay()
-	c := x.mustBegin("R1", 1000)
-	succeeded := refund.Outcome{Status: refund.Succeeded, Refund: "re_1"}
-	before, after := x.settled(succeeded)
-	x.must(c.Finish(x.Context(), x, succeeded, noon()))
-	x.wantUnchanged(func() {
-		_, err := refund.Apply(x.Context(), x, before, after)
-		x.want(err, order.ErrStale)
-	})
-}
-
-func (x storeTest) appliesBesideBegin() {
-	x.pay()
-	x.mustBegin("R1", 1000)
-	seen, after := x.settled(refund.Outcome{Status: refund.Succeeded, Refund: "re_1"})
-	later := x.mustBegin("R2", 500)
-	_, err := refund.Apply(x.Context(), x, seen, after)
-	x.must(err)
-	x.wantDue()
-	if a := x.account(); len(a.Items) != 2 || a.Left() != total-1500 {
-		x.Errorf("got %+v, want both refunds", a)
-	}
-	x.must(later.Finish(x.Context(), x, refund.Outcome{Status: refund.Succeeded, Refund: "re_2"}, at(time.Hour)))
-	if a := x.account(); a.Refunded() != 1500 || a.Seq != 3 {
-		x.Errorf("got %+v, want both made", a)
-	}
-	seen.Items, seen.Seq, after.Seq = nil, 3, 4 // as if Refresh had not seen R1 before it was begun
-	after.Events[0].Seq = 4
-	x.wantUnchanged(func() {
-		_, err := refund.Apply(x.Context(), x, seen, after)
-		x.want(err, order.ErrStale)
-	})
+	w.begin("R2", 500, lease("other", noon()))
+	want := after
+	want.Items, want.Events = append(after.Items, w.account().Items[1]), nil
+	want.Due = want.DueAt()
+	_, err = refund.Apply(t.Context(), w.store, seen, after)
+	w.want(err, nil, want)
+	_, err = refund.Apply(t.Context(), w.store, seen, after) // out of date
+	w.want(err, order.ErrStale, want)
+	seen.Items, seen.Seq = nil, 2 // as if Refresh had not seen R1 before it was begun
+	_, err = refund.Apply(t.Context(), w.store, seen, after)
+	w.want(err, order.ErrStale, want)
 }
