@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/config"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
@@ -193,54 +192,6 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 	}
 	slices.Sort(want)
 	same(t, got, slices.Compact(want))
-}
-
-func TestEveryMetricHasARowInTheDocuments(t *testing.T) {
-	t.Parallel()
-	want := []string{config.MetricCallLatency}
-	for _, file := range []string{"report.go", "orders/tasks.go", "refunds/refunds.go"} {
-		for _, match := range regexp.MustCompile(`Metric\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "adapters/sqs/"+file), -1) {
-			want = append(want, match[1])
-		}
-	}
-	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## Metrics")
-	metrics, _, _ = strings.Cut(metrics, "## The refund function")
-	same(t, firstColumn(metrics), want)
-}
-
-func TestEveryMetricOfThePublishFunctionHasARowInTheDocuments(t *testing.T) {
-	t.Parallel()
-	code := read(t, "functions/publish/run.go")
-	want := []string{config.MetricCallLatency}
-	for _, match := range regexp.MustCompile(`(?m)meter\.\w+\("(\w+)"|^\t\w+ += "(\w+)" +//`).FindAllStringSubmatch(code, -1) {
-		want = append(want, match[1]+match[2]) // a metric or a reason
-	}
-	slices.Sort(want)
-	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The publish function")
-	same(t, slices.DeleteFunc(firstColumn(metrics), func(name string) bool { return name == "Reason" }), slices.Compact(want))
-}
-
-func TestEveryMetricOfTheReceiptFunctionHasARowInTheDocuments(t *testing.T) {
-	t.Parallel()
-	want := []string{
-		config.MetricCallLatency, "Receipts",
-		string(receipt.Sent), string(receipt.Delivered), string(receipt.Bounced), string(receipt.Failed), string(receipt.Doubtful),
-	}
-	_, section, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The receipt function")
-	section, _, _ = strings.Cut(section, "\n## ")
-	names := slices.DeleteFunc(firstColumn(section), func(name string) bool { return name == "Result" })
-	same(t, names, want)
-}
-
-func TestEveryResultOfTheIntakeFunctionHasARowInTheDocuments(t *testing.T) {
-	t.Parallel()
-	want := []string{config.MetricCallLatency, "Intake"}
-	for _, match := range regexp.MustCompile(`\tresult\w+ += "(\w+)" +//`).FindAllStringSubmatch(read(t, "adapters/httpapi/answer.go"), -1) {
-		want = append(want, match[1])
-	}
-	_, metrics, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "## The intake function")
-	metrics, _, _ = strings.Cut(metrics, "## The reconcile function")
-	same(t, slices.DeleteFunc(firstColumn(metrics), func(name string) bool { return name == "Result" }), want)
 }
 
 func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {

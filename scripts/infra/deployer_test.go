@@ -72,7 +72,7 @@ func providerCalls() map[string]string {
 func TestTheDeployersPolicyAllowsWhatTheModuleNeedsAndNoMore(t *testing.T) {
 	deployment := providerCalls()
 	var want []string
-	types := moduleTypes(t)
+	types := set(matches(t, `(?m)^(?:resource|data) "(\w+)"`, "terraform/*.tf"))
 	for _, name := range types {
 		actions, ok := deployment[name]
 		if !ok {
@@ -99,15 +99,6 @@ func expand(actions string) (all []string) {
 		}
 	}
 	return all
-}
-
-func moduleTypes(t *testing.T) (types []string) {
-	t.Helper()
-	module := parse(t)
-	for _, b := range append(module.blocks("resource"), module.blocks("data")...) {
-		types = append(types, b.labels[0])
-	}
-	return set(types)
 }
 
 // deployerActions returns the actions of the policy. Some statements are about resources

@@ -25,6 +25,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
 	"orderonce/domain/settle"
 )
@@ -78,38 +79,37 @@ func testTable(definition *dynamodb.CreateTableInput) table {
 
 func moduleTable(t *testing.T, name string) table {
 	t.Helper()
-	resource := parse(t).one(t, "resource", "aws_dynamodb_table", name)
+	text := resource(t, "aws_dynamodb_table."+name)
+	one := func(pattern string) string { return strings.Join(all(pattern, text), " ") }
 	result := table{
-		Billing: resource.text(t, "billing_mode"), Keys: []string{resource.text(t, "hash_key") + " HASH"},
+		Billing: one(`billing_mode += "(.+)"`), Stream: one(`stream_view_type += "(.+)"`),
+		Expiry:     one(`(?s)ttl \{.*?attribute_name = "(\w+)"`),
 		Attributes: map[string]string{}, Indexes: map[string][]string{},
 	}
-	if resource.Attributes["range_key"] != nil {
-		result.Keys = append(result.Keys, resource.text(t, "range_key")+" RANGE")
+	for _, key := range all(`hash_key += "(.+)"`, text) {
+		result.Keys = append(result.Keys, key+" HASH")
 	}
-	if resource.Attributes["stream_view_type"] != nil {
-		result.Stream = resource.text(t, "stream_view_type")
+	for _, key := range all(`range_key += "(.+)"`, text) {
+		result.Keys = append(result.Keys, key+" RANGE")
 	}
-	for _, ttl := range resource.blocks("ttl") {
-		result.Expiry = ttl.text(t, "attribute_name")
+	for _, attribute := range all(`attribute \{\s+(name = "\w+"\s+type = "\w")`, text) {
+		words := all(`"(\w+)"`, attribute)
+		result.Attributes[words[0]] = words[1]
 	}
-	for _, a := range resource.blocks("attribute") {
-		result.Attributes[a.text(t, "name")] = a.text(t, "type")
-	}
-	for _, i := range resource.blocks("global_secondary_index") {
-		properties := []string{i.text(t, "projection_type")}
-		for _, key := range i.blocks("key_schema") {
-			properties = append(properties, key.text(t, "attribute_name")+" "+key.text(t, "key_type"))
+	for _, index := range all(`(?ms)^  global_secondary_index \{(.*?)^  \}`, text) {
+		words := all(`"(\w+)"`, index) // name, projection, keys with their types
+		for i := 2; i < len(words); i += 2 {
+			words[i/2+1] = words[i] + " " + words[i+1]
 		}
-		result.Indexes[i.text(t, "name")] = properties
+		result.Indexes[words[0]] = words[1 : len(words)/2+1]
 	}
 	return result
 }
 
 func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
-	m := parse(t)
-	retention := m.one(t, "resource", "aws_sqs_queue", "queues").seconds(t, "message_retention_seconds")
-	if want := sqs.DefaultPolicy().Retention; retention != want {
-		t.Errorf("message_retention_seconds: got %v, want %v, because a function parks a day before", retention, want)
+	days := all(`message_retention_seconds += (\d+) \* 24 \* 60 \* 60\n`, resource(t, "aws_sqs_queue.queues"))
+	if want := fmt.Sprint(int(sqs.DefaultPolicy().Retention.Hours()) / 24); !slices.Equal(days, []string{want}) {
+		t.Errorf("message_retention_seconds: got %v days, want %s, because a function parks a day before", days, want)
 	}
 	for _, name := range []string{"order", "refund", "receipt"} {
 		// A test in adapters/sqs counts how many receives the delays of the policy need.
@@ -173,24 +173,21 @@ func TestTheModulePrintsTheVariablesOfTheOperatorsTool(t *testing.T) {
 
 // matches returns what the first group of a pattern matches in the files of a glob,
 // without their tests.
-func matches(t *testing.T, pattern, glob string) (all []string) {
+func matches(t *testing.T, pattern, glob string) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob(glob)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: got %d files: %v", glob, len(files), err)
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, file), -1) {
-			all = append(all, match[1])
+		if !strings.HasSuffix(file, "_test.go") {
+			found = append(found, all(pattern, read(t, file))...)
 		}
 	}
-	if len(all) == 0 {
+	if len(found) == 0 {
 		t.Fatalf("%s: no match of %s", glob, pattern)
 	}
-	return all
+	return found
 }
 
 // written returns the functions' metrics, and their dimensions as NAME=VALUE.
@@ -275,27 +272,32 @@ func reconcileResults(t *testing.T) []string {
 	), func(result string) bool { return slices.Contains(otherHints, settle.Followed(result)) })
 }
 
+// Each section has a row for each metric of its function, and for each result or reason.
 func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
 	reference := read(t, "../docs/reference/metrics.md")
-	_, webhook, _ := strings.Cut(reference, "\n## The webhook function\n")
-	webhook, _, _ = strings.Cut(webhook, "\n## ")
-	_, reconcile, _ := strings.Cut(reference, "\n## The reconcile function\n")
-	for _, test := range []struct {
-		section, metric, file string
-		results               []string
-	}{
-		{webhook, `Meter\.Count\("(\w+", "Result)", `, "../functions/webhook/main.go", webhookResults(t)},
-		{reconcile, `meter\.\w+\("(\w+", "\w+)"`, "../functions/reconcile/run.go", reconcileResults(t)},
+	var shared []string
+	for _, file := range []string{"report.go", "orders/tasks.go", "refunds/refunds.go"} {
+		shared = append(shared, matches(t, `Metric\w+ += "(\w+)"`, "../adapters/sqs/"+file)...)
+	}
+	const metric, name = `[mM]eter\.\w+\("(\w+)"`, `\n\t\w+ += "(\w+)" +//`
+	for heading, want := range map[string][]string{
+		"Metrics":                shared,
+		"The webhook function":   append(webhookResults(t), matches(t, metric, "../functions/webhook/main.go")...),
+		"The intake function":    append(matches(t, name, "../adapters/httpapi/answer.go"), "Intake"),
+		"The reconcile function": append(reconcileResults(t), matches(t, metric, "../functions/reconcile/run.go")...),
+		"The receipt function": {
+			"Receipts", string(receipt.Sent), string(receipt.Delivered), string(receipt.Bounced), string(receipt.Failed),
+			string(receipt.Doubtful),
+		},
+		"The publish function": slices.Concat(
+			matches(t, metric, "../functions/publish/run.go"), matches(t, name, "../functions/publish/run.go"),
+		),
 	} {
-		for _, metric := range matches(t, test.metric, test.file) {
-			if want := "\n| `" + strings.Replace(metric, `", "`, "` | `", 1) + "` |"; !strings.Contains(test.section, want) {
-				t.Errorf("metrics.md: does not contain %q", want)
-			}
-		}
-		_, rows, _ := strings.Cut(test.section, "\n| `Result` |")
-		rows, _, _ = strings.Cut(rows, "\n\n")
-		if diff := cmp.Diff(firstCells(rows), set(test.results)); diff != "" {
-			t.Errorf("results differ (- docs/reference/metrics.md, + %s):\n%s", test.file, diff)
+		_, section, _ := strings.Cut(reference, "\n## "+heading+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		got := slices.DeleteFunc(firstCells(section), func(cell string) bool { return cell == "Result" || cell == "Reason" })
+		if diff := cmp.Diff(got, set(append(want, config.MetricCallLatency))); diff != "" {
+			t.Errorf("%s: rows differ (- docs/reference/metrics.md, + the code):\n%s", heading, diff)
 		}
 	}
 }
@@ -366,15 +368,13 @@ func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
 // A rotation writes the secret and publishes the function in one apply. If the secret
 // were written second, new execution environments would read the old one.
 func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
-	for _, locals := range parse(t).blocks("locals") {
-		for name, secret := range map[string]string{
-			"stripe_key": "stripe", "stripe_read_key": "stripe_read", "stripe_refund_key": "stripe_refund",
-			"webhook_secret_version": "webhook",
-		} {
-			used := locals.references(name)
-			if want := "aws_secretsmanager_secret_version." + secret; used != nil && !slices.Contains(used, want) {
-				t.Errorf("local.%s, which descriptions of functions have: got %q, want %s", name, used, want)
-			}
+	for name, secret := range map[string]string{
+		"stripe_key": "stripe", "stripe_read_key": "stripe_read", "stripe_refund_key": "stripe_refund",
+		"webhook_secret_version": "webhook",
+	} {
+		value := matches(t, `(?ms)^  `+name+` += (.*?)\n(?:  \w|  \}|\})`, "terraform/secrets.tf")
+		if version := "aws_secretsmanager_secret_version." + secret; len(value) != 1 || !strings.Contains(value[0], version) {
+			t.Errorf("local.%s, which descriptions of functions have: got %q, want %s in it", name, value, version)
 		}
 	}
 }
@@ -384,9 +384,7 @@ func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 // and secrets are encrypted with it. Terraform's tests apply nothing at AWS, so they see
 // no order.
 func TestResourcesAreCreatedAndDeletedInAnOrderThatAWSAccepts(t *testing.T) {
-	m := parse(t)
-	authorizer := m.one(t, "resource", "aws_apigatewayv2_authorizer", "intake").one(t, "lifecycle")
-	if !authorizer.value(t, "create_before_destroy").True() {
+	if !strings.Contains(resource(t, "aws_apigatewayv2_authorizer.intake"), "    create_before_destroy = true\n") {
 		t.Error("authorizer: deleted before the routes stop naming it, which API Gateway refuses")
 	}
 	for address, after := range map[string][]string{
@@ -404,8 +402,8 @@ func TestResourcesAreCreatedAndDeletedInAnOrderThatAWSAccepts(t *testing.T) {
 		"aws_secretsmanager_secret.webhook":      {"aws_iam_role_policy.keys"},
 		"aws_lambda_event_source_mapping.queues": {"aws_iam_role_policy.functions"},
 	} {
-		kind, name, _ := strings.Cut(address, ".")
-		if diff := cmp.Diff(m.one(t, "resource", kind, name).references("depends_on"), after); diff != "" {
+		list := strings.Join(all(`depends_on = \[(.*)\]\n`, resource(t, address)), "")
+		if diff := cmp.Diff(strings.Split(list, ", "), after); diff != "" {
 			t.Errorf("%s: depends_on (-got +want):\n%s", address, diff)
 		}
 	}

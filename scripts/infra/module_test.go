@@ -1,103 +1,29 @@
 package infra_test
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclparse"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 )
 
-// body is a parsed block of infra/terraform.
-type body struct{ *hclsyntax.Body }
-
-type block struct {
-	body
-	labels []string
-}
-
-// parse returns the module.
-func parse(t *testing.T) body {
+// resource returns the text of a resource of the module.
+func resource(t *testing.T, address string) string {
 	t.Helper()
-	names, err := filepath.Glob("terraform/*.tf")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("infra/terraform: got %d files: %v", len(names), err)
-	}
-	module := body{&hclsyntax.Body{}}
-	for _, name := range names {
-		file, problems := hclparse.NewParser().ParseHCLFile(name)
-		if problems.HasErrors() {
-			t.Fatal(problems)
-		}
-		module.Blocks = append(module.Blocks, file.Body.(*hclsyntax.Body).Blocks...)
-	}
-	return module
-}
-
-func (b body) blocks(kind string) (all []block) {
-	for _, inner := range b.Blocks {
-		if inner.Type == kind {
-			all = append(all, block{body{inner.Body}, inner.Labels})
-		}
-	}
-	return all
-}
-
-// one returns the only block of this kind with these labels.
-func (b body) one(t *testing.T, kind string, labels ...string) body {
-	t.Helper()
-	var found []block
-	for _, candidate := range b.blocks(kind) {
-		if slices.Equal(candidate.labels, labels) {
-			found = append(found, candidate)
-		}
-	}
+	kind, name, _ := strings.Cut(address, ".")
+	found := matches(t, `(?ms)^resource "`+kind+`" "`+name+`" \{\n(.*?)^\}`, "terraform/*.tf")
 	if len(found) != 1 {
-		t.Fatalf("%s %q: got %d blocks, want one", kind, labels, len(found))
+		t.Fatalf("%s: got %d resources, want one", address, len(found))
 	}
-	return found[0].body
+	return found[0]
 }
 
-// value returns the value of an attribute that is constant.
-func (b body) value(t *testing.T, name string) cty.Value {
-	t.Helper()
-	if b.Attributes[name] == nil {
-		t.Fatalf("%s: no such attribute", name)
+// all returns what the first group of a pattern matches.
+func all(pattern, text string) (found []string) {
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
 	}
-	value, problems := b.Attributes[name].Expr.Value(nil)
-	if problems.HasErrors() {
-		t.Fatal(problems)
-	}
-	return value
-}
-
-func (b body) text(t *testing.T, name string) string {
-	t.Helper()
-	return b.value(t, name).AsString()
-}
-
-func (b body) seconds(t *testing.T, name string) time.Duration {
-	t.Helper()
-	n, _ := b.value(t, name).AsBigFloat().Float64()
-	return time.Duration(n) * time.Second
-}
-
-// references returns the addresses that an attribute refers to.
-func (b body) references(name string) (addresses []string) {
-	if b.Attributes[name] != nil {
-		for _, traversal := range b.Attributes[name].Expr.Variables() {
-			if attribute, named := traversal[min(1, len(traversal)-1)].(hcl.TraverseAttr); named {
-				addresses = append(addresses, traversal.RootName()+"."+attribute.Name)
-			}
-		}
-	}
-	return addresses
+	return found
 }
 
 // statement is a statement of a policy.
