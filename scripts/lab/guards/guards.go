@@ -1,7 +1,7 @@
 // Package guards reads the patches in guards/patches. Each patch removes one guard of the
-// product. A patch is never applied to the tree: it changes copies, and an overlay makes
-// the go command compile those. The package does not know what happens without a guard;
-// the test that a patch names, and the storm, find that out.
+// product. It changes copies, never the tree, and an overlay makes the go command compile
+// those. The package does not know what happens without a guard; the test that a patch
+// names, and the storm, find that out.
 package guards
 
 import (
@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ type Guard struct {
 	Worlds    string // the most random worlds that are needed; "" if the search catches it
 	Needs     string // faults of the shortest history, separated by "; "; "" if no history shows it
 	Patch     string // the path of the patch
-	Diff      string // unified, for git apply
+	Diff      string // the changes; see Parse
 }
 
 // Catcher is the test that fails without the guard.
@@ -145,23 +146,30 @@ func Find(root, name string) (Guard, error) {
 	return all[at], nil
 }
 
-// Parse parses a patch. Before the diff it has two or three comment lines:
+// Parse parses a patch. Before the changes it has two or three comment lines:
 //
 //	# What is removed.
 //	# caught by: I1
 //	# needs: 429; a declined card
+//	+++ domain/order/process.go
+//	-	the lines that are replaced, which must be in the file once
+//	+	the lines that replace them
 //
 // "caught by" names the search by default, "I1, within 10000 worlds" random worlds, and
 // `I1, by TestStore "bind of another intent returns ErrClaimLost" in ./adapters/dynamodb`
 // another test. The third line lists the faults of the shortest history, if the
 // simulation catches the patch; break --update writes it.
+//
+// A line that starts with a blank is context, and one that starts with @@ is between two
+// changes of a file. A file without replaced lines is a new one: a call that the product
+// does not make needs a place. So what git diff prints is a patch too.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
-		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?(--- (?s:.*))$`)
+		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?((?:---|\+\+\+) (?s:.*))$`)
 	m := header.FindStringSubmatch(text)
 	if m == nil {
 		return Guard{}, errors.New(`want "# what is removed", "# caught by: I1" (and where, if not by the ` +
-			`search), "# needs: 429" if worlds catch it, and a diff`)
+			`search), "# needs: 429" if worlds catch it, and the changes`)
 	}
 	g := Guard{
 		Summary: m[1], Invariant: m[2], Worlds: m[3], Catcher: Catcher{m[4], m[5], m[6]}, Needs: m[7], Diff: m[8],
@@ -189,68 +197,95 @@ func (g Guard) Update(needs string) error {
 	return os.WriteFile(g.Patch, []byte(updated), 0o600) //nolint:gosec // G703: a patch of this module
 }
 
-// Changes returns the diff for people: indented and without the parts that only git
-// needs.
+// Changes returns the changes for people.
 func (g Guard) Changes() string {
 	var b strings.Builder
-	for line := range strings.Lines(g.Diff) {
-		path, file := strings.CutPrefix(line, "+++ b/")
-		switch {
-		case strings.HasPrefix(line, "--- "):
-		case file:
-			b.WriteString("    " + path)
-		case strings.HasPrefix(line, "@@ "):
+	for _, f := range g.Files() {
+		b.WriteString("    " + f.Path + "\n")
+		for _, c := range f.changes {
 			b.WriteString("    ...\n")
-		default:
-			b.WriteString("    " + line)
+			for line := range strings.Lines(c.text) {
+				b.WriteString("    " + line)
+			}
 		}
 	}
 	return b.String()
 }
 
-// File is one that a patch changes, or adds: a call that the product does not make needs
-// a place.
+// File is one that a patch changes or adds.
 type File struct {
-	Path  string // slash-separated, relative to the module's root
-	Added bool
+	Path string // slash-separated, relative to the module's root
+
+	changes []change
 }
+
+// change replaces lines of a file.
+type change struct{ old, now, text string }
 
 // Files returns the files that the patch changes or adds.
 func (g Guard) Files() (all []File) {
-	added := false
 	for line := range strings.Lines(g.Diff) {
-		if from, ok := strings.CutPrefix(line, "--- "); ok {
-			added = from == "/dev/null\n"
+		if path, ok := strings.CutPrefix(line, "+++ "); ok {
+			path = strings.TrimPrefix(strings.TrimSpace(path), "b/")
+			all = append(all, File{Path: path, changes: make([]change, 1)})
+			continue
 		}
-		if path, ok := strings.CutPrefix(line, "+++ b/"); ok {
-			all = append(all, File{strings.TrimSpace(path), added})
+		if strings.HasPrefix(line, "--- ") || len(all) == 0 {
+			continue
+		}
+		f := &all[len(all)-1]
+		c := &f.changes[len(f.changes)-1]
+		if line[0] == '@' {
+			if c.text != "" {
+				f.changes = append(f.changes, change{})
+			}
+			continue
+		}
+		c.text += line
+		if line[0] != '+' {
+			c.old += line[1:]
+		}
+		if line[0] != '-' {
+			c.now += line[1:]
 		}
 	}
 	return all
 }
 
-// Remove applies the patch to copies in dir, which must be empty, and returns the path of
-// the overlay that makes the go command compile the copies. An error means that the patch
-// does not apply.
-func (g Guard) Remove(ctx context.Context, root, dir string) (overlay string, err error) {
+// apply returns the file at root with the changes.
+func (f File) apply(root string) (string, error) {
+	source, err := os.ReadFile(filepath.Join(root, f.Path)) //nolint:gosec // G304: a file of our own patch
+	if errors.Is(err, fs.ErrNotExist) && f.changes[0].old == "" {
+		return f.changes[0].now, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text := "\n" + string(source)
+	for _, c := range f.changes {
+		if n := strings.Count(text, "\n"+c.old); n != 1 {
+			return "", fmt.Errorf("%s: want these lines once, got them %d times:\n%s", f.Path, n, c.old)
+		}
+		text = strings.Replace(text, "\n"+c.old, "\n"+c.now, 1)
+	}
+	return text[1:], nil
+}
+
+// Remove applies the patch to copies in dir, and returns the path of the overlay that
+// makes the go command compile them. An error means that the patch does not apply.
+func (g Guard) Remove(root, dir string) (overlay string, err error) {
 	replace := map[string]string{}
 	for _, f := range g.Files() {
-		from, to := filepath.Join(root, f.Path), filepath.Join(dir, f.Path)
-		replace[from] = to
-		if f.Added {
-			continue
-		}
-		if err := copyFile(from, to); err != nil {
+		text, err := f.apply(root)
+		if err != nil {
 			return "", fmt.Errorf("patch %s does not apply: %w", g.Name, err)
 		}
-	}
-	//nolint:gosec // G204: our own path
-	cmd := exec.CommandContext(ctx, "git", "apply", "--unidiff-zero", g.Patch)
-	cmd.Dir = dir
-	// Inside a repository git apply silently skips files outside the current folder.
-	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("patch %s does not apply: %w\n%s", g.Name, err, out)
+		to := filepath.Join(dir, f.Path)
+		//nolint:gosec // G703: a path of our own patch
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, []byte(text), 0o600)); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, f.Path)] = to
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -260,13 +295,17 @@ func (g Guard) Remove(ctx context.Context, root, dir string) (overlay string, er
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-func copyFile(from, to string) error {
-	text, err := os.ReadFile(from) //nolint:gosec // G304: a file of our own patch
+// Without calls f with the overlay of copies without the guard, which exist until it
+// returns.
+func (g Guard) Without(root string, f func(overlay string) error) (err error) {
+	dir, err := os.MkdirTemp("", "orderonce-without-")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	overlay, err := g.Remove(root, dir)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o600) //nolint:gosec // G703: a path of our own patch
+	return f(overlay)
 }

@@ -137,27 +137,21 @@ func (o *refunds) withoutRules(ctx context.Context, s screen) (all []row, err er
 
 // without runs the worlds without a rule, in a process of its own.
 func (o *refunds) without(ctx context.Context, root string, g guards.Guard) (counts reports, err error) {
-	dir, err := os.MkdirTemp("", "orderonce-refunds-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // a leftover in the temporary folder is harmless
-	overlay, err := g.Remove(ctx, root, dir)
-	if err != nil {
-		return nil, err
-	}
-	//nolint:gosec // G204: the arguments are our own
-	cmd := exec.CommandContext(ctx, "go", "run", "-overlay", overlay, "./prove", "refunds", "--count",
-		"--worlds", strconv.Itoa(o.Worlds), "--seed", strconv.FormatUint(o.Seed, 10))
-	cmd.Dir, cmd.Stderr = filepath.Join(root, "scripts", "lab"), os.Stderr
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &counts)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("run the worlds without %s: %w", g.Name, err)
-	}
-	return counts, nil
+	err = g.Without(root, func(overlay string) error {
+		//nolint:gosec // G204: the arguments are our own
+		cmd := exec.CommandContext(ctx, "go", "run", "-overlay", overlay, "./prove", "refunds", "--count",
+			"--worlds", strconv.Itoa(o.Worlds), "--seed", strconv.FormatUint(o.Seed, 10))
+		cmd.Dir, cmd.Stderr = filepath.Join(root, "scripts", "lab"), os.Stderr
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, &counts)
+		}
+		if err != nil {
+			return fmt.Errorf("run the worlds without %s: %w", g.Name, err)
+		}
+		return nil
+	})
+	return counts, err
 }
 
 // parts returns the generated parts of docs/reference/refund-proof.md, and the first

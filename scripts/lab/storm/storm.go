@@ -276,5 +276,5 @@ func remove(ctx context.Context, guard guards.Guard, folder string) (overlay str
 	if err := errors.Join(err, os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
 		return "", err
 	}
-	return guard.Remove(ctx, root, folder)
+	return guard.Remove(root, folder)
 }

@@ -2,14 +2,38 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 
 	"orderonce/scripts/lab/guards"
 )
+
+// runCatcher runs the catcher without the guard and returns its output. It is an error if
+// the catcher passes, or if another invariant is broken than the patch says.
+func runCatcher(ctx context.Context, root string, g guards.Guard) (history string, err error) {
+	err = g.Without(root, func(overlay string) error {
+		module, pkg := g.Catcher.Module(root)
+		cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", "-timeout=15m", //nolint:gosec // ours
+			"-overlay", overlay, "-run", g.Catcher.Pattern(), pkg)
+		cmd.Dir = module
+		// Without its engine a test must skip: a failure would look like a catch.
+		cmd.Env = append(os.Environ(), "ORDERONCE_ALL=", "CI=", "ORDERONCE_WORLDS="+g.Worlds,
+			"ORDERONCE_BREAKS="+g.Invariant)
+		out, err := cmd.CombinedOutput()
+		if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+			return err
+		}
+		history, err = judge(g, parse(out, g.Catcher))
+		return err
+	})
+	return history, err
+}
 
 // event is a line of `go test -json`; go doc test2json explains it.
 type event struct {

@@ -71,7 +71,7 @@ var errRelative = errors.New("not an absolute path; go -C changes the folder")
 
 // compile compiles functions/order without a guard, for the page of `make up`, which
 // deploys it.
-func compile(ctx context.Context, name, out string) (err error) {
+func compile(ctx context.Context, name, out string) error {
 	if !filepath.IsAbs(out) {
 		return fmt.Errorf("%q: %w", out, errRelative)
 	}
@@ -83,18 +83,11 @@ func compile(ctx context.Context, name, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "orderonce-without-")
+	err = g.Without(root, func(overlay string) error {
+		return lambdatest.Program{Package: "./functions/order", Root: root, Overlay: overlay}.Build(ctx, out)
+	})
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	overlay, err := g.Remove(ctx, root, dir)
-	if err != nil {
-		return fmt.Errorf("%w; make break GUARD=%s shows whether the guard has changed", err, g.Name)
-	}
-	p := lambdatest.Program{Package: "./functions/order", Root: root, Overlay: overlay}
-	if err := p.Build(ctx, out); err != nil {
-		return fmt.Errorf("without guard %s: %w", g.Name, err)
+		return fmt.Errorf("without guard %s: %w; make break GUARD=%s shows whether it has changed", name, err, name)
 	}
 	return nil
 }
