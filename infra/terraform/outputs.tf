@@ -8,29 +8,40 @@ output "order_queue_url" {
   value       = aws_sqs_queue.queues["orders"].url
 }
 
-output "order_queue_arn" {
-  description = "ARN of the order queue, the destination of a redrive."
-  value       = aws_sqs_queue.queues["orders"].arn
-}
-
-output "dead_letter_queue_url" {
-  description = "URL of the queue with the parked messages."
-  value       = aws_sqs_queue.dead_letters["orders-dead"].url
-}
-
-output "dead_letter_queue_arn" {
-  description = "ARN of the dead-letter queue, the source of a redrive."
-  value       = aws_sqs_queue.dead_letters["orders-dead"].arn
-}
-
 output "refund_queue_url" {
   description = "URL of the queue to which producers send refunds. Null without create_refund."
   value       = try(aws_sqs_queue.queues["refunds"].url, null)
 }
 
-output "refund_dead_letter_queue_url" {
-  description = "URL of the queue with the parked refunds. Null without create_refund."
-  value       = try(aws_sqs_queue.dead_letters["refunds-dead"].url, null)
+output "queues" {
+  description = "URL and ARN of each queue, by the end of its name: orders, orders-dead, unpublished and so on."
+  value = { for name, queue in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) :
+    name => { url = queue.url, arn = queue.arn }
+  }
+}
+
+output "tables" {
+  description = "Name and ARN of each table, by what it has: orders, and stock and receipts if they are created."
+  value = { for name, table in {
+    orders   = aws_dynamodb_table.orders
+    stock    = one(aws_dynamodb_table.stock)
+    receipts = one(aws_dynamodb_table.receipts)
+  } : name => { name = table.name, arn = table.arn } if table != null }
+}
+
+output "secrets" {
+  description = "ARN of each secret, by what it has: stripe, webhook, stripe_read and stripe_refund."
+  value = { for name, secret in {
+    stripe        = aws_secretsmanager_secret.stripe
+    webhook       = one(aws_secretsmanager_secret.webhook)
+    stripe_read   = one(aws_secretsmanager_secret.stripe_read)
+    stripe_refund = one(aws_secretsmanager_secret.stripe_refund)
+  } : name => secret.arn if secret != null }
+}
+
+output "apis" {
+  description = "Id of the APIs of webhook_url and intake_url, for domain mappings and metrics."
+  value       = { for api in concat(aws_apigatewayv2_api.webhook, aws_apigatewayv2_api.orders) : api.name => api.id }
 }
 
 output "orders_table" {
@@ -38,19 +49,9 @@ output "orders_table" {
   value       = aws_dynamodb_table.orders.name
 }
 
-output "orders_table_arn" {
-  description = "ARN of the orders table."
-  value       = aws_dynamodb_table.orders.arn
-}
-
 output "orders_stream_arn" {
   description = "ARN of the orders table's stream."
   value       = aws_dynamodb_table.orders.stream_arn
-}
-
-output "stripe_secret_arn" {
-  description = "ARN of the secret with the Stripe key."
-  value       = aws_secretsmanager_secret.stripe.arn
 }
 
 output "webhook_url" {
@@ -58,79 +59,14 @@ output "webhook_url" {
   value       = one([for api in aws_apigatewayv2_api.webhook : "${api.api_endpoint}/stripe/webhook"])
 }
 
-output "webhook_api_id" {
-  description = "Id of the API of webhook_url, for domain mappings and metrics. Null without create_webhook."
-  value       = one(aws_apigatewayv2_api.webhook[*].id)
-}
-
-output "webhook_function_name" {
-  description = "Name of the webhook function. Null without create_webhook."
-  value       = var.create_webhook ? aws_lambda_function.functions["webhook"].function_name : null
-}
-
-output "webhook_log_group" {
-  description = "Log group of the webhook function. Null without create_webhook."
-  value       = var.create_webhook ? aws_cloudwatch_log_group.functions["webhook"].name : null
-}
-
-output "webhook_access_log_group" {
-  description = "Log group of the requests to webhook_url. Null without create_webhook."
-  value       = one(aws_cloudwatch_log_group.webhook_access[*].name)
-}
-
-output "webhook_secret_arn" {
-  description = "ARN of the secret with the webhook's signing secret. Null without create_webhook."
-  value       = one(aws_secretsmanager_secret.webhook[*].arn)
-}
-
 output "intake_url" {
   description = "URL of the orders by HTTP. Null without create_intake."
   value       = one([for api in aws_apigatewayv2_api.orders : "${api.api_endpoint}/orders"])
 }
 
-output "intake_api_id" {
-  description = "Id of the API of intake_url, for domain mappings and metrics. Null without create_intake."
-  value       = one(aws_apigatewayv2_api.orders[*].id)
-}
-
 output "intake_caller_policy" {
   description = "IAM policy that a caller of intake_url needs. Null without create_intake, and with intake_jwt."
   value       = one(local.intake_caller_policies)
-}
-
-output "intake_access_log_group" {
-  description = "Log group of the requests to intake_url. Null without create_intake."
-  value       = one(aws_cloudwatch_log_group.intake_access[*].name)
-}
-
-output "stock_table" {
-  description = "Name of the stock table. Null without stock_tracking."
-  value       = one(aws_dynamodb_table.stock[*].name)
-}
-
-output "receipts_table" {
-  description = "Name of the receipts table. Null without create_receipts."
-  value       = one(aws_dynamodb_table.receipts[*].name)
-}
-
-output "receipt_queue_url" {
-  description = "URL of the queue of the receipt function. Null without create_receipts."
-  value       = try(aws_sqs_queue.queues["receipts"].url, null)
-}
-
-output "receipt_dead_letter_queue_url" {
-  description = "URL of the queue with its parked messages. Null without create_receipts."
-  value       = try(aws_sqs_queue.dead_letters["receipts-dead"].url, null)
-}
-
-output "reconcile_function_name" {
-  description = "Name of the reconcile function."
-  value       = aws_lambda_function.functions["reconcile"].function_name
-}
-
-output "reconcile_log_group" {
-  description = "Log group of the reconcile function."
-  value       = aws_cloudwatch_log_group.functions["reconcile"].name
 }
 
 output "event_bus_name" {
@@ -153,39 +89,25 @@ output "event_source" {
   value       = local.event_source
 }
 
-output "publish_function_name" {
-  description = "Name of the publish function."
-  value       = aws_lambda_function.functions["publish"].function_name
-}
-
-output "publish_log_group" {
-  description = "Log group of the publish function."
-  value       = aws_cloudwatch_log_group.functions["publish"].name
-}
-
-output "unpublished_queue_url" {
-  description = "URL of the queue with the positions of records that were not published."
-  value       = aws_sqs_queue.dead_letters["unpublished"].url
-}
-
 output "paid_queue_url" {
   description = "URL of the example subscriber's queue. Null without create_example_subscriber."
   value       = try(aws_sqs_queue.queues["paid"].url, null)
 }
 
-output "function_aliases" {
-  description = "ARN of the alias live of each function, by function name."
-  value       = { for name, alias in aws_lambda_alias.live : name => alias.arn }
-}
-
-output "function_role_arns" {
-  description = "ARN of the role of each function, by function name."
-  value       = { for name, role in aws_iam_role.functions : name => role.arn }
+output "functions" {
+  description = "Name, ARN of the alias live and ARN of the role of each function, by part."
+  value = { for name, alias in aws_lambda_alias.live :
+    name => { name = alias.function_name, alias = alias.arn, role = aws_iam_role.functions[name].arn }
+  }
 }
 
 output "log_groups" {
-  description = "Log group of each function, by function name."
-  value       = { for name, group in aws_cloudwatch_log_group.functions : name => group.name }
+  description = "Log group of each function, by part, and of the requests to webhook_url and intake_url."
+  value = merge(
+    { for name, group in aws_cloudwatch_log_group.functions : name => group.name },
+    { for group in aws_cloudwatch_log_group.webhook_access : "webhook-access" => group.name },
+    { for group in aws_cloudwatch_log_group.intake_access : "intake-access" => group.name },
+  )
 }
 
 output "event_source_mapping_uuid" {

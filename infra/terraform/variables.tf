@@ -259,10 +259,7 @@ variable "reconcile_minutes" {
   nullable    = false
 
   validation {
-    condition = (
-      var.reconcile_minutes >= 1 && var.reconcile_minutes <= 60
-      && var.reconcile_minutes % 1 == 0
-    )
+    condition     = contains(range(1, 61), var.reconcile_minutes)
     error_message = "reconcile_minutes: must be a whole number, 1 to 60"
   }
 }

@@ -433,46 +433,35 @@ run "rules_send_order_events_and_events_of_ses_to_the_queues" {
 run "outputs_have_what_guides_and_runbooks_need" {
   assert {
     condition = jsonencode([
-      output.event_source_mapping_uuid, output.orders_table_arn, output.orders_stream_arn,
-      output.order_queue_arn, output.order_queue_url, output.dead_letter_queue_arn, output.dead_letter_queue_url,
-      output.refund_queue_url, output.refund_dead_letter_queue_url, output.receipt_queue_url,
-      output.receipt_dead_letter_queue_url, output.paid_queue_url, output.unpublished_queue_url,
-      output.webhook_secret_arn, output.event_bus_arn, output.event_archive_arn,
+      output.order_queue_url, output.refund_queue_url, output.paid_queue_url, output.event_source_mapping_uuid,
+      output.orders_table, output.orders_stream_arn, output.event_bus_name, output.event_bus_arn,
+      output.event_archive_arn, output.event_source, output.apis, output.secrets, output.tables["receipts"],
       ]) == jsonencode([
-      aws_lambda_event_source_mapping.queues["orders"].uuid, aws_dynamodb_table.orders.arn,
-      aws_dynamodb_table.orders.stream_arn, aws_sqs_queue.queues["orders"].arn,
-      aws_sqs_queue.queues["orders"].url, aws_sqs_queue.dead_letters["orders-dead"].arn,
-      aws_sqs_queue.dead_letters["orders-dead"].url, aws_sqs_queue.queues["refunds"].url,
-      aws_sqs_queue.dead_letters["refunds-dead"].url, aws_sqs_queue.queues["receipts"].url,
-      aws_sqs_queue.dead_letters["receipts-dead"].url, aws_sqs_queue.queues["paid"].url,
-      aws_sqs_queue.dead_letters["unpublished"].url, aws_secretsmanager_secret.webhook[0].arn,
-      aws_cloudwatch_event_bus.orders.arn, "arn:aws:events:eu-west-1:123456789012:archive/orders",
+      aws_sqs_queue.queues["orders"].url, aws_sqs_queue.queues["refunds"].url, aws_sqs_queue.queues["paid"].url,
+      aws_lambda_event_source_mapping.queues["orders"].uuid, "orderonce-dev-orders",
+      aws_dynamodb_table.orders.stream_arn, "orderonce-dev-orders", aws_cloudwatch_event_bus.orders.arn,
+      "arn:aws:events:eu-west-1:123456789012:archive/orders", "orderonce.orderonce-dev-836569",
+      { orderonce-dev-orders = "orders", orderonce-dev-webhook = "a1b2c3d4e5" },
+      { stripe = aws_secretsmanager_secret.stripe.arn, webhook = aws_secretsmanager_secret.webhook[0].arn },
+      { name = "orderonce-dev-receipts", arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/receipts" },
     ])
     error_message = "outputs: one is missing or wrong"
   }
 
   assert {
-    condition = [
-      output.webhook_function_name, output.webhook_log_group, output.webhook_access_log_group,
-      output.intake_access_log_group, output.reconcile_function_name, output.reconcile_log_group,
-      output.publish_function_name, output.publish_log_group, output.event_bus_name, output.event_source,
-      output.stock_table, output.receipts_table,
-      ] == [
-      "orderonce-dev-webhook", "/aws/lambda/orderonce-dev-webhook", "/aws/vendedlogs/orderonce-dev-webhook-access",
-      "/aws/vendedlogs/orderonce-dev-intake-access", "orderonce-dev-reconcile", "/aws/lambda/orderonce-dev-reconcile",
-      "orderonce-dev-publish", "/aws/lambda/orderonce-dev-publish", "orderonce-dev-orders",
-      "orderonce.orderonce-dev-836569", "orderonce-dev-stock", "orderonce-dev-receipts",
-    ]
-    error_message = "outputs: a name is missing or wrong"
-  }
-
-  assert {
     condition = (
-      output.function_aliases == { for name, alias in aws_lambda_alias.live : name => alias.arn }
-      && output.function_role_arns == { for name, role in aws_iam_role.functions : name => role.arn }
-      && output.log_groups == { for name in keys(aws_lambda_function.functions) : name => "/aws/lambda/orderonce-dev-${name}" }
+      output.functions == { for name, alias in aws_lambda_alias.live :
+        name => { name = "orderonce-dev-${name}", alias = alias.arn, role = aws_iam_role.functions[name].arn }
+      }
+      && output.log_groups == merge(
+        { for name in keys(aws_lambda_function.functions) : name => "/aws/lambda/orderonce-dev-${name}" },
+        { for name in ["webhook-access", "intake-access"] : name => "/aws/vendedlogs/orderonce-dev-${name}" },
+      )
+      && output.queues == { for name, queue in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) :
+        name => { url = queue.url, arn = queue.arn }
+      }
     )
-    error_message = "outputs: one of the functions is missing or wrong"
+    error_message = "outputs: a function, a log group or a queue is missing or wrong"
   }
 
   assert {

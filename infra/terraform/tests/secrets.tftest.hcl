@@ -26,24 +26,6 @@ run "no_attribute_or_output_contains_a_secret" {
   }
 
   assert {
-    condition = !strcontains(nonsensitive(jsonencode([
-      aws_secretsmanager_secret.stripe, aws_secretsmanager_secret_version.stripe,
-      aws_secretsmanager_secret.stripe_read, aws_secretsmanager_secret_version.stripe_read,
-      aws_secretsmanager_secret.stripe_refund, aws_secretsmanager_secret_version.stripe_refund,
-      aws_secretsmanager_secret.webhook, aws_secretsmanager_secret_version.webhook,
-      aws_lambda_function.functions, aws_lambda_alias.live, aws_lambda_event_source_mapping.queues,
-      aws_sqs_queue.queues, aws_sqs_queue.dead_letters, aws_sqs_queue_policy.queues,
-      aws_sqs_queue_redrive_allow_policy.dead_letters, aws_dynamodb_table.orders,
-      aws_iam_role.functions, aws_iam_role_policy.functions, aws_iam_role_policy.keys,
-      aws_cloudwatch_log_group.functions, aws_cloudwatch_metric_alarm.alarms, aws_cloudwatch_dashboard.orders,
-      aws_apigatewayv2_api.webhook, aws_apigatewayv2_integration.webhook, aws_apigatewayv2_route.webhook,
-      aws_apigatewayv2_stage.webhook, aws_lambda_permission.webhook, aws_cloudwatch_log_group.webhook_access,
-      output.operator_environment, output.function_aliases, output.webhook_url,
-    ])), "canary")
-    error_message = "an attribute or output contains the Stripe key or the webhook secret"
-  }
-
-  assert {
     condition = alltrue([for function in aws_lambda_function.functions :
       length(setintersection(
         keys(function.environment[0].variables), ["STRIPE_SECRET_KEY", "WEBHOOK_SECRETS"],
