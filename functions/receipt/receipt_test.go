@@ -26,6 +26,53 @@ import (
 	"orderonce/domain/receipt/receipttest"
 )
 
+// complete returns a valid environment with changes.
+func complete(changes ...string) []string {
+	environ := []string{
+		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary", "RECEIPTS_TABLE=receipts",
+		"QUEUE_URL=https://sqs.example/1/receipts", "DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead",
+		"SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary",
+		"RECEIPT_FROM=Shop <receipts@shop.invalid>", "RECEIPT_CONFIGURATION_SET=receipts",
+	}
+	return append(environ, changes...) // the last of two values counts
+}
+
+// processor returns what the function makes of an environment.
+func processor(t *testing.T, changes ...string) (*receipt.Processor, error) {
+	t.Helper()
+	c, err := config.Read[environment](complete(changes...))
+	if err != nil {
+		return nil, err
+	}
+	return newProcessor(c, c.Function(io.Discard, 1, c.Stripe.Address, ""), stripe.Options{Scope: "test"})
+}
+
+func TestEnvironment(t *testing.T) {
+	for change, want := range map[string]string{
+		"":                       "10s, again false", // SES, a write, the response to the queue
+		"RECEIPTS=at_most_once":  "10s, again false",
+		"RECEIPTS=at_least_once": "10s, again true",
+		"SES_TIMEOUT=6s":         "11s, again false",
+		"RECEIPTS=exactly_once":  "RECEIPTS: want at_most_once or at_least_once",
+		"SES_TIMEOUT=12s":        "ORDER_BUDGET: want more than the time-outs of its calls, 20s together, or nothing would be sent",
+		"SES_TIMEOUT=0s":         "SES_TIMEOUT: want more than 0",
+		"PARALLEL_ORDERS=0":      "PARALLEL_ORDERS: want at least 1", // as every function of a queue
+		"STRIPE_SECRET_KEY=":     "STRIPE_SECRET_ARN, STRIPE_SECRET_KEY: want exactly one of them",
+		"RECEIPT_FROM=":          `RECEIPT_FROM: want the sender, such as "Shop <receipts@shop.example>", got empty`,
+	} {
+		var got string
+		p, err := processor(t, change)
+		if problems, ok := errors.AsType[*config.Error](err); ok {
+			got = strings.Join(problems.Problems, "; ")
+		} else if err == nil {
+			got = fmt.Sprintf("%v, again %t", p.SendTime, p.AtLeastOnce)
+		}
+		if got != want || strings.Contains(fmt.Sprint(err), "canary") {
+			t.Errorf("%s: got %q, %v, want %q", change, got, err, want)
+		}
+	}
+}
+
 const (
 	paidEvent = `{"source":"orderonce.test","detail-type":"Order Paid","detail":{"version":1,"orderId":"ORD-1","seq":1,` +
 		`"type":"order.paid","from":"open","status":"paid","amount":3998,"currency":"usd","paymentIntentId":"pi_1",` +
@@ -35,64 +82,45 @@ const (
 )
 
 // counter records the counted metrics.
-type counter map[string]int
+type counter []string
 
-func (c counter) Count(metric, dimension, value string)         { c[metric+" "+dimension+" "+value]++ }
-func (c counter) Observe(string, string, string, time.Duration) {}
-func (c counter) Flush()                                        {}
+func (c *counter) Count(metric, _, value string)                 { *c = append(*c, metric+" "+value) }
+func (c *counter) Observe(string, string, string, time.Duration) {}
+func (c *counter) Flush()                                        {}
 
 func TestTasks(t *testing.T) {
-	t.Parallel()
 	renderer, err := receipt.NewRenderer()
 	must(t, err)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	mailbox := new(receipttest.Mailbox)
-	tt := tasks{&receipt.Processor{
-		Store: new(receipttest.Memory), Payers: new(receipttest.Payers), Mailer: mailbox, Render: renderer.Render,
-		Now: func() time.Time { return now }, SendTime: time.Second,
+	all := tasks{&receipt.Processor{
+		Store: new(receipttest.Memory), Payers: new(receipttest.Payers), Mailer: new(receipttest.Mailbox), Render: renderer.Render,
+		Now: func() time.Time { return now },
 	}, "test"}
-	counted := counter{}
-	for _, step := range []struct {
-		body   string
-		id     order.ID
-		reason order.Reason
-	}{
-		{strings.ReplaceAll(paidEvent, "paid", "declined"), "ORD-1", receipt.ReasonIgnored},
-		{strings.Replace(deliveredEvent, `["test"]`, `["other"]`, 1), "", receipt.ReasonIgnored},
-		{paidEvent, "ORD-1", order.ReasonSettled},
-		{paidEvent, "ORD-1", order.ReasonDuplicate},
-		{deliveredEvent, "ORD-1", order.ReasonSettled},
-		{deliveredEvent, "ORD-1", order.ReasonDuplicate},
-	} {
-		task, err := tt.task(step.body)
-		must(t, err)
-		got := task.Run(t.Context(), sqs.Delivery{}, order.Lease{Owner: "owner", From: now, Until: now.Add(time.Minute)})
-		if got.Reason != step.reason || got.Verdict != order.Done || task.ID != step.id {
-			t.Errorf("%s: got %q, %+v, want %s", step.body, task.ID, got, step.reason)
-		}
-		if task.Count != nil {
-			task.Count(counted, got, 0)
-		}
-	}
-	if diff := cmp.Diff(counted, counter{"Receipts Result sent": 1, "Receipts Result delivered": 1}); diff != "" {
-		t.Errorf("counted (-got +want):\n%s", diff)
-	}
-	if n := len(mailbox.Sent()); n != 1 {
-		t.Errorf("%d e-mails, want 1", n)
-	}
 	refunded := strings.NewReplacer("order.paid", "refund.succeeded", `"from":"open"`, `"from":"paid"`, `"status":"paid"`,
 		`"status":"refunded","refundId":"R-1","refundAmount":3998`).Replace(paidEvent)
-	if task, err := tt.task(refunded); err != nil || task.ID != "ORD-1" || fmt.Sprint(task.Attrs) != "[receipt=refund#R-1]" {
-		t.Errorf("got %+v, %v, want ORD-1 and the receipt of its refund", task, err)
-	}
-	for claim, body := range map[string]string{
-		"no event":                "canary",
-		"another scope":           strings.Replace(paidEvent, "orderonce.test", "orderonce.other", 1),
-		"no intent":               strings.Replace(paidEvent, "pi_1", "", 1),
-		"an event of SES, broken": strings.Replace(deliveredEvent, "T1JELTE", "*", 1),
+	for _, step := range []struct{ body, want string }{
+		{strings.ReplaceAll(paidEvent, "paid", "declined"), "ORD-1 []: ignored []"},
+		{strings.Replace(deliveredEvent, `["test"]`, `["other"]`, 1), " []: ignored []"},
+		{paidEvent, "ORD-1 [receipt=paid]: settled [Receipts sent]"},
+		{paidEvent, "ORD-1 [receipt=paid]: duplicate []"},
+		{deliveredEvent, "ORD-1 [receipt=paid]: settled [Receipts delivered]"},
+		{refunded, "ORD-1 [receipt=refund#R-1]: settled [Receipts sent]"},
+		{"canary", "error"},
+		{strings.Replace(paidEvent, "orderonce.test", "orderonce.other", 1), "error"},
+		{strings.Replace(paidEvent, "pi_1", "", 1), "error"},          // no intent
+		{strings.Replace(deliveredEvent, "T1JELTE", "*", 1), "error"}, // no order
 	} {
-		if _, err := tt.task(body); err == nil || strings.Contains(err.Error(), "canary") {
-			t.Errorf("%s: got %v, want an error without the body", claim, err)
+		got, counted := "error", counter{}
+		task, err := all.task(step.body)
+		if err == nil {
+			r := task.Run(t.Context(), sqs.Delivery{}, order.Lease{Owner: "owner", From: now, Until: now.Add(time.Minute)})
+			if task.Count != nil {
+				task.Count(&counted, r, 0)
+			}
+			got = fmt.Sprintf("%s %v: %s %v", task.ID, task.Attrs, r.Reason, counted)
+		}
+		if got != step.want || strings.Contains(fmt.Sprint(err), "canary") {
+			t.Errorf("%s: got %q, %v, want %q", step.body, got, err, step.want)
 		}
 	}
 }
@@ -176,19 +204,6 @@ func TestWire(t *testing.T) {
 	}
 }
 
-func TestThePromiseAndTheTimeFollowTheEnvironment(t *testing.T) {
-	t.Parallel()
-	for promise, again := range map[string]bool{"": false, "RECEIPTS=at_most_once": false, "RECEIPTS=at_least_once": true} {
-		c, err := config.Read[environment](complete("SES_TIMEOUT=6s", promise))
-		must(t, err)
-		p, err := newProcessor(c, c.Function(io.Discard, 1, c.Stripe.Address, ""), stripe.Options{Scope: "test"})
-		must(t, err)
-		if p.AtLeastOnce != again || p.SendTime != c.sendTime() || p.SendTime < 8*time.Second {
-			t.Errorf("%s: at least once = %t, time to send = %v, want %t, %v", promise, p.AtLeastOnce, p.SendTime, again, c.sendTime())
-		}
-	}
-}
-
 // The time-out of SES covers the body of its answer.
 func TestAnAnswerThatStopsHalfwayIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -198,14 +213,19 @@ func TestAnAnswerThatStopsHalfwayIsGivenUp(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	c, err := config.Read[environment](complete("AWS_ENDPOINT_URL="+server.URL, "SES_TIMEOUT=50ms"))
-	must(t, err)
-	p, err := newProcessor(c, c.Function(io.Discard, 1, c.Stripe.Address, ""), stripe.Options{Scope: "test"})
+	p, err := processor(t, "AWS_ENDPOINT_URL="+server.URL, "SES_TIMEOUT=50ms")
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = p.Mailer.Send(ctx, receipt.Mail{Subject: "s", Text: "t", OrderID: "ORD-1", Key: receipt.Paid})
 	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnknown || ctx.Err() != nil {
 		t.Errorf("got %v, want unknown before the function's own deadline", err)
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
 	}
 }
