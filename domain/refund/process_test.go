@@ -58,8 +58,9 @@ func (w *world) take(amount int64, steps []step) {
 			next := w.item().Attempt + 1
 			r := w.deliver("R1", amount)
 			got = w.outcome(r)
-			if r.Attempt != 0 && r.Attempt != next || r.Takeover != (r.Attempt > 1) {
-				w.Errorf("step %d: got %+v, want attempt %d", n+1, r, next)
+			status := w.account().Status
+			if r.Attempt != 0 && r.Attempt != next || r.Takeover != (r.Attempt > 1) || r.Verdict == order.Done && r.Status != status {
+				w.Errorf("step %d: got %+v, want attempt %d and the order %s", n+1, r, next, status)
 			}
 		}
 		if got != s.want {
@@ -309,6 +310,7 @@ func TestARefundIsMadeOnce(t *testing.T) {
 	if diff := cmp.Diff(w.calls, []refundtest.Call{refundtest.Load}); diff != "" {
 		t.Errorf("calls of a duplicate (-got +want):\n%s", diff)
 	}
+	w.take(half, []step{{0, nil, "park conflict: refunded, succeeded, made 1"}})
 }
 
 // crash is the panic value of a worker that dies.
