@@ -1,7 +1,7 @@
 // Package apigateway serves an http.Handler behind an HTTP API of Amazon API Gateway: it
 // turns an event of payload format 2.0 into a request and the response into the answer.
 // CallerOf returns the identity that the route's authorizer verified. The package does
-// not know what is served.
+// not know what is served, and no cookies.
 //
 // Source:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
@@ -56,9 +56,6 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 	for name, value := range e.Headers {
 		r.Header.Set(name, value)
 	}
-	if len(e.Cookies) > 0 {
-		r.Header.Set("Cookie", strings.Join(e.Cookies, "; "))
-	}
 	r.Host, r.RemoteAddr = r.Header.Get("Host"), e.RequestContext.HTTP.SourceIP
 	return r, nil
 }
@@ -92,10 +89,6 @@ func (w *response) event() events.APIGatewayV2HTTPResponse {
 		StatusCode: w.status, Headers: map[string]string{}, Body: w.body.String(),
 	}
 	for name, values := range w.header {
-		if name == "Set-Cookie" {
-			e.Cookies = values // the only header that cannot be joined
-			continue
-		}
 		e.Headers[name] = strings.Join(values, ",")
 	}
 	if !utf8.ValidString(e.Body) {

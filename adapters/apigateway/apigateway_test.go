@@ -38,8 +38,6 @@ func post(rest string) string {
 
 func TestTheHandlerGetsTheRequestAsItWasSent(t *testing.T) {
 	header := http.Header{"Stripe-Signature": {"t=1,v1=00,v1=11"}, "Host": {"api.example"}}
-	cookies := header.Clone()
-	cookies.Set("Cookie", "a=1; b=2")
 	for claim, tt := range map[string]struct {
 		event string
 		want  received
@@ -48,7 +46,6 @@ func TestTheHandlerGetsTheRequestAsItWasSent(t *testing.T) {
 		"base64":  {post(`"body":"eyJpZCI6IDF9","isBase64Encoded":true`), received{Body: `{"id": 1}`, Header: header}},
 		"bytes":   {post(`"body":"/wA=","isBase64Encoded":true`), received{Body: "\xff\x00", Header: header}},
 		"no body": {post(`"isBase64Encoded":false`), received{Header: header}},
-		"cookies": {post(`"cookies":["a=1","b=2"]`), received{Header: cookies}},
 	} {
 		var got received
 		handle := apigateway.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -87,14 +84,9 @@ func TestTheAPIGetsTheHandlersResponse(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0}) },
 			events.APIGatewayV2HTTPResponse{StatusCode: 200, Body: "/wA=", IsBase64Encoded: true},
 		},
-		"headers and cookies": {
-			func(w http.ResponseWriter, _ *http.Request) {
-				w.Header()["Vary"] = []string{"Accept", "Origin"}
-				w.Header()["Set-Cookie"] = []string{"a=1", "b=2"}
-			},
-			events.APIGatewayV2HTTPResponse{
-				StatusCode: 200, Headers: map[string]string{"Vary": "Accept,Origin"}, Cookies: []string{"a=1", "b=2"},
-			},
+		"headers": {
+			func(w http.ResponseWriter, _ *http.Request) { w.Header()["Vary"] = []string{"Accept", "Origin"} },
+			events.APIGatewayV2HTTPResponse{StatusCode: 200, Headers: map[string]string{"Vary": "Accept,Origin"}},
 		},
 	} {
 		got, err := apigateway.Handle(tt.handler)(t.Context(), parse(t, post(`"body":""`)))

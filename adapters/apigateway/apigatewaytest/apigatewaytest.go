@@ -1,6 +1,6 @@
 // Package apigatewaytest is a double of an HTTP API of Amazon API Gateway with one Lambda
-// function behind it. It turns requests into events of payload format 2.0 and knows
-// nothing of what they are about.
+// function behind it. It turns requests into events of payload format 2.0, without cookies,
+// and knows nothing of what they are about.
 //
 // Sources, in https://docs.aws.amazon.com/apigateway/latest/developerguide/: payload
 // format and responses: http-api-develop-integrations-lambda.html; routes:
@@ -49,11 +49,11 @@ type Server struct {
 	done chan struct{}
 }
 
-// Serve starts a server for the API. Port 0 means a free one. Close stops it.
-func Serve(api *API, port int) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+// Serve starts a server for the API on a free port. Close stops it.
+func Serve(api *API) (*Server, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		return nil, fmt.Errorf("serve HTTP API double on port %d: %w", port, err)
+		return nil, fmt.Errorf("serve HTTP API double: %w", err)
 	}
 	s := &Server{
 		URL:  "http://" + listener.Addr().String(),
@@ -78,42 +78,38 @@ func (s *Server) Close() error {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key, parameters := a.route(r)
 	if key == "" {
-		refuse(w, http.StatusNotFound, "Not Found")
+		refuse(w, http.StatusNotFound)
 		return
 	}
 	caller, status := a.authorize(key, r)
 	if status != http.StatusOK {
-		refuse(w, status, http.StatusText(status))
+		refuse(w, status)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if err != nil {
-		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
+		refuse(w, http.StatusRequestEntityTooLarge)
 		return
 	}
 	e := a.event(r, body)
 	e.RouteKey, e.RequestContext.RouteKey, e.PathParameters = key, key, parameters
 	e.RequestContext.Authorizer = caller
-	payload, err := json.Marshal(e)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, "Internal Server Error")
-		return
-	}
+	payload, _ := json.Marshal(e) // strings and numbers always encode
 	ctx, cancel := context.WithTimeout(r.Context(), Timeout)
 	defer cancel()
 	out, err := a.Routes[key](ctx, payload)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		refuse(w, http.StatusServiceUnavailable, "Service Unavailable")
+		refuse(w, http.StatusServiceUnavailable)
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+		refuse(w, http.StatusInternalServerError)
 	default:
 		respond(w, out)
 	}
 }
 
-// event returns the event of a request. A body is text if its content type says so, else
-// base64.
+// event returns the event of a request. A body is text if its content type is JSON, as it
+// is for other types of text that no client of ours sends, else base64.
 func (a *API) event(r *http.Request, body []byte) events.APIGatewayV2HTTPRequest {
 	e := events.APIGatewayV2HTTPRequest{
 		Version: "2.0", RawPath: r.URL.Path, RawQueryString: r.URL.RawQuery,
@@ -126,55 +122,36 @@ func (a *API) event(r *http.Request, body []byte) events.APIGatewayV2HTTPRequest
 		},
 	}
 	for name, values := range r.Header {
-		if name == "Cookie" {
-			e.Cookies = strings.Split(strings.Join(values, "; "), "; ")
-			continue
-		}
 		e.Headers[strings.ToLower(name)] = strings.Join(values, ",")
 	}
-	if !isText(r.Header.Get("Content-Type")) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // an unknown type is not text
+	if kind != "application/json" {
 		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 	}
 	return e
 }
 
-func isText(contentType string) bool {
-	kind, _, _ := mime.ParseMediaType(contentType) // an unknown type is not text
-	switch kind {
-	case "application/json", "application/javascript", "application/xml":
-		return true
-	}
-	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "+json")
-}
-
-// respond sends a function's response. What is not a response with a status is the body
-// of a 200.
+// respond sends a function's response.
 func respond(w http.ResponseWriter, out []byte) {
 	var e events.APIGatewayV2HTTPResponse
-	if json.Unmarshal(out, &e) != nil || e.StatusCode == 0 {
-		e = events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Body: string(out)}
-		e.Headers = map[string]string{"Content-Type": "application/json"}
-	}
+	err := json.Unmarshal(out, &e)
 	body := []byte(e.Body)
-	if e.IsBase64Encoded {
-		var err error
-		if body, err = base64.StdEncoding.DecodeString(e.Body); err != nil {
-			refuse(w, http.StatusInternalServerError, "Internal Server Error")
-			return
-		}
+	if err == nil && e.IsBase64Encoded {
+		body, err = base64.StdEncoding.DecodeString(e.Body)
+	}
+	if err != nil || e.StatusCode == 0 {
+		refuse(w, http.StatusInternalServerError)
+		return
 	}
 	for name, value := range e.Headers {
 		w.Header().Set(name, value)
-	}
-	for _, cookie := range e.Cookies {
-		w.Header().Add("Set-Cookie", cookie)
 	}
 	w.WriteHeader(e.StatusCode)
 	_, _ = w.Write(body)
 }
 
-func refuse(w http.ResponseWriter, status int, message string) {
+func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `{"message":%q}`, message)
+	_, _ = fmt.Fprintf(w, `{"message":%q}`, http.StatusText(status))
 }

@@ -34,7 +34,7 @@ func (s *System) startAPI(context.Context) (err error) {
 		}
 		api.Authorizers[route] = apigatewaytest.IAM
 	}
-	if s.API, err = apigatewaytest.Serve(api, 0); err == nil {
+	if s.API, err = apigatewaytest.Serve(api); err == nil {
 		s.closers = append(s.closers, s.API.Close)
 	}
 	return err
