@@ -49,7 +49,7 @@ func TestAClaimWhoseAnswerWasLostIsKept(t *testing.T) {
 	h.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseAfter, Number: 1, Times: 1})
 	precise := claim()
 	precise.Until = precise.Until.Add(123 * time.Nanosecond) // the table stores milliseconds
-	if err := store.Save(t.Context(), receipt.Item{}, precise); err != nil {
+	if _, err := store.Save(t.Context(), receipt.Item{}, precise); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(h.Proxy.Counts(), map[string]int{"PutItem": 2}); diff != "" {
@@ -61,7 +61,7 @@ func TestAClaimWhoseAnswerWasLostIsKept(t *testing.T) {
 func TestACorruptReceiptIsRefused(t *testing.T) {
 	t.Parallel()
 	store, h, table := openReceipts(t)
-	if err := store.Save(t.Context(), receipt.Item{}, claim()); err != nil {
+	if _, err := store.Save(t.Context(), receipt.Item{}, claim()); err != nil {
 		t.Fatal(err)
 	}
 	for attribute, want := range map[string]error{"owner": order.ErrCorrupt, "status": order.ErrUnknownVersion} {
@@ -82,7 +82,7 @@ func TestACorruptReceiptIsRefused(t *testing.T) {
 		if _, err := store.OfOrder(t.Context(), "ORD-1"); !errors.Is(err, want) {
 			t.Errorf("%s: the list: got %v, want %v", attribute, err, want)
 		}
-		if err := store.Save(t.Context(), claim(), claim()); err != nil { // as it was
+		if _, err := store.Save(t.Context(), claim(), claim()); err != nil { // as it was
 			t.Fatal(err)
 		}
 	}

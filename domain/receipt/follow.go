@@ -3,7 +3,6 @@ package receipt
 import (
 	"context"
 	"errors"
-	"time"
 
 	"orderonce/domain/order"
 )
@@ -17,13 +16,12 @@ var (
 // turns a sent receipt into a delivered or a bounced one.
 func (p *Processor) Follow(ctx context.Context, id order.ID, k Key, r Report) Result {
 	seen, err := p.Store.Load(ctx, id, k)
-	switch {
-	case err != nil:
-		return failed(err)
-	case seen.Revision == 0:
+	if err == nil && seen.Revision == 0 {
 		return Result{Result: order.Result{Verdict: order.Park, Reason: ReasonLost, Err: errLost}}
 	}
-	err = p.follow(ctx, seen, r)
+	if err == nil {
+		err = p.follow(ctx, seen, r)
+	}
 	switch {
 	case errors.Is(err, errKnown):
 		return done(order.ReasonDuplicate, "")
@@ -33,40 +31,14 @@ func (p *Processor) Follow(ctx context.Context, id order.ID, k Key, r Report) Re
 	return done(order.ReasonSettled, r.Status)
 }
 
-// followTries bounds how often an item may change between Load and Save.
-const followTries = 3
-
 // follow writes a report into an item as seen, or as it is by now.
-func (p *Processor) follow(ctx context.Context, seen Item, r Report) (err error) {
-	for range followTries {
-		after, changed := Follow(seen, r, p.Now())
+func (p *Processor) follow(ctx context.Context, seen Item, r Report) error {
+	_, err := order.Change(ctx, p.Store, seen, func(i Item) (Item, error) {
+		after, changed := Follow(i, r, p.Now())
 		if !changed {
-			return errKnown
+			return i, errKnown
 		}
-		if err = p.Store.Save(ctx, seen, after); !errors.Is(err, order.ErrStale) {
-			return err
-		}
-		var loadErr error
-		if seen, loadErr = p.Store.Load(ctx, seen.OrderID, seen.Key); loadErr != nil {
-			return loadErr
-		}
-	}
+		return after, nil
+	})
 	return err
-}
-
-// Resolver lets a person resolve doubts.
-type Resolver struct {
-	Store Store
-	Now   func() time.Time
-}
-
-// Resolve records a person's decision about the receipt that the person has seen, and
-// returns the item. The error is a *NotDoubtfulError, order.ErrStale if the receipt
-// changed since, or one of Store.
-func (s Resolver) Resolve(ctx context.Context, seen Item, d Decision) (Item, error) {
-	after, err := Resolve(seen, d, s.Now())
-	if err != nil {
-		return seen, err
-	}
-	return after, s.Store.Save(ctx, seen, after)
 }

@@ -137,33 +137,16 @@ func rank(s Status, m MessageID) int {
 	return 0
 }
 
-// Decision is how a person resolves a doubt.
-type Decision bool
-
-// The decisions.
-const (
-	WasSent Decision = true
-	NotSent Decision = false
-)
-
 // ResolvedByOperator is the Failure of a receipt about which a person decided.
 const ResolvedByOperator = "resolved_by_operator"
 
-// NotDoubtfulError reports a decision about a receipt that has none to take.
-type NotDoubtfulError struct{ Status Status }
-
-// Error names the status.
-func (e *NotDoubtfulError) Error() string {
-	return fmt.Sprintf("receipt is %s: only a doubtful one can be resolved", cmp.Or(e.Status, "not there"))
-}
-
 // Resolve returns a doubtful item as a person decides: sent, or failed, so that the next
-// request sends it. The error is a *NotDoubtfulError.
-func Resolve(i Item, d Decision, at time.Time) (Item, error) {
-	if i.Status != Doubtful {
-		return i, &NotDoubtfulError{i.Status}
-	}
-	if d == WasSent {
+// request sends it. Any other item is an error that names its status.
+func Resolve(i Item, sent bool, at time.Time) (Item, error) {
+	switch {
+	case i.Status != Doubtful:
+		return i, fmt.Errorf("receipt is %s: only a doubtful one can be resolved", cmp.Or(i.Status, "not there"))
+	case sent:
 		return i.next(Sent, ResolvedByOperator, at), nil
 	}
 	return i.next(Failed, ResolvedByOperator, at), nil

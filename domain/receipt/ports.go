@@ -18,10 +18,11 @@ type Store interface {
 	// an item that this release cannot read.
 	Load(ctx context.Context, id order.ID, k Key) (Item, error)
 
-	// Save writes after in place of before. It returns nil if the item is after already,
-	// because the answer to our write was lost, and order.ErrStale if the item has another
-	// revision than before. After any other error the write may or may not have happened.
-	Save(ctx context.Context, before, after Item) error
+	// Save writes after in place of before, and returns the item as it is afterwards. It
+	// returns nil if the item is after already, because the answer to our write was lost,
+	// and order.ErrStale with the item that is there, if it has another revision than
+	// before. After any other error the write may or may not have happened.
+	Save(ctx context.Context, before, after Item) (Item, error)
 }
 
 // Doubts lists receipts for a person. receipttest.TestStore tests this contract.

@@ -88,7 +88,7 @@ func (p *Processor) Process(ctx context.Context, r Request, l order.Lease) Resul
 		return outOfTime()
 	}
 	claim := seen.claimed(l)
-	if err := p.Store.Save(ctx, seen, claim); err != nil {
+	if _, err := p.Store.Save(ctx, seen, claim); err != nil {
 		return failed(err)
 	}
 	result = p.send(ctx, claim, mail)
@@ -210,7 +210,7 @@ func (p *Processor) doubt(ctx context.Context, i Item, why string, cause error) 
 // write ends an attempt with another status of the receipt, and returns its result. If
 // the write of a claim fails, its lease ends, and the receipt is doubtful.
 func (p *Processor) write(ctx context.Context, i Item, s Status, why string, r order.Result) Result {
-	if err := p.Store.Save(ctx, i, i.next(s, why, p.Now())); err != nil {
+	if _, err := p.Store.Save(ctx, i, i.next(s, why, p.Now())); err != nil {
 		return failed(errors.Join(r.Err, err))
 	}
 	return Result{r, s}

@@ -1,7 +1,6 @@
 package receipt_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -367,49 +366,23 @@ func TestAResultThatIsNotRecordedKeepsItsCause(t *testing.T) {
 }
 
 func TestAPersonResolvesADoubt(t *testing.T) {
-	for d, want := range map[receipt.Decision]string{
-		receipt.WasSent: "done duplicate: sent resolved_by_operator 1",
-		receipt.NotSent: "done receipt_doubtful: doubtful no_response 2",
+	for sent, want := range map[bool]string{
+		true: "done duplicate: sent resolved_by_operator 1", false: "done receipt_doubtful: doubtful no_response 2",
 	} {
 		w := newWorld(t)
 		w.mailbox.Plan(receipttest.SendsThenLoses, receipttest.SendsThenLoses)
 		w.deliver()
-		seen, resolver := w.item(), receipt.Resolver{Store: w.store, Now: w.Now}
-		got, err := resolver.Resolve(t.Context(), seen, d)
-		if err != nil || got != w.item() || got.Failure != receipt.ResolvedByOperator {
-			t.Errorf("got %+v, %v, want it resolved", got, err)
+		seen := w.item()
+		after, err := receipt.Resolve(seen, sent, w.now)
+		if err == nil {
+			_, err = w.store.Save(t.Context(), seen, after)
 		}
-		var none *receipt.NotDoubtfulError
-		if _, err := resolver.Resolve(t.Context(), got, d); !errors.As(err, &none) {
-			t.Errorf("a second time: got %v, want a NotDoubtfulError", err)
+		if err != nil || after != w.item() || after.Failure != receipt.ResolvedByOperator {
+			t.Errorf("got %+v, %v, want it resolved", after, err)
+		}
+		if _, err := receipt.Resolve(after, sent, w.now); err == nil {
+			t.Errorf("a second time: got no error, want one")
 		}
 		w.want(w.deliver(), want)
-		// Another person decides about the doubt that they saw, and not about a later one.
-		w.now = w.now.Add(time.Second)
-		if _, err := resolver.Resolve(t.Context(), seen, d); !errors.Is(err, order.ErrStale) {
-			t.Errorf("got %v, want %v", err, order.ErrStale)
-		}
 	}
-}
-
-// unreadable is a store that cannot be read again.
-type unreadable struct {
-	receipt.Store
-
-	reads int
-}
-
-func (u *unreadable) Load(ctx context.Context, id order.ID, k receipt.Key) (receipt.Item, error) {
-	if u.reads++; u.reads > 1 {
-		return receipt.Item{}, errDied
-	}
-	return u.Store.Load(ctx, id, k)
-}
-
-func TestAReportThatCannotBeComparedIsRedelivered(t *testing.T) {
-	w := newWorld(t)
-	w.deliver()
-	w.failSaves(order.ErrStale, "")
-	w.Store = &unreadable{Store: w.store}
-	w.want(w.report(receipt.Delivered), "redeliver store_unavailable: sent 1")
 }

@@ -79,16 +79,15 @@ func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	if seen.Status != receipt.Doubtful {
-		err := &receipt.NotDoubtfulError{Status: seen.Status}
+	after, err := receipt.Resolve(seen, r.Sent, sh.Now())
+	if err != nil {
 		return fmt.Errorf("resolve receipt %s of order %q: %w", key, r.Order, err)
 	}
 	fmt.Fprint(sh.People(), view.Receipt(seen))
 	if !r.Yes && !sh.Confirms("Type the order id to resolve it: ", r.Order) {
 		return shell.ErrNotConfirmed
 	}
-	resolver := receipt.Resolver{Store: store, Now: sh.Now}
-	after, err := resolver.Resolve(ctx, seen, receipt.Decision(r.Sent))
+	_, err = store.Save(ctx, seen, after)
 	if errors.Is(err, order.ErrStale) {
 		return fmt.Errorf("%w: the receipt changed since it was shown: see orders receipts %s", err, r.Order)
 	}

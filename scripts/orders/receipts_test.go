@@ -22,7 +22,8 @@ func TestReceipts(t *testing.T) {
 		{OrderID: "ORD-2", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response"},
 	} {
 		i.Attempt, i.Revision, i.UpdatedAt = 1, 2, noon()
-		must(t, store.Save(t.Context(), receipt.Item{OrderID: i.OrderID, Key: i.Key}, i))
+		_, err := store.Save(t.Context(), receipt.Item{OrderID: i.OrderID, Key: i.Key}, i)
+		must(t, err)
 	}
 	d.environ = append(d.environ, "RECEIPTS_TABLE="+table)
 	const doubt = "ORD-1001  paid  doubtful since 2026-11-21T12:00:00Z  no_response\n"

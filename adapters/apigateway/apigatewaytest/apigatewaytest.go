@@ -1,6 +1,6 @@
 // Package apigatewaytest is a double of an HTTP API of Amazon API Gateway with one Lambda
-// function behind it. It turns requests into events of payload format 2.0, without cookies,
-// and knows nothing of what they are about.
+// function behind it. It turns requests into events of payload format 2.0, without
+// cookies, and knows nothing of what they are about.
 //
 // Sources, in https://docs.aws.amazon.com/apigateway/latest/developerguide/: payload
 // format and responses: http-api-develop-integrations-lambda.html; routes:

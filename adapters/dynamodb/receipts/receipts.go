@@ -53,7 +53,7 @@ func (s *Store) Load(ctx context.Context, id order.ID, k receipt.Key) (receipt.I
 
 // Save implements receipt.Store with one PutItem. A refusal returns the item that
 // refused, so a repetition needs no read.
-func (s *Store) Save(ctx context.Context, before, after receipt.Item) error {
+func (s *Store) Save(ctx context.Context, before, after receipt.Item) (receipt.Item, error) {
 	in := &sdk.PutItemInput{
 		TableName: &s.table, Item: encodeReceipt(after), ConditionExpression: aws.String(dynamodb.Absent),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -62,14 +62,18 @@ func (s *Store) Save(ctx context.Context, before, after receipt.Item) error {
 		in.ConditionExpression = aws.String("revision = :revision")
 		in.ExpressionAttributeValues = dynamodb.Item{":revision": dynamodb.Number(before.Revision)}
 	}
+	now := after
 	_, err := s.client.PutItem(ctx, in)
 	if refusing, refused := dynamodb.Refused(err); refused {
-		err = order.ErrStale
-		if now, decodeErr := decodeReceipt(refusing); decodeErr == nil && sameReceipt(now, after) {
-			err = nil
+		now, err = receipt.Item{OrderID: after.OrderID, Key: after.Key}, nil
+		if len(refusing) > 0 {
+			now, err = decodeReceipt(refusing)
+		}
+		if err == nil && !sameReceipt(now, after) {
+			err = order.ErrStale
 		}
 	}
-	return wrapReceipt("save", after.OrderID, after.Key, err)
+	return now, wrapReceipt("save", after.OrderID, after.Key, err)
 }
 
 // sameReceipt compares items as the table stores them.

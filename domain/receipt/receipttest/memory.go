@@ -49,28 +49,26 @@ func (m *Memory) load(id order.ID, k receipt.Key) receipt.Item {
 }
 
 // Save writes after in place of before.
-func (m *Memory) Save(_ context.Context, before, after receipt.Item) error {
+func (m *Memory) Save(_ context.Context, before, after receipt.Item) (receipt.Item, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := m.load(after.OrderID, after.Key)
 	var fault error
 	if m.Fault != nil {
 		lost, err := m.Fault(before, after)
 		if err != nil && !lost {
-			return err
+			return now, err
 		}
 		fault = err
 	}
-	switch now := m.load(after.OrderID, after.Key); {
-	case now == after:
-	case now.Revision != before.Revision:
-		return order.ErrStale
-	default:
-		if m.items == nil {
-			m.items = map[name]receipt.Item{}
-		}
-		m.items[name{after.OrderID, after.Key}] = after
+	if now != after && now.Revision != before.Revision {
+		return now, order.ErrStale
 	}
-	return fault
+	if m.items == nil {
+		m.items = map[name]receipt.Item{}
+	}
+	m.items[name{after.OrderID, after.Key}] = after
+	return after, fault
 }
 
 // Doubtful returns the doubtful receipts, sorted.

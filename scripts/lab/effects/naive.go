@@ -34,7 +34,8 @@ func markAfter(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat b
 	if _, err := m.Send(ctx, receipt.Mail{}); err != nil {
 		return true
 	}
-	return s.Save(ctx, i, markSent(i)) != nil
+	_, err = s.Save(ctx, i, markSent(i))
+	return err != nil
 }
 
 func markBefore(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat bool) {
@@ -42,7 +43,7 @@ func markBefore(ctx context.Context, s receipt.Store, m receipt.Mailer) (repeat 
 	if err != nil || i.Status == receipt.Sent {
 		return err != nil
 	}
-	if s.Save(ctx, i, markSent(i)) != nil {
+	if _, err := s.Save(ctx, i, markSent(i)); err != nil {
 		return true
 	}
 	_, err = m.Send(ctx, receipt.Mail{})

@@ -101,8 +101,10 @@ func (w *receiptWorld) look(after time.Duration) *task {
 		ports := receiptPorts{a, w}
 		i, err := ports.Load(a.Context, theOrder, receipt.Paid)
 		if err == nil && i.Status == receipt.Doubtful {
-			resolver := receipt.Resolver{Store: ports, Now: a.Clock}
-			i, err = resolver.Resolve(a.Context, i, receipt.Decision(w.mails > 0))
+			var after receipt.Item
+			if after, err = receipt.Resolve(i, w.mails > 0, a.Clock()); err == nil {
+				i, err = ports.Save(a.Context, i, after)
+			}
 		}
 		if err == nil && i.Status == receipt.Failed {
 			w.event(3, a.Now.Sub(stage.Epoch())).add(w.Stage)
@@ -176,8 +178,8 @@ func (p receiptPorts) Load(ctx context.Context, id order.ID, k receipt.Key) (rec
 }
 
 // Save implements receipt.Store.
-func (p receiptPorts) Save(ctx context.Context, before, after receipt.Item) error {
-	return answered(p.Actor, write("save "+string(after.Status)), func() error {
+func (p receiptPorts) Save(ctx context.Context, before, after receipt.Item) (receipt.Item, error) {
+	return ask(p.Actor, write("save "+string(after.Status)), func() (receipt.Item, error) {
 		return p.world.store.Save(ctx, before, after)
 	})
 }
