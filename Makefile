@@ -10,7 +10,7 @@ STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 # These tests take minutes, so make test-long runs them and make test does not.
-LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestThousandsOfOrdersWait|TestAMillionOrdersAreAuditedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
+LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
 MODULES  := . scripts scripts/lab
 LAB      := go -C scripts/lab run
 # Compiles a program of scripts and runs it in the root.
@@ -116,7 +116,7 @@ test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less t
 
 test-long: export ORDERONCE_ALL = 1
 test-long: export ORDERONCE_WORLDS = 50000
-test-long: engine ## what make test leaves out: every planted bug, long searches, thousands of waiting orders
+test-long: engine ## what make test leaves out: every planted bug, long searches, large storms
 	$(call run-tests,testname,-run='^($(LONG)|TestWorlds)$$',$$(go list -f '{{.Dir}}' ./... | \
 	  while read -r dir; do ! grep -qsE '^func ($(LONG))[^[:alnum:]]' "$$dir"/*_test.go || echo "$$dir"; done))
 	@$(no-skips)

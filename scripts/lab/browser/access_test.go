@@ -3,7 +3,6 @@ package browser_test
 import (
 	_ "embed"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -70,31 +69,20 @@ func TestInABrowserEveryTextIsReadableInLightAndDark(t *testing.T) {
 	}
 }
 
+// TestInABrowserThePageFitsAPhone also has a visitor who prefers that nothing moves, and
+// looks at each status in its column of a wide screen.
 func TestInABrowserThePageFitsAPhone(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
 	defer p.search(t)
-	p.resize(t, 390, 844)
-	p.awaitLine(t, p.attack(t, "post").Order, paid())
-	if n := read[int](t, p.tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); n > 0 {
-		t.Errorf("the page is %d px wider than the screen", n)
+	p.prefer(t, "reduced-motion", "reduce")
+	id := p.attack(t, "post").Order
+	p.awaitLine(t, id, line{"place": "stripe"})
+	if moving := read[[]string](t, p.tab, `document.getAnimations()
+		.filter(a => a.effect.getComputedTiming().endTime > 1).map(a => a.effect.target.outerHTML)`); len(moving) > 0 {
+		t.Errorf("animated: %q", moving)
 	}
-	if !read[bool](t, p.tab, `(box => box.top >= 0 && box.bottom <= innerHeight)
-		(document.querySelector('#answer [data-chip="paid"]').getBoundingClientRect())`) {
-		t.Error("what became of the order is outside of the screen, want it beside the answer")
-	}
-	for _, name := range read[[]string](t, p.tab, `[...document.querySelectorAll("button")]
-		.filter(b => b.checkVisibility() && b.getBoundingClientRect().right > innerWidth).map(b => b.outerHTML)`) {
-		t.Errorf("outside of the screen: %s", name)
-	}
-}
-
-func TestInABrowserEveryStatusFitsIntoItsColumn(t *testing.T) {
-	t.Parallel()
-	p := openPage(t)
-	defer p.search(t)
-	p.slowSteps(t, false)
-	p.awaitLine(t, p.attack(t, "post").Order, paid())
+	p.awaitLine(t, id, paid())
 	for _, status := range order.Statuses() {
 		if !read[bool](t, p.tab, fmt.Sprintf(`(cell => {
 			cell.firstElementChild.textContent = "↶ " + %q.replaceAll("_", " ");
@@ -103,19 +91,13 @@ func TestInABrowserEveryStatusFitsIntoItsColumn(t *testing.T) {
 			t.Errorf("%s is cut", status)
 		}
 	}
-}
-
-func TestInABrowserNothingMovesForThoseWhoPreferIt(t *testing.T) {
-	t.Parallel()
-	p := openPage(t)
-	defer p.search(t)
-	p.prefer(t, "reduced-motion", "reduce")
-	id := p.attack(t, "post").Order
-	p.awaitLine(t, id, line{"place": "stripe"})
-	moving := read[[]string](t, p.tab, `document.getAnimations()
-		.filter(a => a.effect.getComputedTiming().endTime > 1).map(a => a.effect.target.outerHTML)`)
-	if len(moving) > 0 {
-		t.Errorf("animated: %s", strings.Join(moving, "\n"))
+	p.resize(t, 390, 844)
+	p.awaitLine(t, p.attack(t, "post").Order, paid())
+	if n := read[int](t, p.tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); n > 0 {
+		t.Errorf("the page is %d px wider than the screen", n)
 	}
-	p.awaitLine(t, id, paid())
+	for _, outside := range read[[]string](t, p.tab, `[...document.querySelectorAll("button, #answer [data-chip]")]
+		.filter(b => b.checkVisibility() && b.getBoundingClientRect().right > innerWidth).map(b => b.outerHTML)`) {
+		t.Errorf("outside of the screen: %s", outside)
+	}
 }

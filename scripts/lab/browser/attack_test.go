@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"orderonce/scripts/local/console/watch"
 )
 
 // paid is the line of an order that was charged once and settled.
@@ -76,33 +74,5 @@ func TestInABrowserThePageAgreesWithTableAndLedgerAfterEachAttack(t *testing.T) 
 	}
 	if len(unpressed) > 0 {
 		t.Errorf("not pressed: %q", unpressed)
-	}
-}
-
-// TestInABrowserAKillRightAfterStripesYesIsVisibleFromTheCrashToTheRecovery watches the
-// order that the simulation calls the hardest: charged, and no row says so.
-func TestInABrowserAKillRightAfterStripesYesIsVisibleFromTheCrashToTheRecovery(t *testing.T) {
-	t.Parallel()
-	p := openPage(t)
-	defer p.search(t)
-	id := p.attack(t, "kill-after-yes").Order
-	p.await(t, `document.querySelector('[data-instance][data-state="killed"]')`)
-	p.awaitLine(t, id, line{"message": "in_flight", "charges": "1", "deliveries": "1"}) // its lease is waited for
-	p.awaitLine(t, id, line{"status": "paid", "message": "acknowledged", "charges": "1", "deliveries": "2"})
-	p.compare(t)
-	var deaths, confirms int
-	for _, e := range p.timeline(t, id).Entries {
-		switch {
-		case e.Kind == watch.Death:
-			deaths++
-		case e.Step == watch.Confirm && e.To == watch.Stripe:
-			confirms++
-		}
-	}
-	if deaths != 1 || confirms != 1 {
-		t.Errorf("the timeline has %d deaths and %d confirms, want one of each", deaths, confirms)
-	}
-	if n := p.count(t, "kills"); n != 1 {
-		t.Errorf("the page counts %d kills, want 1", n)
 	}
 }

@@ -27,28 +27,15 @@
   const bare = getComputedStyle(probe).backgroundColor;
   probe.remove();
 
-  // The rectangles of a diagram that are behind the center of a text.
-  const rectangles = (text) => {
-    const { left, right, top, bottom } = text.getBoundingClientRect();
-    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
-    return [...(text.ownerSVGElement?.querySelectorAll("rect") ?? [])].filter((rect) => {
-      const box = rect.getBoundingClientRect();
-      const before = rect.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING;
-      return before && box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
-    });
-  };
-
   // The backgrounds behind an element, the farthest first.
   const backgrounds = (element) => {
-    const all = rectangles(element).map((rect) => getComputedStyle(rect).fill);
+    const all = [];
     for (let e = element; e; e = e.parentElement) all.unshift(getComputedStyle(e).backgroundColor);
     return [bare, ...all];
   };
 
   const contrast = (element) => {
-    const style = getComputedStyle(element);
-    const color = element instanceof SVGElement ? style.fill : style.color;
-    const behind = backgrounds(element);
+    const { color } = getComputedStyle(element), behind = backgrounds(element);
     const [a, b] = [luminance(draw([...behind, color])), luminance(draw(behind))];
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   };

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp/kb"
-
 	"orderonce/scripts/local/console/attack"
 )
 
@@ -15,23 +13,6 @@ const (
 	putBack = `button[data-guard=""]`
 	repeat  = `:has(> ` + putBack + `) > button[data-attack]` // the attack that needs the guard
 )
-
-// saysWhy compares what the page says about the first order that was charged twice.
-func (p page) saysWhy(t *testing.T) {
-	t.Helper()
-	red := p.redLights(t)
-	for _, want := range []string{"I1: ", "pi_000001", "pi_000002", "before money moves"} {
-		if !strings.Contains(red, want) {
-			t.Errorf("the lights say %q, want the invariant, both charges and the missing step: %q", red, want)
-		}
-	}
-	if n := p.count(t, "twice"); n != 1 {
-		t.Errorf("the page counts %d orders that were charged twice, want 1", n)
-	}
-	p.press(t, `[data-light="I1"] button`)
-	p.await(t, `document.querySelector('dialog[data-timeline][open] [data-entry]')`)
-	p.keys(t, kb.Escape)
-}
 
 // putGuardBack deploys the function with every guard, and waits until the banner with its
 // button is gone: the page then moves the focus, and scrolls the attacks.
@@ -57,9 +38,6 @@ func TestInABrowserAnOrderTurnsRedWithoutEachGuard(t *testing.T) {
 				t.Errorf("the lights say %q, want %s", red, guard.Invariant)
 			}
 			p.compare(t)
-			if guard.Name == "bind" {
-				p.saysWhy(t)
-			}
 			p.putGuardBack(t)
 			p.awaitLine(t, p.attack(t, "post").Order, paid())
 		})

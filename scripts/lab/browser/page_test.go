@@ -16,8 +16,6 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
-
-	"orderonce/scripts/local/console/watch"
 )
 
 // page is the live page in a tab, with the system that it shows.
@@ -69,13 +67,6 @@ func (s *local) text(t *testing.T, path string) string {
 		t.Fatalf("GET %s: %s, %v: %s", path, response.Status, err, body)
 	}
 	return string(body)
-}
-
-// timeline returns what happened to an order.
-func (s *local) timeline(t *testing.T, id string) (all watch.Timeline) {
-	t.Helper()
-	must(t, json.Unmarshal([]byte(s.text(t, "/orders/"+id)), &all))
-	return all
 }
 
 // did is what the page is told about a change that it asked for.

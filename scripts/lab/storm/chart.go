@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"orderonce/scripts/lab/storm/run"
@@ -35,33 +36,33 @@ func chart(outcomes []run.Outcome) string {
 	fmt.Fprintf(&b, chartHead, namesWidth+perRow*panelWidth, rows*height)
 	for i, c := range columns() {
 		left, top := namesWidth+i%perRow*panelWidth, i/perRow*height
-		fmt.Fprintf(&b, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", left, top+lineHeight+4, c.name)
+		fmt.Fprintf(&b, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", left, top+lineHeight+4, c)
 		most := 1.0
 		for _, o := range outcomes {
-			most = max(most, c.perHundred(o))
+			most = max(most, per(o, c))
 		}
 		for n, o := range outcomes {
-			y, v := top+panelTop+lineHeight*n, c.perHundred(o)
+			y, v := top+panelTop+lineHeight*n, per(o, c)
 			if i%perRow == 0 {
 				fmt.Fprintf(&b, "<text class=\"name\" x=\"%d\" y=\"%d\">%s</text>\n", left-8, y+9, o.Handler.Name)
 			}
 			long := barWidth * v / most
 			fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>",
-				left, y, long, c.shade())
+				left, y, long, shade(c))
 			fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", float64(left)+long+4, y+9, perHundred(v))
 		}
 	}
 	return b.String() + "</svg>\n"
 }
 
-// perHundred returns the column's figure per 100 orders.
-func (c column) perHundred(o run.Outcome) float64 {
-	return 100 * float64(c.of(o)) / float64(max(o.Count.Orders, 1))
+// per returns a figure per 100 orders.
+func per(o run.Outcome, f run.Figure) float64 {
+	return 100 * float64(o.Figures[f]) / float64(max(o.Figures[run.Orders], 1))
 }
 
 // shade is red for errors and blue for the rest. Both are readable on white and on black.
-func (c column) shade() string {
-	if c.bad {
+func shade(f run.Figure) string {
+	if slices.Contains(run.Errors(), f) {
 		return "#d13c3c"
 	}
 	return "#4c8be0"

@@ -27,7 +27,7 @@ func TestABrokenInvariantIsAnErrorWithItsName(t *testing.T) {
 		"a broken invariant":        {func(*run.Outcome) {}, ": I9"},
 		"none: a baseline may fail": {func(o *run.Outcome) { o.Checks[1].Broken = nil }, ""},
 		"an error that no invariant finds": {
-			func(o *run.Outcome) { o.Checks[1].Broken, o.Count.WrongStatus = nil, 3 }, "3 errors that no invariant covers",
+			func(o *run.Outcome) { o.Checks[1].Broken, o.Figures[run.WrongStatus] = nil, 3 }, "3 errors that no invariant covers",
 		},
 	} {
 		outcomes := two()
@@ -89,38 +89,21 @@ func TestUnknownNamesAndImpossibleFlagsAreErrors(t *testing.T) {
 
 func TestBaselineRow(t *testing.T) {
 	t.Parallel()
-	item := func(id, status string) system.Item {
-		i := system.Item{
-			baselines.ID: &types.AttributeValueMemberS{Value: id},
-			"amount":     &types.AttributeValueMemberN{Value: "1999"},
-		}
-		if status != "" {
-			i["status"] = &types.AttributeValueMemberS{Value: status}
-		}
-		return i
-	}
-	a := run.Row{OrderID: "A", Settled: true, Status: order.Declined, Amount: 1999}
-	for claim, tt := range map[string]struct {
-		item  system.Item
-		want  func(run.Row) run.Row
-		order bool
-	}{
-		"a paid order": {
-			item("order#A", string(baselines.Paid)), func(r run.Row) run.Row { r.Status = order.Paid; return r }, true,
-		},
-		"another status counts as declined": {
-			item("order#A", string(baselines.Failed)), func(r run.Row) run.Row { return r }, true,
-		},
-		"an order without a status is not settled": {
-			item("order#A", ""), func(r run.Row) run.Row { r.Settled = false; return r }, true,
-		},
-		"a lock is not an order": {
-			item("lock#A", ""), func(r run.Row) run.Row { r.OrderID, r.Settled = "lock#A", false; return r }, false,
-		},
+	for status, want := range map[baselines.Status]run.Row{
+		baselines.Paid:   {OrderID: "A", Settled: true, Status: order.Paid, Amount: 1999},
+		baselines.Failed: {OrderID: "A", Settled: true, Status: order.Declined, Amount: 1999},
+		"":               {OrderID: "A", Status: order.Declined, Amount: 1999},
 	} {
-		if got, isOrder := baselineRow(tt.item); got != tt.want(a) || isOrder != tt.order {
-			t.Errorf("%s: got %+v, %t, want %+v, %t", claim, got, isOrder, tt.want(a), tt.order)
+		item := system.Item{
+			baselines.ID: &types.AttributeValueMemberS{Value: "order#A"}, "amount": &types.AttributeValueMemberN{Value: "1999"},
+			"status": &types.AttributeValueMemberS{Value: string(status)},
 		}
+		if got, isOrder := baselineRow(item); got != want || !isOrder {
+			t.Errorf("%q: got %+v, %t, want %+v", status, got, isOrder, want)
+		}
+	}
+	if _, isOrder := baselineRow(system.Item{baselines.ID: &types.AttributeValueMemberS{Value: "lock#A"}}); isOrder {
+		t.Error("a lock is an order")
 	}
 }
 

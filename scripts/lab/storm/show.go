@@ -3,6 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -12,103 +16,98 @@ import (
 	"orderonce/scripts/lab/storm/run"
 )
 
-// column is a figure of an outcome.
-type column struct {
-	name string
-	of   func(run.Outcome) int
-	bad  bool // must be 0
-}
-
-func columns() []column {
-	return []column{
-		{"charged twice", func(o run.Outcome) int { return o.Count.ChargedTwice }, true},
-		{"wrong amount", func(o run.Outcome) int { return o.Count.WrongAmount }, true},
-		{"lost", func(o run.Outcome) int { return o.Count.Lost }, true},
-		{"stuck", func(o run.Outcome) int { return o.Count.Stuck }, true},
-		{"conflict lost", func(o run.Outcome) int { return o.Count.ConflictLost }, true},
-		{"ledger mismatch", func(o run.Outcome) int { return o.Count.LedgerMismatch }, true},
-		{"wrong status", func(o run.Outcome) int { return o.Count.WrongStatus }, true},
-		{"settled", func(o run.Outcome) int { return o.Count.Settled }, false},
-		{"extra deliveries", func(o run.Outcome) int { return o.Count.Extra }, false},
-	}
-}
+// columns are the figures of every handler.
+func columns() []run.Figure { return append(run.Errors(), run.Settled, run.Extra) }
 
 // figures returns the table of the figures.
 func figures(outcomes []run.Outcome) table.Writer { //nolint:ireturn // the library has no concrete type
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"handler", "orders"}
+	header := table.Row{"handler", run.Orders}
 	for _, c := range columns() {
-		header = append(header, c.name)
+		header = append(header, c)
 	}
 	t.AppendHeader(header)
 	for _, o := range outcomes {
-		row := table.Row{o.Handler.Name, o.Count.Orders}
+		row := table.Row{o.Handler.Name, o.Figures[run.Orders]}
 		for _, c := range columns() {
-			row = append(row, c.of(o))
+			row = append(row, o.Figures[c])
 		}
 		t.AppendRow(row)
 	}
 	return t
 }
 
-// show prints the table, and the invariants of the product.
+// show prints the table, and what else is known of the product.
 func show(w io.Writer, outcomes []run.Outcome) {
 	t := figures(outcomes)
 	t.SetOutputMirror(w)
 	t.Render()
 	for _, o := range outcomes {
 		if len(o.Checks) > 0 {
-			fmt.Fprintf(w, "\n%s: %s\n\norders audit: %d orders, %d match, %d differ.\n\n",
-				o.Handler.Name, summary(o), o.Books.Orders, o.Books.Matched, o.Books.Differing)
-			for _, f := range facts(o) {
-				fmt.Fprintf(w, "%9d %s\n", f.figure, f.text)
+			fmt.Fprintf(w, "\n%s, %v:\n", o.Handler.Name, o.Took.Round(time.Second))
+			for _, f := range run.Facts() {
+				fmt.Fprintf(w, "%9d %s\n", o.Figures[f], f)
 			}
 			invariants.Show(w, o.Checks)
 		}
 	}
 }
 
-// fact is a figure of the product.
-type fact struct {
-	figure int
-	text   string
-}
+// figuresHead starts what is generated of the page. People write what is before it.
+const figuresHead = "\n## What became of the orders\n"
 
-// facts returns what the product's parts did beside the charges.
-func facts(o run.Outcome) []fact {
-	r, p := o.Refunds, o.Parts
-	return []fact{
-		{r.Asked, "refunds that were asked for"},
-		{r.Messages, "messages for them"},
-		{r.Deliveries, "deliveries of these messages"},
-		{r.Made, "refunds that Stripe made"},
-		{r.Doubled, "refunds that Stripe made twice"},
-		{r.Refused, "refunds that Stripe refused"},
-		{r.Unknown, "unknown refunds: they may have been made, so they are not repeated, and a person compares"},
-		{r.Exceeding, "refunds parked, because they exceed what is left of the charge"},
-		{r.NotCharged, "refunds parked, because the order was not charged"},
-		{r.Kills, "processes killed with a refund in their batch"},
-		{r.Canceled, "orders canceled before they were charged, or after a decline, which frees their stock"},
-		{p.Put, "orders put by HTTP"},
-		{p.Requests, "requests for them"},
-		{p.OutOfStock, "orders out of stock"},
-		{p.Published, "events on the bus, with repetitions"},
-		{p.Mails, "receipts that SES accepted"},
-		{p.Doubts, "receipts that may have been sent, and wait for a person"},
-		{o.Later.Kills, "killed processes of the functions beside that of the order queue"},
+// write writes the chart, and the page from its figures on.
+func write(docs string, a arguments, outcomes []run.Outcome, used usage) error {
+	path := filepath.Join(docs, "reference", "storm.md")
+	before, err := os.ReadFile(path) //nolint:gosec // G304: the page in the folder of the command line
+	if err != nil {
+		return err
 	}
+	text, _, found := strings.Cut(string(before), figuresHead)
+	if !found {
+		return fmt.Errorf("%s: no heading %q", path, figuresHead)
+	}
+	//nolint:gosec // G306: docs are public
+	if err := os.WriteFile(filepath.Join(docs, "storm.svg"), []byte(chart(outcomes)), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text+generated(a, outcomes, used)), 0o644) //nolint:gosec // G306: as above
 }
 
-// summary returns an outcome in one sentence.
-func summary(o run.Outcome) string {
-	return fmt.Sprintf("%d messages of %d orders, %d deliveries, %d processes killed, %d failed calls, "+
-		"%d dead letters redriven, %d deletes lost; %d webhooks and %d runs of reconcile, which settled %d orders; "+
-		"%d messages deleted after the charge; %d calls to DynamoDB, %d to Stripe; "+
-		"%d messages parked with a reason; %v",
-		o.Count.Messages, o.Count.Orders, o.Deliveries, o.Kills+o.Later.Kills, run.Sum(o.Faults),
-		o.Redriven, o.LostDelete, o.Later.Webhooks, o.Later.Runs, o.Later.Settled,
-		o.Later.Deleted, o.Calls.DynamoDB, o.Calls.Stripe,
-		o.Count.Parked, o.Took.Round(time.Second))
+// generated returns the page from its figures on.
+func generated(a arguments, outcomes []run.Outcome, used usage) string {
+	var b strings.Builder
+	b.WriteString(figuresHead + "\n" + figures(outcomes).RenderMarkdown() + "\n")
+	for _, o := range outcomes {
+		if len(o.Checks) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## What happened to %s\n\nIn %v. The baselines have neither refunds nor what follows them.\n\n",
+			o.Handler.Name, o.Took.Round(time.Second))
+		b.WriteString("| | |\n|---|---:|\n")
+		for _, f := range run.Facts() {
+			fmt.Fprintf(&b, "| %s | %d |\n", f, o.Figures[f])
+		}
+		fmt.Fprintf(&b, "\n## The invariants of %s\n\n| invariant | | broken |\n|---|---|---:|\n", o.Handler.Name)
+		for _, check := range o.Checks {
+			fmt.Fprintf(&b, "| %s | %s | %d |\n", check.ID, check.Claim, len(check.Broken))
+		}
+		b.WriteString("\n| fault profile | failed calls |\n|---|---:|\n")
+		for _, profile := range slices.Concat(run.Profiles()[0][1:], run.Profiles()[1][1:]) {
+			fmt.Fprintf(&b, "| %s | %d |\n", profile.Name, o.Figures[profile.Name])
+		}
+	}
+	b.WriteString("\n## The handlers\n\n| handler | what it does | where it fails |\n|---|---|---|\n")
+	for _, o := range outcomes {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", o.Handler.Name, o.Handler.Does, o.Handler.Fails)
+	}
+	fifo := ""
+	if a.FIFO {
+		fifo = " --fifo"
+	}
+	fmt.Fprintf(&b, "\n## How to repeat it\n\n    go -C scripts/lab run ./storm --seed=%d --orders=%d "+
+		"--baselines=%d%s --docs=../../docs\n\n%v\n", a.Seed, a.Orders, a.Baselines, fifo, used)
+	return b.String()
 }

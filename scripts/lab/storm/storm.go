@@ -22,18 +22,14 @@ import (
 
 // arguments are those of the command line.
 type arguments struct {
-	Orders     int     `default:"10000" help:"Orders of the product."`
-	Duplicates float64 `default:"0.3" help:"Share of messages that are delivered or sent twice."`
-	Kills      int     `default:"-1" help:"Processes of the product to kill; -1 is one for 20 orders."`
-	Instances  int     `default:"16" help:"Concurrent processes of the product."`
-	Seed       uint64  `default:"1" help:"Seed of the messages and the faults. The interleaving differs between runs."`
-	FIFO       bool    `name:"fifo" help:"Use a FIFO queue, one group for each order."`
-	NoFaults   bool    `help:"No faults and no kills."`
-	Baselines  int     `default:"500" help:"Orders of each baseline, with kills in proportion; 0 runs the product alone."`
-	Only       string  `help:"Run one handler alone, by its name; orderonce is the product."`
-	Without    string  `placeholder:"GUARD" help:"Run the product alone, without this guard; make break lists them."`
-	Dir        string  `default:"../../build/storm" help:"Folder for programs and logs; concurrent runs need different ones."`
-	Docs       string  `type:"existingdir" help:"Write the page reference/storm.md and the picture storm.svg into this folder."`
+	Orders    int    `default:"10000" help:"Orders of the product."`
+	Seed      uint64 `default:"1" help:"Seed of the messages and the faults. The interleaving differs between runs."`
+	FIFO      bool   `name:"fifo" help:"Use a FIFO queue, one group for each order."`
+	Baselines int    `default:"500" help:"Orders of each baseline; 0 runs the product alone."`
+	Only      string `help:"Run one handler alone, by its name; orderonce is the product."`
+	Without   string `placeholder:"GUARD" help:"Run the product alone, without this guard; make break lists them."`
+	Dir       string `default:"../../build/storm" help:"Folder for programs and logs; concurrent runs need different ones."`
+	Docs      string `type:"existingdir" help:"Write the page reference/storm.md and the picture storm.svg into this folder."`
 }
 
 var errBroken = errors.New("invariant broken")
@@ -44,22 +40,17 @@ const (
 	// heapLimit keeps a storm of 100,000 orders below 1 GiB with the engine and all
 	// processes.
 	heapLimit         = 320 << 20
+	instances         = 16 // concurrent processes of the product
 	baselineInstances = 4
-	// ordersPerKill is the number of orders for each kill, unless --kills is set.
-	ordersPerKill = 20
 	// refunded is the share of the product's orders that get refunds, three or four each
-	// on average, and resent the share of the refunds that are sent three times.
+	// on average.
 	refunded = 0.01
-	resent   = 0.5
 )
 
 // Run runs the storms.
 func (a arguments) Run(ctx context.Context) error {
 	if a.Docs != "" && a.Without != "" {
 		return errors.New("--docs: not possible with --without")
-	}
-	if a.Kills < 0 {
-		a.Kills = a.Orders / ordersPerKill
 	}
 	engine, err := dynamodbtest.Find(os.Getenv, ".")
 	if err != nil {
@@ -128,14 +119,11 @@ func cpuTime() (sum time.Duration) {
 
 func (a arguments) options(engine dynamodbtest.Location, h run.Handler) run.Options {
 	o := run.Options{
-		Workload: run.Workload{
-			Seed: a.Seed, Orders: a.Orders, Duplicates: a.Duplicates, Refunded: refunded, Resent: resent,
-		},
-		Kills: a.Kills, Instances: a.Instances, FIFO: a.FIFO, NoFaults: a.NoFaults, Dir: a.Dir, Engine: engine,
+		Workload:  run.Workload{Seed: a.Seed, Orders: a.Orders, Refunded: refunded},
+		Instances: instances, FIFO: a.FIFO, Dir: a.Dir, Engine: engine,
 	}
 	if h.Name != productName {
 		o.Workload.Orders, o.Instances = a.Baselines, baselineInstances
-		o.Kills = a.Kills * a.Baselines / max(a.Orders, 1)
 	}
 	return o
 }
@@ -155,11 +143,9 @@ func (a arguments) report(outcomes []run.Outcome, used usage) error {
 	}
 	var broken []string
 	for _, o := range outcomes {
-		for _, check := range o.Broken() {
-			broken = append(broken, check.ID)
-		}
-		if o.Checks != nil && len(broken) == 0 && o.Count.Wrong() > 0 {
-			broken = append(broken, fmt.Sprintf("%d errors that no invariant covers", o.Count.Wrong()))
+		broken = append(broken, o.Broken()...)
+		if n := o.Figures.Wrong(); o.Checks != nil && len(broken) == 0 && n > 0 {
+			broken = append(broken, fmt.Sprintf("%d errors that no invariant covers", n))
 		}
 	}
 	if len(broken) > 0 {

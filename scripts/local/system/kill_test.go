@@ -7,65 +7,38 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/sqs"
-	"orderonce/adapters/sqs/sqstest"
-	"orderonce/adapters/stripe"
-	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/domain/settle"
-	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestKilled kills the worker before and after each call of an order that is paid, of one
-// that is declined and frees its shirts, and of a refund, and delivers the message again
-// after an hour or 20 days. Then Stripe executes the requests that were lost when their
-// worker died, as if they had been on their way.
-//
-// An order is charged once in every case, also if Stripe has no idempotency keys. A
-// refund of half of the charge is made at most once, unless Stripe has no keys: such a
-// request looks like the one that repeated it.
+// that is declined and frees its shirts, and of a refund of half of the charge, and
+// delivers the message again after an hour or 20 days. An order is charged once in every
+// case, and a refund made at most once. The searches of the lab also execute the requests
+// that were lost, and have a Stripe without idempotency keys.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	w := world{systemtest.New(t)}
-	for claim, keyLife := range map[string]time.Duration{
-		"Stripe keeps its keys for a day": day, "Stripe has no keys": noKeys,
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			o := generous(stocked(1000, system.Options{Rules: stripetest.Rules{KeyLife: keyLife}}))
-			o.Visibility = 10 * time.Minute // until the clock is moved
-			k := killing{newTrap(t, w, o, func(s *running) []*lambdatest.Host {
-				return []*lambdatest.Host{s.Function, s.Refund}
-			})}
-			for _, later := range []time.Duration{time.Hour, 20 * day} {
-				cells := cellsOf(later)
-				k.killEach(cells)
-				k.deliverAgain(cells, later)
-				k.compare(cells, cell.redelivered)
-				k.executeLost(cells)
-				k.compare(cells, func(c cell) state { return c.executed(keyLife) })
-			}
-			if keyLife != noKeys { // a refund is made twice there, see above
-				k.settle()
-			}
-		})
+	o := generous(stocked(1000, system.Options{}))
+	o.Visibility = 10 * time.Minute // until the clock is moved
+	k := killing{newTrap(t, world{systemtest.New(t)}, o, func(s *running) []*lambdatest.Host {
+		return []*lambdatest.Host{s.Function, s.Refund}
+	})}
+	for _, later := range []time.Duration{time.Hour, 20 * day} {
+		cells := cellsOf(later)
+		k.killEach(cells)
+		k.deliverAgain(cells, later)
+		k.compare(cells)
 	}
 }
-
-// noKeys is the KeyLife of a Stripe without idempotency keys.
-const noKeys = -1
 
 // cell is one order or refund, of an order of its own, and where its worker dies.
 type cell struct {
@@ -125,11 +98,11 @@ type state struct {
 	Made    int // refunds that count, at Stripe
 }
 
-// redelivered returns the state after the second delivery. A worker that died between its
-// third call and Stripe's response may have sent the request. If Stripe does not list the
-// refund, it is sent again within 20 hours.
-func (c cell) redelivered() state {
-	unlisted := c.lost() || c.at == point{"after", "DynamoDB", 3}
+// wanted returns the state after the second delivery. A worker that died between its
+// third call and Stripe's response may have sent the request for the refund. If Stripe
+// does not list the refund, it is sent again within 20 hours.
+func (c cell) wanted() state {
+	unlisted := c.at == point{"before", string(stripetest.CreateRefund), 1} || c.at == point{"after", "DynamoDB", 3}
 	switch {
 	case c.what == paidOrder:
 		return state{order.Paid, 1, "", 0}
@@ -140,21 +113,6 @@ func (c cell) redelivered() state {
 	}
 	return state{order.PartiallyRefunded, 1, refund.Succeeded, 1}
 }
-
-// executed returns the state after the lost request was executed.
-func (c cell) executed(keyLife time.Duration) state {
-	was := c.redelivered()
-	switch {
-	case c.lost() && was.Made == 0:
-		return state{order.PartiallyRefunded, 1, refund.Succeeded, 1}
-	case c.lost() && keyLife == noKeys:
-		return state{order.Refunded, 1, refund.Succeeded, 2}
-	}
-	return was
-}
-
-// lost reports whether the worker died when it had sent the request for the refund.
-func (c cell) lost() bool { return c.at == point{"before", string(stripetest.CreateRefund), 1} }
 
 type killing struct{ *trap }
 
@@ -224,78 +182,16 @@ func (o *running) table() *sdk.Client {
 	return sdk.NewFromConfig(dynamodbtest.Config(o.Engine.Endpoint, func(string) string { return "" }))
 }
 
-// executeLost lets Stripe execute the lost requests, refreshes every refund and redrives
-// the dead letters.
-func (k killing) executeLost(cells []cell) {
+// compare compares each cell with what is wanted, and checks every invariant.
+func (k killing) compare(cells []cell) {
 	k.t.Helper()
-	k.Stripe.Machine(func(m *stripetest.Machine) { m.RollForward(k.Stripe.Now()) })
-	f := refund.Refresher{
-		Store: refundtable.New(k.Store), Scope: system.Scope, Now: k.Stripe.Now,
-		Provider: striperefund.New(stripe.Options{
-			Key: system.PretendKey, BaseURL: k.Stripe.URL, Scope: system.Scope, Timeout: 10 * time.Second, Now: k.Stripe.Now,
-		}),
-	}
-	for _, c := range cells {
-		if c.what == smallRefund {
-			_, err := f.Refresh(k.t.Context(), order.ID(c.orderID()))
-			must(k.t, err)
-		}
-	}
-	_, err := k.Redrive()
-	must(k.t, err)
-	k.drain()
-}
-
-// compare compares each cell with what is wanted.
-func (k killing) compare(cells []cell, want func(cell) state) {
-	k.t.Helper()
-	b, err := k.Collect(k.t.Context(), k.posted, k.log)
-	must(k.t, err)
+	b := k.settle()
 	for _, c := range cells {
 		id := order.ID(c.orderID())
 		i, _ := b.Orders[id].Refund("R-1")
 		got := state{b.Orders[id].Status, len(b.Charges[id]), i.Status, b.Made(id, "R-1")}
-		if diff := cmp.Diff(want(c), got); diff != "" {
+		if diff := cmp.Diff(c.wanted(), got); diff != "" {
 			k.t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
-}
-
-// TestALostRowIsNotChargedAgain deletes an order's row, as a restore from an old backup
-// does, and redrives an old message of the order long after Stripe forgot its idempotency
-// key.
-func TestALostRowIsNotChargedAgain(t *testing.T) {
-	t.Parallel()
-	const id = "lost"
-	s := world{systemtest.New(t)}.start(t, generous(system.Options{}))
-	s.post(body(id))
-	intent := s.settle().Orders[id].Intent
-	for _, sk := range []string{"order", "event#000001"} {
-		_, err := s.table().DeleteItem(t.Context(), &sdk.DeleteItemInput{
-			TableName: aws.String(s.Options.Table), Key: system.Item{
-				"orderId": &types.AttributeValueMemberS{Value: id}, "sk": &types.AttributeValueMemberS{Value: sk},
-			},
-		})
-		must(t, err)
-	}
-	s.Advance(2 * day)
-	redriven := s.redriven(id)
-	if got := redriven.Parked[s.posted[1].ID].Reason; got != order.ReasonRecordLost {
-		t.Fatalf("parked for %q, want %q", got, order.ReasonRecordLost)
-	}
-	_, err := settle.Restore(t.Context(), s.Store, s.Payments, system.Scope, id, intent, s.Stripe.Now())
-	must(t, err)
-	s.want(s.redriven(id), id, paid)
-}
-
-// redriven delivers a message of an order as a redrive does, four days after it was sent.
-func (o *running) redriven(id string) invariants.Books {
-	o.t.Helper()
-	o.postDrafts(sqstest.Draft{Body: body(id), Attributes: map[string]sqstest.Attribute{
-		sqs.AttrFirstSent: sqstest.Text(o.Stripe.Now().Add(-4 * day).UTC().Format(time.RFC3339)),
-	}})
-	o.drain()
-	b, err := o.Collect(o.t.Context(), o.posted, o.log)
-	must(o.t, err)
-	return b
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
@@ -122,43 +121,4 @@ func traced(s *running) {
 			s.t.Errorf("got the intent %s, want it without a trace", sent)
 		}
 	})
-}
-
-// TestPublish has a bus that refuses every third event once, throttles and loses calls,
-// and kills the function three times in the middle of a batch.
-func TestPublish(t *testing.T) {
-	t.Parallel()
-	w := world{systemtest.New(t)}
-	var s *running
-	seen, kills := map[string]bool{}, 0
-	s = w.start(t, generous(system.Options{
-		Publish: w.Build(t, "functions/publish"),
-		RefuseEvent: func(e eventbridgetest.Event) string {
-			first := !seen[string(e.Detail)]
-			seen[string(e.Detail)] = true
-			switch {
-			case first && len(seen)%3 == 0:
-				return eventbridgetest.CodeInternal
-			case first && len(seen)%10 == 5 && kills < 3:
-				kills++
-				s.Publish.Kill(nil)
-			}
-			return ""
-		},
-	}))
-	s.Bus.Fail(eventbridgetest.CodeThrottling, 7)
-	s.Bus.Lose(2)
-	var bodies []string
-	for n := range 40 {
-		method := []string{works, declines, needsUser, takesDays, "pm_card_unknown"}[n%5]
-		bodies = append(bodies, bodyWith(fmt.Sprintf("order-%d", n), method))
-	}
-	s.post(bodies...)
-	b := s.settle()
-	if len(b.Bus) <= 40 || kills < 3 {
-		t.Errorf("got %d events and %d kills, want some of 40 twice, because a kill repeats them", len(b.Bus), kills)
-	}
-	if log := s.log.Text(); !strings.Contains(log, `"reason":"refused"`) || !strings.Contains(log, `"reason":"unavailable"`) {
-		t.Errorf("got the log %s\nwant refused and unavailable events", log)
-	}
 }

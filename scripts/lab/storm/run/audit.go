@@ -4,37 +4,18 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
-
-// Count is the result of a storm. Fields count orders unless they say otherwise. A charge
-// of an invalid order counts as WrongAmount.
-type Count struct {
-	Orders, Messages int // of the workload; Orders without the invalid ones
-	ChargedTwice     int // or more often
-	WrongAmount      int // the amount was not sent, or differs from the row or an earlier charge
-	Lost             int // not settled, and no message is left
-	Stuck            int // not settled after all retries, and a message is left
-	ConflictLost     int // a conflicting duplicate was deleted, neither charged nor parked
-	LedgerMismatch   int // the row says paid and Stripe does not, or the other way round
-	WrongStatus      int // the row's status is not the result of the card
-	Settled          int
-	Parked           int // messages in the dead-letter queue that have a reason
-	Extra            int // deliveries beyond one for each message sent
-}
-
-// Wrong returns the number of errors.
-func (c Count) Wrong() int {
-	return c.ChargedTwice + c.WrongAmount + c.Lost + c.Stuck + c.ConflictLost + c.LedgerMismatch + c.WrongStatus
-}
 
 // audit compares the workload, the table, Stripe's ledger and the dead letters at the end
 // of a storm. Of the product it also checks the invariants: no other handler promises
@@ -45,7 +26,7 @@ type audit struct {
 	ledger   map[string][]stripetest.Charge // by order id, with declines
 	dead     map[string]sqstest.Message     // by name
 	books    *invariants.Books              // nil unless the handler is the product
-	count    Count
+	figures  Figures
 	checks   []invariants.Result
 }
 
@@ -56,7 +37,7 @@ func newAudit(
 ) (*audit, error) {
 	a := &audit{
 		workload: workload, rows: map[string]Row{}, ledger: map[string][]stripetest.Charge{},
-		dead: map[string]sqstest.Message{},
+		dead: map[string]sqstest.Message{}, figures: Figures{},
 	}
 	for row, err := range table {
 		if err != nil {
@@ -75,9 +56,7 @@ func newAudit(
 		}
 	}
 	for _, m := range a.dead {
-		if m.Attributes[sqs.AttrReason].Text != "" {
-			a.count.Parked++
-		}
+		a.figures.countIf(Parked, m.Attributes[sqs.AttrReason].Text != "")
 	}
 	return a, nil
 }
@@ -105,18 +84,30 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 		}
 		a.addBooks(books)
 	}
+	a.figures[DynamoDBCalls], a.figures[StripeCalls] = s.Proxy.Total(), stripeCalls(s)
 	if st.tool != "" {
-		if out.Books, err = st.auditByTool(ctx, s); err != nil {
+		findings, err := st.auditByTool(ctx, s, a.figures)
+		if err != nil {
 			return err
 		}
-		a.report("I4", out.Books.Findings...)
+		a.report("I4", findings...)
+		a.figures[Webhooks] = len(s.Events.Sent())
 	}
-	a.check(st.later.left, st.log.leaked())
-	out.Count, out.Checks = a.count, a.checks
-	if a.books != nil {
-		out.Refunds, out.Parts = a.refunds(), st.partsOutcome(a.books)
-	}
+	a.check(st.left, st.log.leaked())
+	out.Figures, out.Checks = a.figures, a.checks
+	maps.Copy(out.Figures, st.tally.all())
+	out.Figures[Extra] = out.Figures[Deliveries] - s.Counts().Sent
 	return nil
+}
+
+func stripeCalls(s *system.System) (n int) {
+	for _, e := range []stripetest.Endpoint{
+		stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel,
+		stripetest.CreateRefund, stripetest.ListRefunds, stripetest.ReadRefund,
+	} {
+		n += s.Stripe.Count(e)
+	}
+	return n
 }
 
 // newBooks returns books with the messages of the workload and the orders of the table.
@@ -147,6 +138,8 @@ func (a *audit) addBooks(b *invariants.Books) {
 		_, b.Parked[name] = system.DeadLetterOf(dead)
 	}
 	a.books, a.checks = b, b.Audit()
+	a.countRefunds()
+	a.figures[Published], a.figures[Mails], a.figures[Doubts] = len(b.Bus), len(b.Mail), len(b.Doubts)
 	for id := range b.Orders {
 		if a.workload.numberOf(string(id)) < 0 {
 			a.report("I4", fmt.Sprintf("row %q is of an unknown order", id))
@@ -158,12 +151,13 @@ func (a *audit) addBooks(b *invariants.Books) {
 // log lines that contain personal data or a key.
 func (a *audit) check(left, leaks []string) {
 	for n := range a.workload.Orders {
-		id, messages, before := orderID(n), a.workload.messages(n), a.count
+		id, messages := orderID(n), a.workload.messages(n)
+		amounts, statuses := a.figures[WrongAmount], a.figures[WrongStatus]
 		a.countOrder(a.rows[id], messages, a.ledger[id])
-		if a.count.WrongAmount > before.WrongAmount {
+		if a.figures[WrongAmount] > amounts {
 			a.report("I2", fmt.Sprintf("order %s was charged %+v, which was not sent", id, a.ledger[id]))
 		}
-		if a.count.WrongStatus > before.WrongStatus {
+		if a.figures[WrongStatus] > statuses {
 			got, want := a.rows[id].Status, messages[0].want
 			a.report("I15", fmt.Sprintf("wrong status: order %s is %s, want %s", id, got, want))
 		}
@@ -174,30 +168,25 @@ func (a *audit) check(left, leaks []string) {
 
 // countOrder counts one order, for any handler. An order without a row has a zero one.
 func (a *audit) countOrder(row Row, messages []message, ledger []stripetest.Charge) {
-	a.count.Messages += len(messages)
+	f := a.figures
+	f[Messages] += len(messages)
 	charges := slices.DeleteFunc(slices.Clone(ledger),
 		func(c stripetest.Charge) bool { return c.Outcome != stripetest.Charged })
 	left := a.deadLetters(messages)
 	if messages[0].content == invalid {
-		countIf(&a.count.WrongAmount, len(charges) > 0)
-		countIf(&a.count.Lost, len(charges) == 0 && left[invalid] == 0)
+		f.countIf(WrongAmount, len(charges) > 0)
+		f.countIf(Lost, len(charges) == 0 && left[invalid] == 0)
 		return
 	}
-	a.count.Orders++
-	countIf(&a.count.ChargedTwice, len(charges) > 1)
-	countIf(&a.count.WrongAmount, wrongAmount(row, messages, charges))
-	countIf(&a.count.Settled, row.Settled)
-	countIf(&a.count.Lost, !row.Settled && left[original]+left[conflicting] == 0)
-	countIf(&a.count.Stuck, !row.Settled && left[original]+left[conflicting] > 0)
-	countIf(&a.count.LedgerMismatch, row.Settled && row.Status.Charged() != (len(charges) > 0))
-	countIf(&a.count.WrongStatus, row.Settled && !a.workload.allows(messages[0], row.Status))
-	countIf(&a.count.ConflictLost, conflictLost(row, messages, ledger, left))
-}
-
-func countIf(n *int, condition bool) {
-	if condition {
-		*n++
-	}
+	f[Orders]++
+	f.countIf(ChargedTwice, len(charges) > 1)
+	f.countIf(WrongAmount, wrongAmount(row, messages, charges))
+	f.countIf(Settled, row.Settled)
+	f.countIf(Lost, !row.Settled && left[original]+left[conflicting] == 0)
+	f.countIf(Stuck, !row.Settled && left[original]+left[conflicting] > 0)
+	f.countIf(LedgerMismatch, row.Settled && row.Status.Charged() != (len(charges) > 0))
+	f.countIf(WrongStatus, row.Settled && !a.workload.allows(messages[0], row.Status))
+	f.countIf(ConflictLost, conflictLost(row, messages, ledger, left))
 }
 
 // nameOf returns the name of a dead letter. One that came by HTTP has that of its order's
@@ -260,5 +249,33 @@ func (a *audit) report(id string, broken ...string) {
 	at := slices.IndexFunc(a.checks, func(r invariants.Result) bool { return r.ID == id })
 	if at >= 0 {
 		a.checks[at].Broken = append(a.checks[at].Broken, broken...)
+	}
+}
+
+// countRefunds counts what became of the refunds that were asked for, and the orders that
+// were canceled or are out of stock.
+func (a *audit) countRefunds() {
+	f := a.figures
+	for n := range a.workload.Orders {
+		o, sent := a.books.Orders[order.ID(orderID(n))], a.workload.refunds(n)
+		f[RefundMessages] += len(sent)
+		f.countIf(Canceled, o.Status == order.Canceled)
+		f.countIf(OutOfStock, o.Status == order.OutOfStock)
+		seen := map[refund.ID]bool{}
+		for _, m := range sent {
+			if seen[m.id] {
+				continue
+			}
+			seen[m.id] = true
+			item, known := o.Refund(m.id)
+			reason, made := a.books.Parked[m.name()].Reason, a.books.Made(o.OrderID, m.id)
+			f.countIf(RefundsMade, made > 0)
+			f.countIf(RefundsDoubled, made > 1)
+			f.countIf(RefundsRefused, item.Status == refund.Refused)
+			f.countIf(RefundsUnknown, item.Status == refund.Unknown)
+			f.countIf(RefundsExceeding, !known && reason == refund.ReasonExceeds)
+			f.countIf(RefundsNotCharged, !known && reason == refund.ReasonNotCharged)
+		}
+		f[RefundsAsked] += len(seen)
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -29,15 +30,16 @@ const (
 	bounceShare = 0.25
 )
 
-// The kinds of dice beside those of the messages.
+// The kinds of dice.
 const (
-	fateDice    = 1
-	webhookDice = 2
-	refundDice  = 3
-	cancelDice  = 4
-	madeDice    = 5
-	httpDice    = 6
-	stockDice   = 7
+	messageDice = iota
+	fateDice
+	webhookDice
+	refundDice
+	cancelDice
+	madeDice
+	httpDice
+	stockDice
 )
 
 // dice returns dice of a kind for a number. The same Workload always rolls the same. Dice
@@ -75,6 +77,73 @@ func (d *draft) live(f fate) {
 func (s Workload) loses(n int) bool {
 	messages := s.messages(n)
 	return s.fate(n).loses && len(messages) == 1 && messages[0].content == original
+}
+
+// moment is when an operator cancels an order: as a call for it arrives at Stripe, or
+// when Stripe has executed the call.
+type moment struct {
+	call   stripetest.Endpoint // "": the order is not canceled
+	before bool
+}
+
+// canceledShare is the share of the orders that an operator cancels.
+const canceledShare = 0.02
+
+// cancels returns when an operator cancels an order: before or after its intent is
+// created, or before or after it is confirmed.
+func (s Workload) cancels(n int) (m moment) {
+	dice := s.dice(cancelDice, n)
+	if !s.Later || dice.Float64() >= canceledShare {
+		return moment{}
+	}
+	if m = (moment{stripetest.Create, dice.IntN(2) == 0}); dice.IntN(2) == 0 {
+		m.call = stripetest.Confirm
+	}
+	return m
+}
+
+const (
+	// httpShare is the share of the orders that are put by HTTP.
+	httpShare = 0.2
+	// scarceShare is the share of the orders for stock of which there are half as many as
+	// are ordered.
+	scarceShare = 0.02
+	// kinds is the number of other stock, and scarceKinds of scarce ones: so many that few
+	// transactions meet at one.
+	kinds       = 200
+	scarceKinds = 4
+	plenty      = 1_000_000
+)
+
+// byHTTP reports whether an order is put by HTTP, and not sent to the queue.
+func (s Workload) byHTTP(n int) bool {
+	messages := s.messages(n)
+	return s.Later && len(messages) == 1 && messages[0].content == original && !s.loses(n) &&
+		s.dice(httpDice, n).Float64() < httpShare
+}
+
+// scarce reports whether there may be nothing left of what an order buys.
+func (s Workload) scarce(n int) bool { return s.Later && s.dice(stockDice, n).Float64() < scarceShare }
+
+func (s Workload) sku(n int) string {
+	if s.scarce(n) {
+		return fmt.Sprintf("LAST-%d", n%scarceKinds)
+	}
+	return fmt.Sprintf("TSHIRT-%d", n%kinds)
+}
+
+// stock returns how many units of each SKU there are.
+func (s Workload) stock() map[string]int64 {
+	all := map[string]int64{}
+	for n := range kinds {
+		all[fmt.Sprintf("TSHIRT-%d", n)] = plenty
+	}
+	for n := range s.Orders {
+		if s.scarce(n) {
+			all[s.sku(n)]++ // an order buys two on average
+		}
+	}
+	return all
 }
 
 // deliveries plans the webhooks of an event: most come once and at once, some are lost,

@@ -13,16 +13,16 @@ import (
 // functionLog writes the functions' log to a file, collects the lines that contain
 // personal data or a key, and counts the orders that were settled without a message.
 type functionLog struct {
-	file *os.File
+	file  *os.File
+	tally *tally
 
 	mu    sync.Mutex
 	leaks []string
-	later int
 }
 
-func newFunctionLog(path string) (*functionLog, error) {
+func newFunctionLog(path string, t *tally) (*functionLog, error) {
 	file, err := os.Create(path) //nolint:gosec // G304: our own path
-	return &functionLog{file: file}, err
+	return &functionLog{file: file, tally: t}, err
 }
 
 // Write takes whole lines.
@@ -34,7 +34,7 @@ func (s *functionLog) Write(p []byte) (int, error) {
 			s.leaks = append(s.leaks, strings.TrimSpace(string(p)))
 		}
 	}
-	s.later += settledLater(p)
+	s.tally.add(SettledLater, settledLater(p))
 	return s.file.Write(p)
 }
 
@@ -52,13 +52,6 @@ func settledLater(line []byte) int {
 		return 1
 	}
 	return l.Results.Settled
-}
-
-// settled returns the number of orders that were settled without a message.
-func (s *functionLog) settled() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.later
 }
 
 // leaked returns the first ten such lines.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
 
@@ -35,6 +34,8 @@ const (
 	copies = 3
 	// earlyShare is the share of the messages that are sent before the order.
 	earlyShare = 0.2
+	// resent is the share of the refunds that are sent so often.
+	resent = 0.5
 	// otherShare is the share of the refunds whose last copy has another content.
 	otherShare = 0.1
 )
@@ -67,7 +68,7 @@ func (s Workload) refunds(n int) (all []refundMessage) {
 		m.reason, m.amount = refund.RequestedByCustomer, of[0].total.Amount*percent/100
 		m.amount -= m.amount % step
 		sent := 1
-		if dice.Float64() < s.Resent {
+		if dice.Float64() < resent {
 			sent = copies
 		}
 		differs := sent > 1 && dice.Float64() < otherShare
@@ -80,46 +81,4 @@ func (s Workload) refunds(n int) (all []refundMessage) {
 		}
 	}
 	return all
-}
-
-// Refunds is what became of the refunds, and of the orders that operators canceled. It
-// counts refundIds unless stated otherwise.
-type Refunds struct {
-	Asked      int // in at least one message
-	Made       int // Stripe has one that counts
-	Doubled    int // Stripe has more than one that counts
-	Refused    int // by Stripe
-	Unknown    int // may have been made; a person compares
-	Exceeding  int // parked: more than was left of the charge
-	NotCharged int // parked: the order was not charged
-	Messages   int // of the workload
-	Deliveries int // of these messages
-	Kills      int // of processes that had one in their batch
-	Canceled   int // orders
-}
-
-// refunds counts what became of the refunds that were asked for.
-func (a *audit) refunds() (r Refunds) {
-	for n := range a.workload.Orders {
-		o, sent := a.books.Orders[order.ID(orderID(n))], a.workload.refunds(n)
-		r.Messages += len(sent)
-		countIf(&r.Canceled, o.Status == order.Canceled)
-		seen := map[refund.ID]bool{}
-		for _, m := range sent {
-			if seen[m.id] {
-				continue
-			}
-			seen[m.id] = true
-			item, known := o.Refund(m.id)
-			reason, made := a.books.Parked[m.name()].Reason, a.books.Made(o.OrderID, m.id)
-			countIf(&r.Made, made > 0)
-			countIf(&r.Doubled, made > 1)
-			countIf(&r.Refused, item.Status == refund.Refused)
-			countIf(&r.Unknown, item.Status == refund.Unknown)
-			countIf(&r.Exceeding, !known && reason == refund.ReasonExceeds)
-			countIf(&r.NotCharged, !known && reason == refund.ReasonNotCharged)
-		}
-		r.Asked += len(seen)
-	}
-	return r
 }

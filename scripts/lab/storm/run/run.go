@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/invariants"
@@ -23,10 +24,8 @@ import (
 // Options configure a storm. There are no defaults.
 type Options struct {
 	Workload  Workload
-	Kills     int
 	Instances int
 	FIFO      bool
-	NoFaults  bool   // no faults and no kills
 	Dir       string // for binaries and the log
 	Engine    dynamodbtest.Location
 	Progress  io.Writer // gets a line every ten seconds, unless nil
@@ -34,30 +33,20 @@ type Options struct {
 
 // Outcome is the result of a storm.
 type Outcome struct {
-	Handler    Handler
-	Count      Count
-	Checks     []invariants.Result // of the product; nil for another handler
-	Deliveries int
-	Kills      int // of the handler's processes
-	Later      Later
-	Refunds    Refunds
-	Parts      Parts
-	Books      Books          // of the product
-	Faults     map[string]int // failed calls, by profile, such as "Stripe outage"
-	Redriven   int
-	LostDelete int
-	Calls      struct{ DynamoDB, Stripe int }
-	Took       time.Duration
+	Handler Handler
+	Figures Figures
+	Checks  []invariants.Result // of the product; nil for another handler
+	Took    time.Duration
 }
 
-// Broken returns the invariants that were broken.
-func (o Outcome) Broken() (broken []invariants.Result) {
+// Broken returns the ids of the invariants that were broken.
+func (o Outcome) Broken() (ids []string) {
 	for _, c := range o.Checks {
 		if len(c.Broken) > 0 {
-			broken = append(broken, c)
+			ids = append(ids, c.ID)
 		}
 	}
-	return broken
+	return ids
 }
 
 // Settings that every handler shares. AWS recommends at least five receives.
@@ -67,6 +56,7 @@ const (
 	visibility      = 3 * time.Second
 	largestWave     = 500  // orders sent at once
 	depth           = 2000 // messages in the queue above which the next wave waits
+	ordersPerKill   = 20
 	// instanceMemory limits each process: a frozen one returns no memory to the system.
 	instanceMemory = "18MiB"
 )
@@ -75,31 +65,28 @@ const (
 type storm struct {
 	Options
 
-	handler   Handler
-	programs  system.Options // of the functions beside that of the order queue
-	tool      string         // a program; "" if the handler has none
-	system    atomic.Pointer[system.System]
-	faults    *injector
-	later     later
-	refunding refunding
-	parts     parts
-	canceling atomic.Int64 // cancels by operators under way
-	log       *functionLog
+	handler  Handler
+	programs system.Options // of the functions beside that of the order queue
+	tool     string         // a program; "" if the handler has none
+	system   atomic.Pointer[system.System]
+	tally    *tally
+	faults   *injector
+	log      *functionLog
 
-	phase      atomic.Pointer[string]
-	posted     atomic.Int64
-	total      int // messages of the workload
-	deliveries atomic.Int64
-	lost       atomic.Int64 // deletes
-	kills      atomic.Int64
-	redriven   atomic.Int64
+	phase  atomic.Pointer[string]
+	posted atomic.Int64 // messages
+	total  int          // messages of the workload
+	acting atomic.Int64 // cancels by operators and requests for refunds that are under way
+	turn   int          // which of the other functions is killed next
+	left   []string     // orders that still waited although Stripe had their outcome
 }
 
 // Storm runs a storm with one handler. An error means that the storm could not run or did
 // not end; errors of the handler are in the outcome.
 func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	o.Workload.Later = h.Program != nil
-	st := &storm{Options: o, handler: h, faults: newInjector(o.Workload.Seed)}
+	counts := &tally{figures: Figures{}}
+	st := &storm{Options: o, handler: h, tally: counts, faults: newInjector(o.Workload.Seed, counts)}
 	for n := range o.Workload.Orders {
 		st.total += len(o.Workload.messages(n)) + len(o.Workload.refunds(n))
 	}
@@ -111,7 +98,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if st.log, err = newFunctionLog(filepath.Join(dir, "function.log")); err != nil {
+	if st.log, err = newFunctionLog(filepath.Join(dir, "function.log"), counts); err != nil {
 		return Outcome{}, err
 	}
 	began := time.Now()
@@ -122,20 +109,41 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	st.system.Store(s)
 	ctx, cancel := untilExit(ctx, s) // the storm kills functions; one that exits by itself is an error
 	defer cancel()
-	out, err := st.execute(ctx, s, next)
+	out := Outcome{Handler: h}
+	err = st.execute(ctx, s, next, &out)
 	out.Took = time.Since(began)
 	return out, errors.Join(err, s.Close(), st.log.Close())
 }
 
-func (st *storm) options(ctx context.Context, binary string) system.Options {
-	o := system.Options{
-		Binary: binary, Engine: st.Engine, Instances: st.Instances, FIFO: st.FIFO,
-		MaxReceives: maxReceives, FunctionTimeout: functionTimeout, Visibility: visibility,
-		Output: st.log, Observe: st.observe, BeforeStripe: st.faults.beforeStripe(st.system.Load),
-		Duplicate:  func(sqstest.Message) sqstest.Twice { return st.faults.duplicate(st.Workload.Duplicates) },
-		LoseDelete: func(sqstest.Message) bool { return st.faults.losesDelete() },
+// build builds the handler's programs.
+func (st *storm) build(ctx context.Context, dir string) (binary, next string, err error) {
+	if binary, next, err = st.handler.Build(ctx, dir); err != nil || st.handler.Program == nil {
+		return binary, next, err
 	}
-	st.laterOptions(ctx, &o)
+	o := &st.programs
+	for name, path := range map[string]*string{
+		"webhook": &o.Webhook, "reconcile": &o.Reconcile, "publish": &o.Publish, "receipt": &o.Receipt,
+		"intake": &o.Intake, "refund": &o.Refund,
+	} {
+		if *path, err = st.handler.Program(ctx, "functions/"+name); err != nil {
+			return "", "", err
+		}
+	}
+	st.tool, err = st.handler.Program(ctx, "scripts/orders")
+	return binary, next, err
+}
+
+func (st *storm) options(ctx context.Context, binary string) system.Options {
+	o := st.programs
+	o.Binary, o.Engine, o.Instances, o.FIFO = binary, st.Engine, st.Instances, st.FIFO
+	o.MaxReceives, o.FunctionTimeout, o.Visibility = maxReceives, functionTimeout, visibility
+	o.Output, o.Observe, o.Duplicate = st.log, st.observe, st.faults.duplicate
+	o.LoseDelete = func(sqstest.Message) bool { return st.faults.happens(0.01) }
+	o.BeforeStripe = func(c stripetest.Call) { st.beforeCall(ctx, c) }
+	o.AfterStripe = func(c stripetest.Call) { st.afterCall(ctx, c) }
+	if st.Workload.Later {
+		st.addParts(&o)
+	}
 	if st.handler.Options != nil {
 		st.handler.Options(&o)
 	}
@@ -147,28 +155,43 @@ func (st *storm) options(ctx context.Context, binary string) system.Options {
 	return o
 }
 
-func (st *storm) observe(b sqstest.Batch) {
-	if len(b.Messages) > 0 && isReceipt(b.Messages[0]) {
-		return
-	}
-	st.deliveries.Add(int64(len(b.Messages)))
-	for _, m := range b.Messages {
-		if isRefund(m) {
-			st.refunding.deliveries.Add(1)
+// untilExit is UntilExit of every function.
+func untilExit(ctx context.Context, s *system.System) (context.Context, context.CancelFunc) {
+	cancel := func() {}
+	for _, host := range []*lambdatest.Host{
+		s.Function, s.Refund, s.Webhook, s.Reconcile, s.Intake, s.Publish, s.Receipt,
+	} {
+		if host != nil {
+			before, next := cancel, context.CancelFunc(nil)
+			ctx, next = host.UntilExit(ctx)
+			cancel = func() { next(); before() }
 		}
 	}
-	st.lost.Add(int64(len(b.Lost)))
+	return ctx, cancel
+}
+
+// observe counts the deliveries of orders and refunds.
+func (st *storm) observe(b sqstest.Batch) {
+	for _, m := range b.Messages {
+		if isReceipt(m) {
+			return
+		}
+		st.tally.add(Deliveries, 1)
+		if isRefund(m) {
+			st.tally.add(RefundDeliveries, 1)
+		}
+	}
+	st.tally.add(LostDeletes, len(b.Lost))
 }
 
 // execute runs the storm from the first message to the audit.
-func (st *storm) execute(ctx context.Context, s *system.System, next string) (Outcome, error) {
-	out := Outcome{Handler: st.handler}
+func (st *storm) execute(ctx context.Context, s *system.System, next string, out *Outcome) error {
 	if st.handler.Prepare != nil {
 		if err := st.handler.Prepare(ctx, s); err != nil {
-			return out, err
+			return err
 		}
 	}
-	s.Proxy.Before(st.faults.beforeDynamoDB(s))
+	s.Proxy.Before(func(c dynamodbtest.Call) { st.faults.beforeDynamoDB(s, c) })
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	if st.Progress != nil {
@@ -182,19 +205,11 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string) (Ou
 		}
 	}
 	if err == nil {
-		err = st.audit(ctx, s, &out)
+		err = st.audit(ctx, s, out)
 	}
 	stop()
 	watch.Wait()
-	out.Deliveries, out.Kills = int(st.deliveries.Load()), int(st.kills.Load())
-	out.Refunds.Deliveries = int(st.refunding.deliveries.Load())
-	out.Refunds.Kills = int(st.refunding.kills.Load())
-	out.Redriven, out.Later = int(st.redriven.Load()), st.laterOutcome(s)
-	out.LostDelete = int(st.lost.Load())
-	out.Faults = st.faults.counts()
-	out.Calls.DynamoDB, out.Calls.Stripe = s.Proxy.Total(), stripeCalls(s)
-	out.Count.Extra = out.Deliveries - s.Counts().Sent
-	return out, err
+	return err
 }
 
 // phases runs the storm with faults. After it, every order for which Stripe has an
@@ -250,27 +265,24 @@ const refundAge = 20 * time.Hour
 // this machine's clock, which Advance does not move: without the wait, a redrive would
 // use up its five receives while one lease runs.
 func awaitLeases(ctx context.Context) error {
-	expired := time.NewTicker(functionTimeout + time.Second)
-	defer expired.Stop()
-	select {
-	case <-expired.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	waited := false
+	return until(ctx, functionTimeout+time.Second, func() (bool, error) {
+		over := waited
+		waited = true
+		return over, nil
+	})
 }
 
 // withFaults runs one phase with faults and kills.
 func (st *storm) withFaults(ctx context.Context, s *system.System, name string, phase func() error) error {
 	st.setPhase(name)
-	if st.NoFaults {
-		return phase()
-	}
 	faulty, stop := context.WithCancel(ctx)
 	var injecting sync.WaitGroup
 	injecting.Go(func() { st.faults.rotate(faulty, s) })
-	injecting.Go(func() { st.kill(faulty, s) })
-	injecting.Go(func() { st.disturb(faulty, s) })
+	injecting.Go(func() { every(faulty, 5*time.Millisecond, func() { st.kill(s) }) })
+	if st.Workload.Later {
+		injecting.Go(func() { every(faulty, lookEvery, func() { st.disturb(faulty, s) }) })
+	}
 	err := phase()
 	stop()
 	injecting.Wait()
@@ -314,7 +326,7 @@ func (st *storm) post(ctx context.Context, s *system.System, from, to int, next 
 			return err
 		}
 		st.posted.Add(int64(len(drafts) + len(entered)))
-		st.parts.put.Add(int64(len(entered)))
+		st.tally.add(Put, len(entered))
 		if err := st.enter(ctx, s, slices.Concat(entered, puts)); err != nil {
 			return err
 		}
@@ -348,17 +360,14 @@ func (st *storm) draft(n int, name, body string) sqstest.Draft {
 
 // redrive advances the clocks and redrives the dead letters.
 func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
-	if err := st.settleParts(ctx, s); err != nil {
-		return err
-	}
-	if err := st.passLeases(ctx, s); err != nil {
+	if err := errors.Join(st.settleParts(ctx, s), st.passLeases(ctx, s)); err != nil {
 		return err
 	}
 	s.Advance(wait)
 	now := s.Stripe.Now()
 	s.Stripe.Machine(func(m *stripetest.Machine) { m.PruneKeys(now) })
 	moved, err := s.Redrive()
-	st.redriven.Add(int64(moved))
+	st.tally.add(Redriven, moved)
 	return errors.Join(err, st.drain(ctx, s, 0))
 }
 
@@ -373,35 +382,32 @@ const (
 // drain waits until at most so many messages are in the order queue. While the system is
 // idle, it advances the clocks.
 func (st *storm) drain(ctx context.Context, s *system.System, waiting int) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for w := (idleWatch{delivered: -1}); s.Waiting() > waiting || waiting == 0 && s.Busy(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	w := idleWatch{delivered: -1}
+	return until(ctx, pollInterval, func() (bool, error) {
+		if s.Waiting() <= waiting && (waiting > 0 || !s.Busy()) {
+			return true, nil
 		}
-		idle, stalled := w.poll(s.Busy(), st.deliveries.Load())
+		idle, stalled := w.poll(s.Busy(), st.tally.get(Deliveries))
 		if stalled {
-			return fmt.Errorf("%s: stalled: %d messages waiting, no delivery for %v", *st.phase.Load(),
+			return false, fmt.Errorf("%s: stalled: %d messages waiting, no delivery for %v", *st.phase.Load(),
 				s.Waiting(), stallTimeout)
 		}
 		if idle {
 			s.Skip()
 		}
-	}
-	return nil
+		return false, nil
+	})
 }
 
 // idleWatch detects that a system is idle or stalled.
 type idleWatch struct {
 	quiet, silent time.Duration // time without work, and without a delivery
-	delivered     int64
+	delivered     int
 }
 
 // poll is called once per pollInterval. It reports whether the system only waits for a
 // clock, and whether it is stalled.
-func (v *idleWatch) poll(busy bool, delivered int64) (idle, stalled bool) {
+func (v *idleWatch) poll(busy bool, delivered int) (idle, stalled bool) {
 	v.quiet, v.silent = v.quiet+pollInterval, v.silent+pollInterval
 	if busy {
 		v.quiet = 0
@@ -415,70 +421,34 @@ func (v *idleWatch) poll(busy bool, delivered int64) (idle, stalled bool) {
 	return idle, v.silent >= stallTimeout
 }
 
-// kill kills busy instances one by one, in proportion to the finished messages, so that a
-// slow handler is not killed more often.
-func (st *storm) kill(ctx context.Context, s *system.System) {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		if st.killDue(int(st.posted.Load()+st.redriven.Load()) - s.Waiting()) {
-			st.kills.Add(int64(s.Kill(st.counted(one()))))
-		}
-		st.killPart(s)
-	}
-}
-
-// killDue reports whether the next kill is due after so many finished messages.
-func (st *storm) killDue(done int) bool {
-	return int(st.kills.Load()) < st.Kills*done/max(st.total, 1)
-}
-
-// one returns a function that matches the first instance only.
-func one() func([]byte) bool {
-	matched := false
-	return func([]byte) bool {
-		first := !matched
-		matched = true
-		return first
-	}
-}
-
 // watch writes how far the storm is.
 func (st *storm) watch(ctx context.Context, s *system.System) {
-	tick := time.NewTicker(10 * time.Second)
+	every(ctx, 10*time.Second, func() {
+		waiting, n := s.Waiting(), st.tally.all()
+		fmt.Fprintf(st.Progress, "%s: %d of %d messages done; %s: %d deliveries, %d kills, %d faults, %d waiting\n",
+			st.handler.Name, max(0, int(st.posted.Load())-waiting), st.total, *st.phase.Load(), n[Deliveries],
+			n[Kills], n[Failed], waiting)
+	})
+}
+
+// every calls f at once and then again and again, until the context ends.
+func every(ctx context.Context, d time.Duration, f func()) {
+	_ = until(ctx, d, func() (bool, error) { f(); return false, nil }) // the end of the context
+}
+
+// until calls done again and again until it reports true or an error, or the context
+// ends.
+func until(ctx context.Context, d time.Duration, done func() (bool, error)) error {
+	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
+		if over, err := done(); over || err != nil {
+			return err
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
+			return context.Cause(ctx)
 		}
-		waiting := s.Waiting()
-		fmt.Fprintf(st.Progress, "%s: %d of %d messages done; %s: %d deliveries, %d kills, %d faults, %d waiting\n",
-			st.handler.Name, max(0, int(st.posted.Load())-waiting), st.total, *st.phase.Load(), st.deliveries.Load(),
-			st.kills.Load(), Sum(st.faults.counts()), waiting)
 	}
-}
-
-// Sum returns the number of all faults of an outcome.
-func Sum(faults map[string]int) (n int) {
-	for _, some := range faults {
-		n += some
-	}
-	return n
-}
-
-func stripeCalls(s *system.System) (n int) {
-	for _, e := range []stripetest.Endpoint{
-		stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel,
-		stripetest.CreateRefund, stripetest.ListRefunds, stripetest.ReadRefund,
-	} {
-		n += s.Stripe.Count(e)
-	}
-	return n
 }

@@ -13,16 +13,16 @@ import (
 type Workload struct {
 	Seed   uint64
 	Orders int
-	// Duplicates is the share of duplicated messages: a third each delivered twice in a
-	// batch, delivered to two instances at once, and sent twice by the producer.
-	Duplicates float64
 	// Later means that some orders are paid by bank, which takes days, and that people and
 	// banks act after the messages: see fate.
 	Later bool
-	// Refunded is the share of the orders that get refunds, and Resent the share of the
-	// refunds that are sent three times; the others are sent once. Both need Later.
-	Refunded, Resent float64
+	// Refunded is the share of the orders that get refunds. It needs Later.
+	Refunded float64
 }
+
+// duplicates is the share of duplicated messages: a third each delivered twice in a
+// batch, delivered to two instances at once, and sent twice by the producer.
+const duplicates = 0.3
 
 // content is the kind of a message.
 type content int
@@ -80,7 +80,7 @@ func (s Workload) lastDay() int { return s.Orders - s.Orders/10 }
 // messages returns all messages of one order. Of 100 orders, about two are invalid and
 // three have a conflicting duplicate.
 func (s Workload) messages(n int) []message {
-	dice := rand.New(rand.NewPCG(s.Seed, uint64(n))) //nolint:gosec // a workload must be reproducible
+	dice := s.dice(messageDice, n)
 	roll := dice.Float64()
 	if roll < 0.02 {
 		return []message{{order: n, content: invalid, body: malformed(dice, newDraft(n, dice).body())}}
@@ -96,7 +96,7 @@ func (s Workload) messages(n int) []message {
 		all = append(all, d.message())
 		all[1].content = conflicting
 	}
-	if dice.Float64() < s.Duplicates/3 {
+	if dice.Float64() < duplicates/3 {
 		all = append(all, all[0])
 	}
 	for i := range all {

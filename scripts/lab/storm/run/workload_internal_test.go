@@ -15,7 +15,7 @@ import (
 
 func TestWorkloadIsReproducible(t *testing.T) {
 	t.Parallel()
-	workload := Workload{Seed: 7, Orders: 3000, Duplicates: 0.3}
+	workload := Workload{Seed: 7, Orders: 3000}
 	decoder := orders.NewDecoder()
 	var count [3]int // messages by content, without the first of each order
 	for n := range workload.Orders {
@@ -69,17 +69,17 @@ func TestIdleAndStalled(t *testing.T) {
 	t.Parallel()
 	const timeout = int(stallTimeout / pollInterval)
 	never, always := func(int) bool { return false }, func(int) bool { return true }
-	nothing := func(int) int64 { return 0 }
+	nothing := func(int) int { return 0 }
 	for claim, tt := range map[string]struct {
 		busy      func(int) bool
-		delivered func(int) int64
+		delivered func(int) int
 		advances  bool // the clocks
 		stalledAt int
 	}{
 		"stalled without a delivery, although busy":    {always, nothing, false, timeout + 1},
 		"advances the clocks while idle, then stalled": {never, nothing, true, timeout + 1},
-		"never stalled while messages are delivered":   {always, func(n int) int64 { return int64(n) }, false, 0},
-		"every delivery resets the timeout":            {always, func(n int) int64 { return int64(n / timeout) }, false, 0},
+		"never stalled while messages are delivered":   {always, func(n int) int { return n }, false, 0},
+		"every delivery resets the timeout":            {always, func(n int) int { return n / timeout }, false, 0},
 	} {
 		v, advanced, stalledAt := idleWatch{delivered: -1}, false, 0
 		for n := 1; n <= 5*timeout && stalledAt == 0; n++ {
@@ -98,7 +98,7 @@ func TestIdleAndStalled(t *testing.T) {
 // logged returns a log with these lines.
 func logged(t *testing.T, lines ...string) *functionLog {
 	t.Helper()
-	log, err := newFunctionLog(filepath.Join(t.TempDir(), "function.log"))
+	log, err := newFunctionLog(filepath.Join(t.TempDir(), "function.log"), &tally{figures: Figures{}})
 	must(t, err)
 	t.Cleanup(func() { must(t, log.Close()) })
 	for _, line := range lines {
@@ -132,7 +132,7 @@ func TestOrdersThatAreSettledWithoutAMessageAreCounted(t *testing.T) {
 		`{"message":"reconciled","results":{"unchanged":4},"more":false}`,
 		`{"message":"order","order_id":"storm-000003","verdict":"done","reason":"settled"}`,
 		`panic: settled`,
-	).settled()
+	).tally.get(SettledLater)
 	if got != 4 {
 		t.Errorf("got %d, want 4: one by a webhook, three by reconcile", got)
 	}
