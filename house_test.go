@@ -114,7 +114,7 @@ func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
 			for _, other := range []string{
 				"/domain/settle/", "/domain/outbox/", "/domain/refund/", "/domain/receipt/", "/domain/intake/",
 				"/dynamodb/stream/", "/sqs/refunds/",
-				"/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/audit/", "/stripe/webhook/",
+				"/stripe/refund/", "/stripe/dispute/", "/stripe/payer/", "/stripe/webhook/",
 				"/adapters/ses/", "/adapters/eventbridge/", "/adapters/httpapi/", "/adapters/apigateway/",
 			} {
 				if function == "order" && strings.Contains(file, other) {

@@ -22,30 +22,27 @@ const (
 	MetaFingerprint = "fingerprint"
 )
 
+// The field of an intent to expand for its charge, the permission that this needs, and the
+// largest page of a list (docs.stripe.com/expand, /api/pagination).
 const (
-	// LatestCharge is the field of an intent to expand for its charge
-	// (docs.stripe.com/expand).
 	LatestCharge = "latest_charge"
-	// ReadCharges is the permission to expand it. An expanded object needs its own
-	// permission (docs.stripe.com/stripe-apps/reference/permissions).
-	ReadCharges = "Charges and Refunds: Read"
-	// PageSize is the largest page of a list (docs.stripe.com/api/pagination).
-	PageSize = 100
+	ReadCharges  = "Charges and Refunds: Read"
+	PageSize     = 100
 )
 
 // Call is one call to Stripe. It is the stripe.Backend of a resource client, such as
 // paymentintent.Client{B: call}: it sends that client's request, and it keeps the
 // response as it arrived.
 //
-// stripe-go's own backend would run `uname -a` in a cold start (1.3 to 1.7 ms), send our
-// host's name, invent an idempotency key for a write without one, and retry. It would
-// also decode into stripe.PaymentIntent, for which a new process first builds reflection
-// tables of every type within reach: 4 to 11 ms, against 0.2 ms for PaymentIntent.
+// stripe-go's own backend would run `uname -a` in a cold start (1.3 to 1.7 ms), invent an
+// idempotency key for a write without one, and retry. It would also decode into
+// stripe.PaymentIntent, for which a new process first builds reflection tables: 4 to 11
+// ms, against 0.2 ms for PaymentIntent.
 type Call struct {
-	stripe.Backend // nil, because the other methods of the interface are not used
+	stripe.Backend // nil: the other methods are not used
 
-	// Permission is the permission that a restricted key needs, as the Dashboard names it;
-	// "" means that of PaymentIntents. Write includes Read.
+	// Permission is what a restricted key needs, as the Dashboard names it; "" means that of
+	// PaymentIntents.
 	Permission string
 	// FinalRefusal means that a stored refusal is not a spent idempotency key: another key
 	// would not change it.
@@ -110,10 +107,8 @@ var ErrNotID = errors.New("not the id of a PaymentIntent or refund")
 
 var errNoKey = errors.New("no idempotency key: want one for every write")
 
-// validate refuses a request that must not be sent.
-//
-// A read of an invalid id is Misconfigured and not Refused, because a corrupt row may be
-// the cause, and its order may have been charged.
+// validate refuses a request that must not be sent. A read of an invalid id is not
+// Refused: a corrupt row may be the cause, and its order may have been charged.
 func (c *Call) validate(r Request) error {
 	switch {
 	case r.Method != http.MethodGet && r.Key == "":
@@ -128,9 +123,8 @@ func (c *Call) validate(r Request) error {
 	return nil
 }
 
-// receive keeps a response. An error response whose body is not Stripe's error object,
-// such as a proxy's HTML page, is unreadable whatever its status, because Stripe did not
-// send it.
+// receive keeps a response. An error response without Stripe's error object, such as a
+// proxy's HTML page, is unreadable whatever its status.
 func (c *Call) receive(r Response) {
 	var body struct {
 		Error *apiError `json:"error"`
@@ -155,15 +149,14 @@ func (c *Call) Fail(k order.ErrorKind, err error) error {
 	}
 }
 
-// Replayed reports whether the response is the one that is stored under the idempotency
-// key.
+// Replayed reports whether the response was stored under the idempotency key.
 func (c *Call) Replayed() bool { return c.response.Header.Get("Idempotent-Replayed") == "true" }
 
 // Date returns Stripe's time at the response.
 func (c *Call) Date() (time.Time, error) { return http.ParseTime(c.response.Header.Get("Date")) }
 
-// Object decodes a response that is not an intent, and converts it. err is the error of
-// the call, notThis that of another body.
+// Object decodes and converts a response that is not an intent. err is the error of the
+// call, notThis that of another body.
 //
 //nolint:ireturn // U is a struct
 func Object[T, U any](c *Call, err, notThis error, convert func(T) (U, error)) (converted U, _ error) {

@@ -30,9 +30,8 @@ type Result struct {
 	InError     bool               // the response is an error that shows the intent
 }
 
-// Intent returns what a response means for the order: a Result, or a *order.PaymentError
-// (docs.stripe.com/api/errors, /error-low-level). err is the error of the call, which it
-// returns as it is.
+// Intent returns what a response means for the order (docs.stripe.com/api/errors,
+// /error-low-level): a Result, or a *order.PaymentError. err is the error of the call.
 func (c *Call) Intent(err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
@@ -45,8 +44,8 @@ func (c *Call) Intent(err error) (Result, error) {
 	return Result{}, c.Reject(err)
 }
 
-// Reject is the error of a response that does not show what was asked for. err is why a
-// response that is not an error could not be used.
+// Reject is the error of a response that does not show what was asked for; err is why,
+// unless the response is an error.
 func (c *Call) Reject(err error) error {
 	if c.response.Status >= http.StatusBadRequest {
 		err = c.describe()
@@ -54,9 +53,9 @@ func (c *Call) Reject(err error) error {
 	return c.Fail(c.kindOf(), err)
 }
 
-// intentIn returns the intent that a response or the error in it shows, if it is the one
-// that was asked for. The error around an intent is why a payment failed if it is a 402:
-// others are about the request, and those about the account are not about a payment.
+// intentIn returns the intent that a response or its error shows, if it is the one that
+// was asked for. Only a 402 around an intent is why a payment failed, unless it is about
+// the account.
 func (c *Call) intentIn() (*PaymentIntent, order.Intent, error) {
 	shown, outer := c.apiError.Intent.Object, order.Failure{}
 	switch status := c.response.Status; {
@@ -80,12 +79,9 @@ func (c *Call) intentIn() (*PaymentIntent, order.Intent, error) {
 }
 
 // settles reports whether the intent inside an error response decides, and not the error.
-// A replayed error of Prepare means that the key is spent, so the order needs another
-// one.
-//
-// A declined payment is a 402, and so may be an error about the account. The intent
-// decides if it shows an outcome, which is final whatever the error is: a failed attempt
-// takes the payment method off the intent, and then no attempt can confirm it.
+// It does if it shows an outcome, whatever the 402 says: a failed attempt takes the
+// payment method off the intent, and then no attempt can confirm it. A replayed error of
+// Prepare means that the key is spent, so the order needs another one.
 func (c *Call) settles(i order.Intent) bool {
 	if c.Replayed() && c.intent == "" {
 		return false
@@ -99,14 +95,14 @@ func (c *Call) settles(i order.Intent) bool {
 	return false
 }
 
-// kindOf returns what a response without a usable intent means for the order. The first
-// case that matches counts.
+// kindOf returns what a response without a usable intent means for the order.
 func (c *Call) kindOf() order.ErrorKind {
 	status, ofCode := c.response.Status, kindOfCode(c.apiError.Code)
 	switch {
 	case c.isSpent():
 		return order.KindReplayed
-	case isUnavailable(status):
+	case status == http.StatusConflict, // the key or the intent is in use
+		status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		return order.KindUnavailable
 	case status < 400,
 		status >= 500,
@@ -126,34 +122,21 @@ func (c *Call) kindOf() order.ErrorKind {
 	return order.KindRefused
 }
 
-// isSpent reports whether the idempotency key holds a failure, so that a retry under it
-// is in vain.
+// isSpent reports whether the idempotency key holds a failure: a retry is in vain.
 func (c *Call) isSpent() bool {
 	status := c.response.Status
 	return c.Replayed() && (status >= 500 || status >= 400 && !c.FinalRefusal)
 }
 
-// isUnavailable reports whether a status means that Stripe did nothing and a retry may
-// succeed: the key or the intent is in use, a rate limit, or Stripe is unavailable.
-func isUnavailable(status int) bool {
-	switch status {
-	case http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return true
-	}
-	return false
-}
-
-// isElsewhere reports whether a 404 means that the intent in the path is in another
-// account or mode, or that this is not Stripe's API. Otherwise the intent's customer or
-// payment method is missing.
+// isElsewhere reports whether a 404 means another account or mode, or not Stripe's API,
+// and not that the intent's customer or payment method is missing.
 func (c *Call) isElsewhere() bool {
 	ofIntent := slices.Contains([]string{"", "intent", "payment_intent"}, c.apiError.Param)
 	return c.apiError.Code != stripe.ErrorCodeResourceMissing || c.intent != "" && ofIntent
 }
 
-// describe is the error of an error response. It names what Stripe documents: status,
-// code, decline code and parameter. It leaves out the message, which may repeat what was
-// sent, such as a customer's name in place of an id.
+// describe is the error of an error response: status, code, decline code and parameter.
+// It leaves out the message, which may repeat what was sent, such as a customer's name.
 func (c *Call) describe() error {
 	e, text := c.apiError, fmt.Sprintf("stripe: %d", c.response.Status)
 	for _, part := range []struct{ form, value string }{
@@ -173,8 +156,8 @@ func (c *Call) describe() error {
 	return errors.New(text)
 }
 
-// name returns a code or a parameter's name. It withholds other text, because an error
-// repeats none that Stripe does not define.
+// name returns a code or a parameter's name, and withholds text that Stripe does not
+// define.
 func name(s string) string {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_[]") != "" || len(s) > 80 {
 		return "[withheld]"
@@ -183,16 +166,12 @@ func name(s string) string {
 }
 
 // kindOfCode returns what an error code means, whatever the status is
-// (docs.stripe.com/error-codes). The default, Refused, is for codes about the order and
-// for codes of requests that are not made here.
+// (docs.stripe.com/error-codes): Refused for codes about the order.
 //
-// Only the code identifies an account error. The status has been 401 for an expired key
-// (github.com/stripe/stripe-cli/issues/1341), 403 for a publishable key
+// Only the code identifies an account error: the status has been 401 for an expired key
+// (github.com/stripe/stripe-cli/issues/1341), 403 for a publishable one
 // (github.com/SiimKirjanen/seatreg/issues/97), and 400 or 404 for an account that is not
 // activated (github.com/antiwork/gumroad/pull/4479).
-//
-// A customer or payment method of the other mode is resource_missing, like one that never
-// existed; only the message differs (github.com/dj-stripe/dj-stripe/issues/1113).
 func kindOfCode(code stripe.ErrorCode) order.ErrorKind {
 	switch code { //nolint:exhaustive // a test lists every code and what it becomes
 	// The API key is expired or publishable.

@@ -1,16 +1,14 @@
 // Package stripe calls Stripe's API: it sends a request of stripe-go's, and decides what
-// the response means for an order. It has the client, the table of errors and the API
-// keys. Above it is one package for each effect: charge, refund, dispute, webhook, payer,
-// and audit. It knows nothing of queues and tables.
+// the response means for an order. Above it is one package for each effect: charge,
+// refund, dispute, webhook and payer. It knows nothing of queues and tables.
 //
-// Call.Intent interprets a response, and is pure. Only an Exchange does I/O. The package
-// keeps no state, logs nothing and retries nothing: a redelivery of the message is the
-// retry, and it goes through the claim. Only net/http may resend a request, under the
-// same idempotency key, if a kept connection turns out to be closed.
+// Only an Exchange does I/O. The package keeps no state, logs nothing and retries
+// nothing: a redelivery of the message is the retry, and it goes through the claim. Only
+// net/http may resend a request, under the same idempotency key, if a kept connection
+// turns out to be closed.
 //
 // The API key may be a restricted one (docs.stripe.com/keys/restricted-api-keys). Each
-// package above names the permissions that it needs. If one is missing, the error is
-// Misconfigured and names it.
+// package above names the permissions that it needs, as does the error without one.
 package stripe
 
 import (
@@ -33,9 +31,9 @@ type Options struct {
 	// BaseURL is the address of a Stripe double, without /v1; "" is Stripe. A live key is
 	// sent to Stripe only.
 	BaseURL string
-	// Timeout bounds one call from dialing to the last byte of the response; 0 means
-	// DefaultTimeout. An order makes two or three calls, so Timeout must be well below a
-	// third of the function's own, and order.Processor.ConfirmTime must not be shorter.
+	// Timeout bounds one call; 0 means DefaultTimeout. An order makes two or three calls, so
+	// Timeout must be well below a third of the function's own, and
+	// order.Processor.ConfirmTime must not be shorter.
 	Timeout time.Duration
 	// Transport sends the HTTP requests; nil means http.DefaultTransport, which keeps only
 	// two idle connections.
@@ -46,8 +44,8 @@ type Options struct {
 	Measure   func(http.RoundTripper) http.RoundTripper
 	// Now is the clock of refunds.
 	Now func() time.Time
-	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport. It is for
-	// programs that run the adapter against a Stripe double in the same process.
+	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport, for a Stripe double
+	// in the same process.
 	Exchange Exchange
 }
 

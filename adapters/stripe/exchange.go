@@ -14,8 +14,8 @@ import (
 	"github.com/stripe/stripe-go/v76"
 )
 
-// Exchange sends a request to Stripe and returns the response. An error means that there
-// is no response: Stripe may or may not have done what the request asks for.
+// Exchange sends a request to Stripe and returns the response. After an error Stripe may
+// or may not have done what the request asks for.
 type Exchange func(context.Context, Request) (Response, error)
 
 // Request is one request to Stripe's API before it becomes HTTP.
@@ -26,8 +26,7 @@ type Request struct {
 	Key    string     // the idempotency key of a POST; "" for a GET
 }
 
-// Response is Stripe's response to a Request as it arrived. Of the headers, Request-Id,
-// Idempotent-Replayed and Date are read.
+// Response is Stripe's response to a Request as it arrived.
 type Response struct {
 	Status int
 	Header http.Header
@@ -111,9 +110,8 @@ func encode(params url.Values) string {
 	return strings.ReplaceAll(strings.ReplaceAll(params.Encode(), "%5B", "["), "%5D", "]")
 }
 
-// networkError returns why there is no response, without the URL, which the call's name
-// replaces, and without what the other side sent: net/http repeats it in the error of a
-// response that is not HTTP.
+// networkError returns why there is no response, without the URL and without what the
+// other side sent, which net/http repeats if that is not HTTP.
 func networkError(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err

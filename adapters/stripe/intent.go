@@ -62,8 +62,8 @@ type Charge struct {
 	} `json:"outcome"`
 }
 
-// Order converts the intent. An intent in a status that this application never causes has
-// no State: it exists all the same, and it may have moved money.
+// Order converts the intent. One in a status that this application never causes has no
+// State, but it may have moved money.
 func (i PaymentIntent) Order() (order.Intent, error) {
 	intent, err := i.toOrder(order.Failure{})
 	if err != nil && i.ID != "" {
@@ -126,8 +126,7 @@ type errorCodes struct {
 	DeclineCode string           `json:"decline_code"`
 }
 
-// unexplained is the code of a failure for which Stripe shows no reason. It is not a code
-// of Stripe's.
+// unexplained is our code of a failure for which Stripe shows no reason.
 const unexplained = "unexplained"
 
 // failure never returns the zero Failure, which means that nothing has failed.
@@ -141,12 +140,8 @@ func (e errorCodes) failure() order.Failure {
 //
 // Stripe clears the last error "if the PaymentIntent is later updated for any reason",
 // for example in the Dashboard (docs.stripe.com/api/payment_intents/object). Without the
-// charge such an order would look unconfirmed and stay open, because Stripe refuses to
-// confirm it.
-//
-// A charge's failure_code is an error code, such as authentication_required. Its
-// outcome.reason is the issuer's decline code, or why Stripe blocked the payment
-// (docs.stripe.com/api/charges/object).
+// charge such an order would look unconfirmed and stay open. A charge's outcome.reason is
+// the issuer's decline code, or why Stripe blocked the payment.
 func (i PaymentIntent) failure(outer order.Failure) order.Failure {
 	charge := i.LatestCharge
 	switch {
@@ -164,8 +159,8 @@ func (i PaymentIntent) failure(outer order.Failure) order.Failure {
 	}
 }
 
-// needsCharge reports whether only the latest charge, which the response names and does
-// not contain, can explain the intent's failure f.
+// needsCharge reports whether only the latest charge, which is not expanded, can explain
+// the failure.
 func (i PaymentIntent) needsCharge(f order.Failure) bool {
 	return i.LatestCharge.Named && i.LatestCharge.Object == nil && i.LastError == nil && f.Code == unexplained
 }

@@ -15,13 +15,10 @@ var (
 	ErrLiveKey   = errors.New("live key with another base URL: a live key may be sent to Stripe only")
 )
 
-// CheckKey reports whether a key may be used with a base URL. It must be an account's
-// secret or restricted key (docs.stripe.com/keys): a publishable key may not call this
-// API, and an organization's key would need another header. A live key may be sent to no
-// base URL but "", which is Stripe's. Space around a key is ignored.
-//
-// It returns ErrNotAKey, ErrLiveKey, or ErrKeyInJSON for the JSON object that the console
-// of Secrets Manager stores unless plain text is selected.
+// CheckKey returns ErrNotAKey unless a key is an account's secret or restricted one
+// (docs.stripe.com/keys), ErrLiveKey for a live key and another base URL than "", which is
+// Stripe, and ErrKeyInJSON for the JSON object that the console of Secrets Manager stores
+// unless plain text is selected. Space around a key is ignored.
 func CheckKey(key, baseURL string) error {
 	switch key = strings.TrimSpace(key); {
 	case strings.HasPrefix(key, "{"):

@@ -32,9 +32,8 @@ func New(o stripe.Options) *Payments { return &Payments{stripe.New(o), o.Scope} 
 
 // Prepare creates an unconfirmed intent, which cannot move money yet.
 //
-// Every parameter follows from the order and the scope. If a release changes a parameter,
-// it must also change order.PrepareKey: Stripe refuses different parameters under a known
-// idempotency key.
+// A release that changes a parameter must also change order.PrepareKey: Stripe refuses
+// different parameters under a known idempotency key.
 func (p *Payments) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
 	total, payment := o.Total(), o.Payment()
 	params := &stripego.PaymentIntentParams{
@@ -85,10 +84,10 @@ func (p *Payments) CancelIntent(ctx context.Context, id order.IntentID, k order.
 
 // current returns the intent that a response to a write shows, in its current state.
 //
-// A replayed response shows the intent as it was then: it may have been canceled since,
-// or the customer may have paid a declined one, so current reads it again. Nothing can
-// undo a success. A confirmation is replayed only if net/http resent the request, or if a
-// restore from backup made the table count an attempt twice.
+// A replayed response shows the intent as it was then: the customer may have paid a
+// declined one since, so current reads it again. A confirmation is replayed only if
+// net/http resent the request, or if a restore from backup made the table count an
+// attempt twice.
 func (p *Payments) current(ctx context.Context, call *stripe.Call, err error) (order.Intent, error) {
 	r, err := call.Intent(err)
 	if err == nil && call.Replayed() && r.State != order.Succeeded {
@@ -108,8 +107,7 @@ func (p *Payments) Read(ctx context.Context, id order.IntentID) (order.Intent, e
 
 // explain returns the intent of a result. If its last error was cleared, explain reads it
 // again with its latest charge, so that a payment that needs authentication is not taken
-// for a decline. It reads the intent and not the charge alone, because the customer may
-// have paid meanwhile.
+// for a decline. The customer may have paid meanwhile.
 func (p *Payments) explain(ctx context.Context, r stripe.Result, err error) (order.Intent, error) {
 	if err != nil || !r.NeedsCharge {
 		return r.Intent, err

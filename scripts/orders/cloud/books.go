@@ -8,7 +8,6 @@ import (
 
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
-	stripeaudit "orderonce/adapters/stripe/audit"
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -23,7 +22,7 @@ type pages[T any] = iter.Seq2[audit.Page[T], error]
 type Books struct {
 	scope         order.Scope
 	mode          order.Mode
-	account       *stripeaudit.Account
+	account       intents
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
 	orders        order.Store
@@ -43,7 +42,7 @@ const slowest = 0.01
 func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 	return &Books{
 		scope: d.Scope, mode: d.Job(audit.Window{}).Mode,
-		account: stripeaudit.New(d.options()), disputes: dispute.New(d.options()),
+		account: intents{stripe.New(d.options())}, disputes: dispute.New(d.options()),
 		refunds: d.Refunds(), table: d.Accounts(), orders: d.Store(),
 		Stripe: NewPace(max(stripeRate, slowest)), scans: NewPace(max(tableRate, slowest)),
 		reads: NewPace(readsOfAPage * max(tableRate, slowest)),
@@ -53,47 +52,43 @@ func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 // Payments implements audit.Books with one call for a hundred PaymentIntents.
 func (b *Books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
 	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
-		list := b.account.List(ctx, w.From, w.To, order.IntentID(after))
-		return converted(list, func(listed []stripeaudit.Listed) (page audit.Page[audit.Payment]) {
-			for _, l := range listed {
-				page.Next = string(l.ID)
-				if l.Scope == b.scope && order.ValidID(string(l.OrderID)) {
-					page.Items = append(page.Items, payment(l))
-				} else {
-					page.Skipped++
+		return func(yield func(audit.Page[audit.Payment], error) bool) {
+			for more := true; more; {
+				listed, err := b.account.page(ctx, w, after)
+				page := audit.Page[audit.Payment]{}
+				for _, p := range listed.Data {
+					page.Next = string(p.ID)
+					if p.Scope == b.scope && order.ValidID(string(p.OrderID)) {
+						page.Items = append(page.Items, p)
+					} else {
+						page.Skipped++
+					}
 				}
+				more, after = yield(page, err) && listed.More, page.Next
 			}
-			return page
-		})
+		}
 	})
 }
 
 // Rows implements audit.Books with one call for 1 MB of the table.
 func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
 	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {
-		return converted(b.table.Scan(ctx, after), func(scanned refundtable.Page) audit.Page[audit.Row] {
-			page := audit.Page[audit.Row]{Next: scanned.Next}
-			for _, r := range scanned.Rows {
-				if b.belongs(r, w) {
-					page.Items = append(page.Items, row(r))
-				} else {
-					page.Skipped++
+		return func(yield func(audit.Page[audit.Row], error) bool) {
+			for scanned, err := range b.table.Scan(ctx, after) {
+				page := audit.Page[audit.Row]{Next: scanned.Next}
+				for _, r := range scanned.Rows {
+					if b.belongs(r, w) {
+						page.Items = append(page.Items, row(r))
+					} else {
+						page.Skipped++
+					}
+				}
+				if !yield(page, err) {
+					return
 				}
 			}
-			return page
-		})
-	})
-}
-
-// converted yields the pages of an adapter as those of an audit.
-func converted[A, T any](all iter.Seq2[A, error], convert func(A) audit.Page[T]) pages[T] {
-	return func(yield func(audit.Page[T], error) bool) {
-		for page, err := range all {
-			if !yield(convert(page), err) {
-				return
-			}
 		}
-	}
+	})
 }
 
 // belongs reports whether a PaymentIntent of the window may belong to the row: it was
@@ -112,15 +107,14 @@ func (b *Books) Payment(ctx context.Context, id order.IntentID) (audit.Payment, 
 	if err := b.Stripe.Wait(ctx, 1); err != nil {
 		return audit.Payment{}, err
 	}
-	l, err := b.account.Read(ctx, id)
+	p, err := b.account.read(ctx, id)
 	if failed, ok := errors.AsType[*order.PaymentError](err); ok && failed.Code == "resource_missing" {
 		return audit.Payment{}, errors.Join(audit.ErrNoPayment, err)
 	}
-	p := payment(l)
-	if err == nil && l.Refunded > 0 {
+	if err == nil && p.Refunded > 0 {
 		p.Refunds, err = b.refundsOf(ctx, id)
 	}
-	if err != nil || !l.Disputed {
+	if err != nil || !p.Disputed {
 		return p, err
 	}
 	if err := b.Stripe.Wait(ctx, 1); err != nil {
@@ -167,10 +161,6 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 		return audit.Row{}, r.Err
 	}
 	return row(r), nil
-}
-
-func payment(l stripeaudit.Listed) audit.Payment {
-	return audit.Payment{Intent: l.Intent, Refunded: l.Refunded, Disputed: l.Disputed, CreatedAt: l.CreatedAt}
 }
 
 func row(r refundtable.Row) audit.Row {
