@@ -22,8 +22,8 @@ const (
 	MetaFingerprint = "fingerprint"
 )
 
-// The field of an intent to expand for its charge, the permission that this needs, and the
-// largest page of a list (docs.stripe.com/expand, /api/pagination).
+// The field of an intent to expand for its charge, the permission that this needs, and
+// the largest page of a list (docs.stripe.com/expand, /api/pagination).
 const (
 	LatestCharge = "latest_charge"
 	ReadCharges  = "Charges and Refunds: Read"

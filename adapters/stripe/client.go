@@ -31,8 +31,8 @@ type Options struct {
 	// BaseURL is the address of a Stripe double, without /v1; "" is Stripe. A live key is
 	// sent to Stripe only.
 	BaseURL string
-	// Timeout bounds one call; 0 means DefaultTimeout. An order makes two or three calls, so
-	// Timeout must be well below a third of the function's own, and
+	// Timeout bounds one call; 0 means DefaultTimeout. An order makes two or three calls,
+	// so Timeout must be well below a third of the function's own, and
 	// order.Processor.ConfirmTime must not be shorter.
 	Timeout time.Duration
 	// Transport sends the HTTP requests; nil means http.DefaultTransport, which keeps only
@@ -44,8 +44,8 @@ type Options struct {
 	Measure   func(http.RoundTripper) http.RoundTripper
 	// Now is the clock of refunds.
 	Now func() time.Time
-	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport, for a Stripe double
-	// in the same process.
+	// Exchange replaces HTTP, and with it BaseURL, Timeout and Transport, for a Stripe
+	// double in the same process.
 	Exchange Exchange
 }
 

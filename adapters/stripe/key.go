@@ -16,9 +16,9 @@ var (
 )
 
 // CheckKey returns ErrNotAKey unless a key is an account's secret or restricted one
-// (docs.stripe.com/keys), ErrLiveKey for a live key and another base URL than "", which is
-// Stripe, and ErrKeyInJSON for the JSON object that the console of Secrets Manager stores
-// unless plain text is selected. Space around a key is ignored.
+// (docs.stripe.com/keys), ErrLiveKey for a live key and another base URL than "", which
+// is Stripe, and ErrKeyInJSON for the JSON object that the console of Secrets Manager
+// stores unless plain text is selected. Space around a key is ignored.
 func CheckKey(key, baseURL string) error {
 	switch key = strings.TrimSpace(key); {
 	case strings.HasPrefix(key, "{"):

@@ -19,9 +19,8 @@ type intents struct{ client *stripe.Client }
 
 var errNotIntents = errors.New("not a list of PaymentIntents")
 
-// page lists a hundred PaymentIntents that were created in the window, newest first, after
-// this one if it is not "". The times count in whole seconds. Four levels may be expanded,
-// and the charge is at the second (docs.stripe.com/expand).
+// page lists a hundred PaymentIntents that were created in the window, newest first,
+// after this one if it is not "". The times count in whole seconds.
 func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe.List[audit.Payment], error) {
 	params := &stripego.PaymentIntentListParams{CreatedRange: &stripego.RangeQueryParams{
 		GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix(),
