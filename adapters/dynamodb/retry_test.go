@@ -2,8 +2,6 @@ package dynamodb_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -155,7 +153,7 @@ func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T)
 				if err == nil || isDomain(err) || !strings.Contains(err.Error(), "retry quota exceeded") {
 					t.Errorf("last error = %v, want a store error that says the retry quota is exceeded", err)
 				}
-				table.respond = func(int, *http.Request) *http.Response { return stored(t, http.StatusOK, "", openRow()) }
+				table.respond = func(int, *http.Request) *http.Response { return respond(http.StatusOK, "{}") }
 				for range 5 {
 					if err := release(); err != nil {
 						t.Fatal(err)
@@ -170,26 +168,6 @@ func TestAnOutageLeavesAHundredRetriesAndThenOneAttemptForEachCall(t *testing.T)
 	}
 }
 
-func TestACallEndsWithItsContextWhateverIsLeftOfItsAttempts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		silent := &pretendTable{respond: func(_ int, r *http.Request) *http.Response {
-			<-r.Context().Done()
-			return nil
-		}}
-		start := time.Now() //nolint:forbidigo // the clock of the bubble
-		_, err := newStore(silent).Load(ctx, "O1")
-		if took := time.Since(start); took != time.Second { //nolint:forbidigo // the clock of the bubble
-			t.Errorf("the call took %v, want 1s", took)
-		}
-		if attempts := len(silent.arrivals); !errors.Is(err, context.DeadlineExceeded) || attempts != 1 {
-			t.Errorf("got %d attempts and error %v, want 1 and %v", attempts, err, context.DeadlineExceeded)
-		}
-	})
-}
-
 func newStore(client aws.HTTPClient) *dynamodb.Store {
 	return dynamodb.New(aws.Config{
 		Region: "us-east-1", HTTPClient: client, BaseEndpoint: aws.String("http://pretend.invalid"),
@@ -197,62 +175,6 @@ func newStore(client aws.HTTPClient) *dynamodb.Store {
 			return aws.Credentials{AccessKeyID: "PRETEND", SecretAccessKey: "pretend"}, nil
 		}),
 	}, "orders")
-}
-
-func wire(item row) map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for name, value := range item {
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			out[name] = map[string]string{"S": v.Value}
-		case *types.AttributeValueMemberN:
-			out[name] = map[string]string{"N": v.Value}
-		}
-	}
-	return out
-}
-
-// No release writes a second version of the fingerprint yet, so the pretended table is
-// one that holds one: it refuses although CheckClaim finds nothing wrong.
-func TestOlderFingerprint(t *testing.T) {
-	t.Parallel()
-	free, taken := openRow(), openRow()
-	delete(free, "owner")
-	delete(free, "leaseUntil")
-	taken["owner"], taken["attempt"] = text("second"), number(2)
-	refused := func(int, *http.Request) *http.Response {
-		return stored(t, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", free)
-	}
-
-	s := &pretendTable{respond: func(call int, r *http.Request) *http.Response {
-		if call == 1 {
-			return refused(call, r)
-		}
-		return stored(t, http.StatusOK, "", taken)
-	}}
-	c, err := order.Begin(t.Context(), newStore(s), ordertest.Order("O1"), lease("second"), nil)
-	if err != nil || c.Attempt != 2 || c.Intent != intent {
-		t.Errorf("got %+v and error %v, want attempt 2 with its intent", c, err)
-	}
-
-	s = &pretendTable{respond: refused}
-	_, err = order.Begin(t.Context(), newStore(s), ordertest.Order("O1"), lease("second"), nil)
-	if !errors.Is(err, order.ErrStale) || len(s.asked) != 20 {
-		t.Fatalf("refused each time: got %d calls and %v, want 20 and an error of the store", len(s.asked), err)
-	}
-	if want := `"ConditionExpression":"#status = :status0 AND seq = :seq0`; !strings.Contains(s.asked[1], want) {
-		t.Errorf("got second request %s, want one that expects the row that refused", s.asked[1])
-	}
-}
-
-// stored returns a response with an item: as written, or of the row that refuses.
-func stored(t *testing.T, status int, kind string, item row) *http.Response {
-	t.Helper()
-	body, err := json.Marshal(map[string]any{"__type": kind, "Item": wire(item), "Attributes": wire(item)})
-	if err != nil {
-		t.Error(err)
-	}
-	return respond(status, string(body))
 }
 
 // openClaim returns a claim on the order as Begin returns it.

@@ -116,17 +116,18 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// The error names the attribute and not its value, which may be personal data.
 func TestACorruptRowIsRejected(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	decimal := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	null, boolean := &types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{}
+	word, digits := text("private-4711"), number(4711)
 	damaged := map[string]types.AttributeValue{
-		"leaseUntil": text("soon"), "dueAt": decimal("1.5"), "owner": number(1), "intentId": null,
-		"failure": boolean, "lastError": number(0), "status": text("lost"), "attempt": number(0),
-		"fingerprint": nil, "customerId": number(1), "stripeMode": number(1), "amount": decimal("39.98"),
-		"currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": text("today"),
-		"disputeId": number(1), "disputeStatus": number(1), "disputedAt": text("today"),
+		"leaseUntil": word, "dueAt": decimal("4711.5"), "owner": digits, "intentId": null, "failure": boolean,
+		"lastError": digits, "status": word, "attempt": number(0), "fingerprint": nil, "customerId": digits,
+		"stripeMode": digits, "amount": word, "currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": word,
+		"disputeId": digits, "disputeStatus": digits, "disputedAt": word,
 	}
 	for i, name := range slices.Sorted(maps.Keys(damaged)) {
 		id := order.ID("O" + strconv.Itoa(i)) // does not contain the attribute's name
@@ -141,14 +142,14 @@ func TestACorruptRowIsRejected(t *testing.T) {
 		_, loadErr := f.Load(t.Context(), id)
 		_, beginErr := order.Begin(t.Context(), f, ordertest.Order(id), lease("second"), nil)
 		for call, err := range map[string]error{"load": loadErr, "begin": beginErr} {
-			if !errors.Is(err, want) || !names(err, name) {
+			if !errors.Is(err, want) || !names(err, name) || name != "status" && strings.Contains(err.Error(), "4711") {
 				t.Errorf("%s with a corrupt %s: got %v, want %v with the attribute", call, name, err, want)
 			}
 		}
 	}
 	damaged = map[string]types.AttributeValue{
-		"seq": nil, "from": number(1), "to": nil, "intentId": number(1), "at": text("today"), "failure": number(1),
-		"disputeId": number(1), "disputeStatus": nil, "disputedAt": text("today"),
+		"seq": nil, "from": digits, "to": nil, "intentId": digits, "at": word, "failure": digits,
+		"disputeId": digits, "disputeStatus": nil, "disputedAt": word,
 	}
 	for i, name := range slices.Sorted(maps.Keys(damaged)) {
 		id := order.ID("E" + strconv.Itoa(i))
@@ -157,25 +158,8 @@ func TestACorruptRowIsRejected(t *testing.T) {
 		set(event, name, damaged[name])
 		f.put(event)
 		_, err := f.Load(t.Context(), id)
-		if !errors.Is(err, order.ErrCorrupt) || !names(err, name) {
+		if !errors.Is(err, order.ErrCorrupt) || !names(err, name) || strings.Contains(err.Error(), "4711") {
 			t.Errorf("event with a corrupt %s: got %v, want %v with the attribute", name, err, order.ErrCorrupt)
-		}
-	}
-}
-
-// A corrupt attribute may contain personal data.
-func TestTheErrorOfACorruptRowContainsNoValue(t *testing.T) {
-	t.Parallel()
-	for value, names := range map[types.AttributeValue]string{
-		text("private-4711"): "amount attempt seq createdAt updatedAt leaseUntil dueAt",
-		number(4711):         "orderId customerId currency fingerprint owner intentId failure lastError",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			item := openRow()
-			item[name] = value
-			if _, err := dynamodb.DecodeOrder(item); err == nil || strings.Contains(err.Error(), "4711") {
-				t.Errorf("%T in %s: got error %v, want one without the value", value, name, err)
-			}
 		}
 	}
 }

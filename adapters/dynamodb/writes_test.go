@@ -35,7 +35,15 @@ func (w *writes) Save(ctx context.Context, before, after order.Record) (order.Re
 	if err == nil {
 		condition, update := dynamodb.Write(before, after)
 		update = strings.ReplaceAll(update, " REMOVE", "\nREMOVE")
-		w.last = fmt.Sprintf("%s\nIF %s\n", update, strings.ReplaceAll(condition, " AND ", "\n   AND "))
+		lines := []string{"IF"}
+		for part := range strings.SplitSeq(condition, " AND ") {
+			if last := lines[len(lines)-1]; len(last)+len(part) < 95 {
+				lines[len(lines)-1] = strings.Replace(last+" AND "+part, "IF AND", "IF", 1)
+			} else {
+				lines = append(lines, "   AND "+part)
+			}
+		}
+		w.last = update + "\n" + strings.Join(lines, "\n") + "\n"
 	}
 	return now, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	own "orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/examples/consumer"
 )
@@ -35,19 +36,16 @@ func TestTheNewestEventOfAnOrderCounts(t *testing.T) {
 		"repeated":                   {pending, pending, paid, paid},
 		"replayed after they passed": {pending, paid, pending, paid},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := open(t)
-			for _, message := range delivered {
-				response, err := c.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}})
-				if err != nil || len(response.BatchItemFailures) > 0 {
-					t.Fatalf("Handle: got %v, %v, want no failure", response, err)
-				}
+		c := open(t)
+		for _, message := range delivered {
+			response, err := c.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{message}})
+			if err != nil || len(response.BatchItemFailures) > 0 {
+				t.Fatalf("%s: Handle: got %v, %v, want no failure", name, response, err)
 			}
-			if diff := cmp.Diff(row(t, c), map[string]string{"status": "paid", "seq": "2"}); diff != "" {
-				t.Errorf("row (-got +want):\n%s", diff)
-			}
-		})
+		}
+		if diff := cmp.Diff(row(t, c), map[string]string{"status": "paid", "seq": "2"}); diff != "" {
+			t.Errorf("%s: row (-got +want):\n%s", name, diff)
+		}
 	}
 }
 
@@ -108,15 +106,11 @@ func TestTheGuideShowsThisCode(t *testing.T) {
 // open returns a consumer with an empty table in an engine of its own.
 func open(t *testing.T) consumer.Consumer {
 	t.Helper()
-	client := dynamodbtest.Open(t).Client
+	client, key := dynamodbtest.Open(t).Client, "orderId"
 	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("statuses"), BillingMode: types.BillingModePayPerRequest,
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("orderId"), KeyType: types.KeyTypeHash},
-		},
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("orderId"), AttributeType: types.ScalarAttributeTypeS},
-		},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -128,16 +122,11 @@ func open(t *testing.T) consumer.Consumer {
 func row(t *testing.T, c consumer.Consumer) map[string]string {
 	t.Helper()
 	out, err := c.Client.GetItem(t.Context(), &dynamodb.GetItemInput{
-		TableName: &c.Table, ConsistentRead: aws.Bool(true),
-		Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "ORD-1"}},
+		TableName: &c.Table, ConsistentRead: aws.Bool(true), Key: own.Item{"orderId": own.Text("ORD-1")},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, _ := out.Item["status"].(*types.AttributeValueMemberS)
-	seq, _ := out.Item["seq"].(*types.AttributeValueMemberN)
-	if status == nil || seq == nil {
-		t.Fatalf("row: got %v, want a status and a seq", out.Item)
-	}
-	return map[string]string{"status": status.Value, "seq": seq.Value}
+	d := own.Decoder{Item: out.Item}
+	return map[string]string{"status": d.Text("status"), "seq": fmt.Sprint(d.Number("seq"))}
 }

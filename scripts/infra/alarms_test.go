@@ -143,40 +143,30 @@ func (d deliveries) percent() map[int]float64 {
 	return all
 }
 
-func TestAnOutageRaisesAnAlarmWithinAnHour(t *testing.T) {
-	all := alarms(t)
+// A short throttle needs no operator: the orders are redelivered after seconds.
+func TestAnOutageRaisesAnAlarmWithinAnHourAndAThrottleOfFourMinutesNone(t *testing.T) {
+	found := alarms(t)
+	retrying := found["orders-retrying"]
 	for name, reason := range map[string]order.Reason{
 		"store-unavailable": order.ReasonStore, "provider-unavailable": order.ReasonUnavailable,
 	} {
-		for _, jitter := range []float64{0, 0.5, 0.99} {
-			t.Run(fmt.Sprintf("%s, jitter %v", name, jitter), func(t *testing.T) {
-				busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, jitter)
-				if at, ok := all[name].firstAt(busy.percent()); !ok || at > 20*time.Minute {
-					t.Errorf("%s, an order per second: got %v, %t, want within 20 minutes", name, at, ok)
-				}
-				quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, jitter)
-				if at, ok := all["orders-retrying"].firstAt(quiet.oldest); !ok || at > time.Hour {
-					t.Errorf("orders-retrying, a single order: got %v, %t, want within an hour", at, ok)
-				}
-			})
-		}
-	}
-}
-
-// A short throttle needs no operator: the orders are redelivered after seconds.
-func TestAThrottleOfFourMinutesRaisesNoAlarm(t *testing.T) {
-	all := alarms(t)
-	for _, name := range []string{"store-unavailable", "provider-unavailable"} {
-		if got, want := all[name].expression, "100 * failed / received"; got != want {
-			t.Errorf("%s: expression: got %q, want %q, which percent computes", name, got, want)
+		failing := found[name]
+		if want := "100 * failed / received"; failing.expression != want {
+			t.Errorf("%s: expression: got %q, want %q, which percent computes", name, failing.expression, want)
 		}
 		for _, jitter := range []float64{0, 0.5, 0.99} {
-			throttled := simulate(order.ReasonUnavailable, time.Second, time.Hour, 4*time.Minute, jitter)
-			if at, ok := all[name].firstAt(throttled.percent()); ok {
-				t.Errorf("%s: got an alarm after %v, want none", name, at)
+			busy := simulate(reason, time.Second, 3*time.Hour, 3*time.Hour, jitter)
+			if at, ok := failing.firstAt(busy.percent()); !ok || at > 20*time.Minute {
+				t.Errorf("%s, an order per second: got %v, %t, want within 20 minutes", name, at, ok)
 			}
-			if at, ok := all["orders-retrying"].firstAt(throttled.oldest); ok {
-				t.Errorf("orders-retrying: got an alarm after %v, want none", at)
+			quiet := simulate(reason, 24*time.Hour, time.Minute, 3*time.Hour, jitter)
+			if at, ok := retrying.firstAt(quiet.oldest); !ok || at > time.Hour {
+				t.Errorf("orders-retrying, a single order: got %v, %t, want within an hour", at, ok)
+			}
+			throttled := simulate(reason, time.Second, time.Hour, 4*time.Minute, jitter)
+			_, fails := failing.firstAt(throttled.percent())
+			if _, retries := retrying.firstAt(throttled.oldest); fails || retries {
+				t.Errorf("a throttle: got %s %t, orders-retrying %t, want no alarm", name, fails, retries)
 			}
 		}
 	}

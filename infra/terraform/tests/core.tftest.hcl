@@ -114,52 +114,6 @@ run "the_functions_have_these_settings" {
     error_message = "environment: differs from tests/environments.txt"
   }
 
-  # Memory, timeout, start of the description and zip. Secrets are read at a cold start, so a rotation must
-  # publish the functions that read them: their descriptions have the versions. An HTTP API waits for 30 s.
-  assert {
-    condition = { for name, function in aws_lambda_function.functions : name => join(" ", [
-      function.memory_size, function.timeout, function.description, function.source_code_hash,
-      ]) } == { for name, settings in {
-      order     = "256 30 Charges each order exactly once. Key 1."
-      refund    = "256 30 Gives money of orders back once. Key 1."
-      webhook   = "256 15 Settles orders after Stripe's webhooks. Key 1. Webhook secret 3."
-      reconcile = "256 55 Settles orders that wait. Key 1."
-      publish   = "256 30 Publishes the events of orders."
-      intake    = "256 15 Accepts orders by HTTP."
-      receipt   = "256 60 Sends a receipt for each paid order. Key 1."
-      } : name => join(" ", [
-        settings, "Zip", filesha256("tests/packages/${name}.zip"), filebase64sha256("tests/packages/${name}.zip"),
-    ]) }
-    error_message = "functions: differ from this list"
-  }
-
-  assert {
-    condition = alltrue([for name, function in aws_lambda_function.functions : (
-      function.function_name == "orderonce-dev-${name}" && function.runtime == "provided.al2023"
-      && function.architectures == tolist(["arm64"]) && function.reserved_concurrent_executions == null
-      && function.tracing_config[0].mode == "PassThrough"
-    )])
-    error_message = "functions: must be arm64, without reserved concurrency and tracing"
-  }
-
-  assert {
-    condition = alltrue([for name, function in aws_lambda_function.functions : (
-      function.logging_config[0].log_format == "JSON" && function.logging_config[0].application_log_level == "INFO"
-      && function.logging_config[0].log_group == "/aws/lambda/orderonce-dev-${name}"
-      && aws_cloudwatch_log_group.functions[name].name == "/aws/lambda/orderonce-dev-${name}"
-      && aws_cloudwatch_log_group.functions[name].retention_in_days == 90
-    )])
-    error_message = "logs: must be JSON in a group of their own and expire; a stricter level drops the metrics"
-  }
-
-  assert {
-    condition = alltrue([for name, alias in aws_lambda_alias.live : (
-      alias.name == "live" && alias.function_name == "orderonce-dev-${name}"
-      && alias.function_version == aws_lambda_function.functions[name].version
-    )])
-    error_message = "alias: must point to the published version of its function"
-  }
-
   # A thin event reads Stripe twice.
   assert {
     condition = 2 * tonumber(trimsuffix(
@@ -169,264 +123,101 @@ run "the_functions_have_these_settings" {
   }
 }
 
-# Name, retention, encryption, visibility timeout, long poll, greatest message. 180 s and 360 s are six times
-# the timeouts of the functions. Messages keep their age, so dead letters stay for 14 days, the maximum. A
-# parked message must fit with its attributes.
-run "sqs_parks_messages_only_as_a_backstop_and_keeps_dead_letters_for_longer" {
+# resources.txt has a line for each resource: its type and name, and what follows here. It says why.
+run "the_resources_are_those_that_are_listed" {
   assert {
-    condition = jsonencode({ for name, q in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : name => [
-      q.name, q.message_retention_seconds, q.sqs_managed_sse_enabled, q.fifo_queue == true,
-      try(q.visibility_timeout_seconds, null), q.receive_wait_time_seconds, q.max_message_size,
-      ] }) == jsonencode({ for name, settings in {
-      orders        = [604800, true, false, 180, 20, 524288]
-      orders-dead   = [1209600, true, false, null, 20, 1048576]
-      paid          = [604800, true, false, null, 20, null]
-      paid-dead     = [1209600, true, false, null, null, null]
-      receipts      = [604800, true, false, 360, 20, null]
-      receipts-dead = [1209600, true, false, null, 20, 1048576]
-      refunds       = [604800, true, false, 180, 20, 524288]
-      refunds-dead  = [1209600, true, false, null, 20, 1048576]
-      unpublished   = [1209600, true, false, null, null, null]
-    } : name => concat(["orderonce-dev-${name}"], settings) })
-    error_message = "queues: differ from this list"
+    condition = join("", [for line in concat(
+      [for name, f in aws_lambda_function.functions : ["function", name, f.function_name, f.runtime, f.architectures,
+        f.memory_size, f.timeout, f.reserved_concurrent_executions, f.tracing_config[0].mode,
+        f.logging_config[0].log_format, f.logging_config[0].application_log_level, f.logging_config[0].log_group,
+        replace(f.description, filesha256("tests/packages/${name}.zip"), "SHA256"),
+        f.source_code_hash == filebase64sha256("tests/packages/${name}.zip"),
+      ]],
+      [for name, a in aws_lambda_alias.live : ["alias", name, a.name, a.function_name,
+        a.function_version == aws_lambda_function.functions[name].version
+      ]],
+      [for group in concat(values(aws_cloudwatch_log_group.functions), aws_cloudwatch_log_group.intake_access,
+        aws_cloudwatch_log_group.webhook_access,
+      ) : ["log", group.name, group.retention_in_days]],
+      [for name, q in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : ["queue", name, q.name,
+        q.message_retention_seconds, q.sqs_managed_sse_enabled, q.fifo_queue, try(q.visibility_timeout_seconds, null),
+        q.receive_wait_time_seconds, q.max_message_size,
+      ]],
+      [for name, q in aws_sqs_queue.queues : ["redrive", name, q.redrive_policy]],
+      [for name, p in aws_sqs_queue_redrive_allow_policy.dead_letters : ["redrive-allow", name, p.redrive_allow_policy]],
+      [for name, m in aws_lambda_event_source_mapping.queues : ["mapping", name, m.event_source_arn, m.function_name,
+        m.batch_size, m.enabled, m.scaling_config[*].maximum_concurrency, m.function_response_types,
+        m.metrics_config[0].metrics, length(m.filter_criteria),
+      ]],
+      [for m in [aws_lambda_event_source_mapping.publish] : ["mapping", "publish", m.event_source_arn, m.function_name,
+        m.batch_size, m.enabled, m.starting_position, m.parallelization_factor, m.function_response_types,
+        m.bisect_batch_on_function_error, m.maximum_retry_attempts, m.maximum_record_age_in_seconds,
+        m.destination_config[0].on_failure[0].destination_arn, one(m.filter_criteria[0].filter).pattern,
+      ]],
+      [for name, t in {
+        orders = aws_dynamodb_table.orders, stock = aws_dynamodb_table.stock[0], receipts = aws_dynamodb_table.receipts[0]
+        } : ["table", name, t.name, t.deletion_protection_enabled, t.point_in_time_recovery[0].enabled, t.billing_mode,
+        t.server_side_encryption[0].enabled, t.stream_enabled == true ? t.stream_view_type : null, [for ttl in t.ttl : ttl.attribute_name if ttl.enabled],
+      ]],
+      [for a in concat(aws_apigatewayv2_api.orders, aws_apigatewayv2_api.webhook) :
+        ["api", a.name, a.protocol_type, length(a.cors_configuration)]
+      ],
+      [for r in concat(values(aws_apigatewayv2_route.intake), aws_apigatewayv2_route.webhook) : ["route", r.route_key,
+        r.api_id, r.authorizer_id, r.target, r.api_id == "orders" ? r.authorization_type : null,
+      ]],
+      [for i in concat(aws_apigatewayv2_integration.intake, aws_apigatewayv2_integration.webhook) : ["integration",
+        i.api_id, i.integration_uri, i.integration_type, i.integration_method, i.payload_format_version,
+      ]],
+      [for p in concat(values(aws_lambda_permission.intake), aws_lambda_permission.webhook) : ["permission",
+        p.statement_id, p.principal, p.action, p.function_name, p.qualifier, p.source_arn,
+      ]],
+      [for s in concat(aws_apigatewayv2_stage.orders, aws_apigatewayv2_stage.webhook) : ["stage", s.api_id, s.name,
+        s.auto_deploy, s.access_log_settings[0].destination_arn, s.default_route_settings[0].throttling_burst_limit,
+        s.default_route_settings[0].throttling_rate_limit, values(jsondecode(s.access_log_settings[0].format)),
+      ]],
+      [for s in [aws_scheduler_schedule.reconcile] : ["schedule", s.name, s.state, s.schedule_expression,
+        s.flexible_time_window[0].mode, s.target[0].input, s.target[0].arn, s.target[0].role_arn,
+        s.target[0].retry_policy[0].maximum_retry_attempts,
+      ]],
+      [for c in [aws_lambda_function_event_invoke_config.reconcile] : ["invoke", c.function_name, c.qualifier,
+        c.maximum_retry_attempts, c.maximum_event_age_in_seconds,
+      ]],
+      [for b in [aws_cloudwatch_event_bus.orders] : ["bus", b.name, b.kms_key_identifier]],
+      [for a in [aws_cloudwatch_event_archive.orders] :
+        ["archive", a.name, a.event_source_arn == output.event_bus_arn, a.retention_days, a.event_pattern]
+      ],
+      [for r in concat(values(aws_cloudwatch_event_rule.receipts), aws_cloudwatch_event_rule.paid) :
+        ["rule", r.name, r.event_bus_name, r.event_pattern]
+      ],
+      [for t in concat(values(aws_cloudwatch_event_target.receipts), aws_cloudwatch_event_target.paid) :
+        ["target", t.rule, t.event_bus_name, t.arn, t.dead_letter_config[0].arn]
+      ],
+      ) : "${join(" ", [for v in line : v == null ? "-" : try(tostring(v), jsonencode(v))])}\n"
+      ]) == join("", [for line in split("\n", templatefile("tests/resources.txt", {
+        queue  = { for name, q in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : name => q.arn }
+        alias  = { for name, alias in aws_lambda_alias.live : name => alias.arn }
+        invoke = { for name, alias in aws_lambda_alias.live : name => alias.invoke_arn }
+        stream = aws_dynamodb_table.orders.stream_arn
+        integration = {
+          orders  = aws_apigatewayv2_integration.intake[0].id
+          webhook = aws_apigatewayv2_integration.webhook[0].id
+        }
+        role = aws_iam_role.reconcile_schedule.arn
+        access = {
+          intake  = aws_cloudwatch_log_group.intake_access[0].arn
+          webhook = aws_cloudwatch_log_group.webhook_access[0].arn
+        }
+    })) : "${line}\n" if line != "" && !startswith(line, "#")])
+    error_message = "resources: differ from tests/resources.txt"
   }
 
   assert {
-    condition = { for name, queue in aws_sqs_queue.queues : name => jsondecode(queue.redrive_policy) } == {
-      for name, receives in { orders = 1000, refunds = 1000, receipts = 1000, paid = 20 } : name => {
-        deadLetterTargetArn          = aws_sqs_queue.dead_letters["${name}-dead"].arn
-        maxReceiveCount              = receives
-      }
-    }
-    error_message = "redrive_policy: must be the queue's own dead-letter queue, after the function itself parks"
-  }
-
-  assert {
-    condition = { for name, policy in aws_sqs_queue_redrive_allow_policy.dead_letters :
-      name => jsondecode(policy.redrive_allow_policy)
-      } == { for name in ["orders", "refunds", "receipts"] : "${name}-dead" => {
-        redrivePermission = "byQueue"
-        sourceQueueArns   = [aws_sqs_queue.queues[name].arn]
-    } }
-    error_message = "redrive_allow_policy: must name the queue of the same messages alone"
-  }
-
-  # One failed order must not redeliver its batch, and no filter deletes what does not match. Two batches of
-  # ten of each stay below Stripe's default rate limit.
-  assert {
-    condition = { for name, mapping in aws_lambda_event_source_mapping.queues : name => join(" ", concat(
-      [mapping.function_name, mapping.event_source_arn, mapping.batch_size, mapping.enabled],
-      mapping.scaling_config[*].maximum_concurrency, tolist(mapping.function_response_types),
-      tolist(mapping.metrics_config[0].metrics), [length(mapping.filter_criteria)],
-      )) } == { for name, function in { orders = "order", refunds = "refund", receipts = "receipt" } : name => join(" ", [
-      aws_lambda_alias.live[function].arn, aws_sqs_queue.queues[name].arn,
-      "10 true 2 ReportBatchItemFailures EventCount 0",
-    ]) }
-    error_message = "mapping: must invoke the alias live with its queue, and report each failed message"
-  }
-}
-
-# A row that expired could be charged or sent again, or lose its stock.
-run "the_tables_are_protected_and_only_event_rows_expire" {
-  assert {
-    condition = jsonencode([for table in [
-      aws_dynamodb_table.orders, aws_dynamodb_table.stock[0], aws_dynamodb_table.receipts[0],
-      ] : [
-      table.deletion_protection_enabled, table.point_in_time_recovery[0].enabled, table.billing_mode,
-      table.server_side_encryption[0].enabled, [for ttl in table.ttl : ttl.attribute_name if ttl.enabled],
-      ]]) == jsonencode([for expiry in [["expiresAt"], [], []] : [
-      true, true, "PAY_PER_REQUEST", false, expiry,
-    ]])
-    error_message = "tables: must be protected, and only rows with expiresAt, which are events, may expire"
-  }
-
-  assert {
-    condition = (
-      aws_dynamodb_table.orders.stream_enabled && aws_dynamodb_table.orders.stream_view_type == "NEW_IMAGE"
-    )
-    error_message = "stream: must have new images"
-  }
-}
-
-run "each_api_has_its_routes_which_alone_invoke_its_function" {
-  assert {
-    condition = jsonencode({ for route in concat(values(aws_apigatewayv2_route.intake), aws_apigatewayv2_route.webhook) :
-      route.route_key => [route.api_id, try(route.authorization_type, null), route.authorizer_id, route.target]
-      }) == jsonencode(merge(
-      { for key in ["GET /orders/{orderId}", "POST /orders", "PUT /orders/{orderId}"] :
-        key => ["orders", "AWS_IAM", null, "integrations/${aws_apigatewayv2_integration.intake[0].id}"]
-      },
-      { "POST /stripe/webhook" = [
-        "a1b2c3d4e5", aws_apigatewayv2_route.webhook[0].authorization_type, null,
-        "integrations/${aws_apigatewayv2_integration.webhook[0].id}",
-      ] },
-    ))
-    error_message = "routes: must be these, those of orders with IAM authorization, to their integration"
-  }
-
-  assert {
-    condition = jsonencode([for api in concat(aws_apigatewayv2_api.orders, aws_apigatewayv2_api.webhook) : [
-      api.protocol_type, length(api.cors_configuration),
-      ]]) == jsonencode([["HTTP", 0], ["HTTP", 0]]) && length(aws_apigatewayv2_authorizer.intake) == 0 && (
+    condition = length(aws_apigatewayv2_authorizer.intake) == 0 && (
       [output.intake_url, output.webhook_url] == [ # Stripe knows the second
         "https://orders.execute-api.eu-west-1.amazonaws.com/orders",
         "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com/stripe/webhook",
     ])
-    error_message = "API: must be an HTTP API without CORS, because no browser calls it, at this URL"
-  }
-
-  assert {
-    condition = [for i in concat(aws_apigatewayv2_integration.intake, aws_apigatewayv2_integration.webhook) : [
-      i.api_id, i.integration_uri, i.integration_type, i.integration_method, i.payload_format_version,
-      ]] == [
-      ["orders", aws_lambda_alias.live["intake"].invoke_arn, "AWS_PROXY", "POST", "2.0"],
-      ["a1b2c3d4e5", aws_lambda_alias.live["webhook"].invoke_arn, "AWS_PROXY", "POST", "2.0"],
-    ]
-    error_message = "integration: must invoke the alias live, which reads payload format 2.0 only"
-  }
-
-  assert {
-    condition = { for p in concat(values(aws_lambda_permission.intake), aws_lambda_permission.webhook) :
-      p.statement_id => join(" ", [p.principal, p.action, p.function_name, p.qualifier, p.source_arn])
-      } == { for id, source in {
-        IntakeGet     = ["intake", "orders/$default/GET/orders/{orderId}"]
-        IntakePost    = ["intake", "orders/$default/POST/orders"]
-        IntakePut     = ["intake", "orders/$default/PUT/orders/{orderId}"]
-        StripeWebhook = ["webhook", "a1b2c3d4e5/$default/POST/stripe/webhook"]
-        } : id => join(" ", [
-          "apigateway.amazonaws.com lambda:InvokeFunction orderonce-dev-${source[0]} live",
-          "arn:aws:execute-api:eu-west-1:123456789012:${source[1]}",
-    ]) }
-    error_message = "permissions: must allow API Gateway to invoke the alias for each route, and nothing else"
-  }
-
-  assert {
-    condition = jsonencode([for stage in concat(aws_apigatewayv2_stage.orders, aws_apigatewayv2_stage.webhook) : [
-      stage.api_id, stage.name, stage.auto_deploy, stage.access_log_settings[0].destination_arn,
-      stage.default_route_settings[0].throttling_burst_limit, stage.default_route_settings[0].throttling_rate_limit,
-      ]]) == jsonencode([
-      ["orders", "$default", true, aws_cloudwatch_log_group.intake_access[0].arn, 100, 50],
-      ["a1b2c3d4e5", "$default", true, aws_cloudwatch_log_group.webhook_access[0].arn, 100, 50],
-    ])
-    error_message = "stages: must need no path, log to a group of their own, and accept 50 requests per second"
-  }
-
-  assert {
-    condition = alltrue([for name, stage in {
-      webhook = aws_apigatewayv2_stage.webhook[0], intake = aws_apigatewayv2_stage.orders[0],
-      } : sort(values(jsondecode(stage.access_log_settings[0].format))) == sort(concat([
-        "$context.requestId", "$context.requestTime", "$context.identity.sourceIp", "$context.routeKey",
-        "$context.status", "$context.responseLatency", "$context.integrationStatus",
-        "$context.integrationLatency", "$context.integrationErrorMessage",
-    ], name == "intake" ? ["$context.error.message"] : []))])
-    error_message = "access logs: another field may contain customer data, a token or a signature"
-  }
-
-  assert {
-    condition = [for group in concat(
-      aws_cloudwatch_log_group.intake_access, aws_cloudwatch_log_group.webhook_access,
-      ) : "${group.name} ${group.retention_in_days}"] == [
-      "/aws/vendedlogs/orderonce-dev-intake-access 90", "/aws/vendedlogs/orderonce-dev-webhook-access 90",
-    ]
-    error_message = "access logs: must expire"
-  }
-}
-
-run "the_schedule_invokes_the_alias_every_five_minutes_and_repeats_nothing" {
-  assert {
-    condition = [
-      for s in [aws_scheduler_schedule.reconcile] : [
-        s.name, s.state, s.schedule_expression, s.flexible_time_window[0].mode, s.target[0].input,
-        s.target[0].arn, s.target[0].role_arn,
-      ]
-      ] == [[
-        "orderonce-dev-reconcile", "ENABLED", "rate(5 minutes)", "OFF", "{}",
-        aws_lambda_alias.live["reconcile"].arn, aws_iam_role.reconcile_schedule.arn,
-    ]]
-    error_message = "schedule: must invoke the alias live with an empty object, as the role of the schedule"
-  }
-
-  assert {
-    condition = (
-      aws_scheduler_schedule.reconcile.target[0].retry_policy[0].maximum_retry_attempts == 0
-      && aws_lambda_function_event_invoke_config.reconcile.maximum_retry_attempts == 0
-      && aws_lambda_function_event_invoke_config.reconcile.function_name == "orderonce-dev-reconcile"
-      && aws_lambda_function_event_invoke_config.reconcile.qualifier == "live"
-      && aws_lambda_function_event_invoke_config.reconcile.maximum_event_age_in_seconds == 300
-    )
-    error_message = "a failed event must not be repeated, and end when the next one is due: the next run continues"
-  }
-
-  assert {
-    condition     = aws_lambda_function.functions["reconcile"].timeout < 60
-    error_message = "timeout: must end before the next run of the shortest schedule"
-  }
-}
-
-run "events_are_published_in_order_and_none_is_dropped_in_silence" {
-  # A failure must not repeat its batch, an outage must drop no events, and what the stream would drop at 24
-  # hours must be reported before.
-  assert {
-    condition = jsonencode([for m in [aws_lambda_event_source_mapping.publish] : [
-      m.event_source_arn, m.function_name, m.enabled, m.starting_position, m.batch_size, m.parallelization_factor,
-      m.function_response_types, m.bisect_batch_on_function_error, m.maximum_retry_attempts,
-      m.maximum_record_age_in_seconds, m.destination_config[0].on_failure[0].destination_arn,
-      jsondecode(one(m.filter_criteria[0].filter).pattern),
-      ]]) == jsonencode([[
-      aws_dynamodb_table.orders.stream_arn, aws_lambda_alias.live["publish"].arn, true, "TRIM_HORIZON", 100, 1,
-      ["ReportBatchItemFailures"], true, -1, 22 * 3600, aws_sqs_queue.dead_letters["unpublished"].arn,
-      { eventName = ["INSERT"], dynamodb = { Keys = { sk = { S = [{ prefix = "event#" }] } } } },
-    ]])
-    error_message = "mapping: must publish the inserted rows whose sk begins with event#, from the beginning, in order"
-  }
-
-  assert {
-    condition = (
-      aws_cloudwatch_event_bus.orders.name == "orderonce-dev-orders"
-      && aws_cloudwatch_event_bus.orders.kms_key_identifier == null
-      && aws_cloudwatch_event_archive.orders.event_source_arn == output.event_bus_arn
-      && aws_cloudwatch_event_archive.orders.retention_days == 90
-      && aws_cloudwatch_event_archive.orders.event_pattern == null
-    )
-    error_message = "bus: must have the key that AWS owns; the archive must keep every event for 90 days"
-  }
-}
-
-run "rules_send_order_events_and_events_of_ses_to_the_queues" {
-  assert {
-    condition = jsonencode([for rule in concat(values(aws_cloudwatch_event_rule.receipts), aws_cloudwatch_event_rule.paid) :
-      [rule.name, rule.event_bus_name, jsondecode(rule.event_pattern)]
-      ]) == jsonencode([
-      ["orderonce-dev-receipts-mail", "default", {
-        source = ["aws.ses"]
-        "detail-type" = [
-          "Email Sent", "Email Delivered", "Email Bounced", "Email Complaint Received", "Email Rejected",
-          "Email Rendering Failed",
-        ]
-        detail = { mail = { tags = { "ses:configuration-set" = ["shop-receipts"] } } }
-      }],
-      ["orderonce-dev-receipts-orders", "orderonce-dev-orders", {
-        source = ["orderonce.orderonce-dev-836569"], "detail-type" = ["Order Paid", "Refund Succeeded"]
-      }],
-      ["orderonce-dev-paid", "orderonce-dev-orders", {
-        source = ["orderonce.orderonce-dev-836569"], "detail-type" = ["Order Paid"]
-      }],
-    ])
-    error_message = "rules: must match the events of this deployment and of its configuration set"
-  }
-
-  assert {
-    condition = jsonencode([for target in concat(
-      values(aws_cloudwatch_event_target.receipts), aws_cloudwatch_event_target.paid,
-      ) : [target.rule, target.event_bus_name, target.arn, target.dead_letter_config[0].arn]
-      ]) == jsonencode([for target in [
-        ["receipts-mail", "default", "receipts"], ["receipts-orders", "orderonce-dev-orders", "receipts"],
-        ["paid", "orderonce-dev-orders", "paid"],
-        ] : [
-        "orderonce-dev-${target[0]}", target[1], aws_sqs_queue.queues[target[2]].arn,
-        aws_sqs_queue.dead_letters["${target[2]}-dead"].arn,
-    ]])
-    error_message = "targets: must be the queue, with its dead-letter queue"
+    error_message = "URLs: differ from this list, or IAM and tokens are mixed"
   }
 }
 
