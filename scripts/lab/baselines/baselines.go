@@ -7,8 +7,6 @@ package baselines
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -21,8 +19,7 @@ type Baseline struct {
 }
 
 // Handler handles one message. Nil deletes the message; after an error it is redelivered.
-// A handler keeps no state between messages, starts no goroutine and sets no timer, and
-// it reaches everything through Env.
+// A handler keeps no state, starts no goroutine, and reaches everything through Env.
 type Handler func(context.Context, Env, Message) error
 
 // Message is an SQS message. A redelivery has the same ID; a redrive, or a producer that
@@ -33,15 +30,8 @@ type Message struct{ ID, Body string }
 type Env struct {
 	Table    Table
 	Stripe   *Stripe
-	Now      func() time.Time  // the only clock
-	Deadline time.Time         // when Lambda ends the invocation; never zero
-	Warn     func(text string) // logs a warning; nil discards it
-}
-
-func (e Env) warn(text string) {
-	if e.Warn != nil {
-		e.Warn(text)
-	}
+	Now      func() time.Time // the only clock
+	Deadline time.Time        // when Lambda ends the invocation; never zero
 }
 
 // All returns every baseline, the simplest first.
@@ -100,13 +90,6 @@ type order struct {
 	} `json:"payment"`
 }
 
-func parseOrder(m Message) (o order, err error) {
-	if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
-		return order{}, fmt.Errorf("parse message %q: %w", m.ID, err)
-	}
-	return o, nil
-}
-
 func (o order) amount() (total int64) {
 	for _, l := range o.Lines {
 		total += l.Quantity * l.UnitAmount
@@ -130,11 +113,6 @@ const (
 	completed  Status = "COMPLETED"
 )
 
-type payment struct {
-	status Status
-	intent string
-}
-
 // StatusOf returns the status in the order's row, or "" if the row does not exist.
 func StatusOf(ctx context.Context, t Table, orderID string) (Status, error) {
 	row, err := t.Get(ctx, rowID(orderID))
@@ -146,14 +124,13 @@ func rowID(orderID string) string { return "order#" + orderID }
 // chargeAndSave charges the order and writes its row. idempotencyKey is Stripe's, or ""
 // for a random one.
 func chargeAndSave(ctx context.Context, e Env, o order, idempotencyKey string) error {
-	p, err := e.Stripe.charge(ctx, o, idempotencyKey)
+	status, err := e.Stripe.charge(ctx, o, idempotencyKey)
 	if err != nil {
 		return err
 	}
-	return saveRow(ctx, e, o, p)
+	return saveRow(ctx, e, o, status)
 }
 
-func saveRow(ctx context.Context, e Env, o order, p payment) error {
-	row := Item{ID: rowID(o.ID), Status: p.status, Intent: p.intent, Amount: o.amount()}
-	return e.Table.Put(ctx, row, Condition{})
+func saveRow(ctx context.Context, e Env, o order, s Status) error {
+	return e.Table.Put(ctx, Item{ID: rowID(o.ID), Status: s, Amount: o.amount()}, Condition{})
 }

@@ -112,7 +112,7 @@ func (d *DynamoDB) Delete(ctx context.Context, id string) error {
 // The attributes of an item. The names are the defaults of Powertools for AWS Lambda.
 func (i *Item) texts() map[string]*string {
 	return map[string]*string{
-		ID: &i.ID, "status": (*string)(&i.Status), "intent": &i.Intent, "validation": &i.Validation,
+		ID: &i.ID, "status": (*string)(&i.Status), "validation": &i.Validation,
 	}
 }
 

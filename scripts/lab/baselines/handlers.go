@@ -4,20 +4,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// handler handles a message whose body is an order.
-type handler func(context.Context, Env, Message, order) error
-
 // parsed returns a Handler that parses the body. It returns an error for an invalid one.
-func parsed(handle handler) Handler {
+func parsed(handle func(context.Context, Env, Message, order) error) Handler {
 	return func(ctx context.Context, e Env, m Message) error {
-		o, err := parseOrder(m)
-		if err != nil {
-			return err
+		var o order
+		if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
+			return fmt.Errorf("parse message %q: %w", m.ID, err)
 		}
 		return handle(ctx, e, m, o)
 	}
@@ -72,19 +70,12 @@ func messageIDAfter(ctx context.Context, e Env, m Message, o order) error {
 	return err
 }
 
-// lockLife is the time to live of shortLock's item.
-const lockLife = 5 * time.Second
-
-// shortLock puts the messageId with a condition and a short time to live. It logs a
-// warning if the condition fails, and charges in either case.
+// shortLock puts the messageId with a condition and a short time to live. If the
+// condition fails it would log a warning, and charges in either case.
 func shortLock(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.Put(ctx, messageItem(e, m, lockLife), Condition{New: true})
-	_, locked := errors.AsType[*ConditionFailedError](err)
-	if err != nil && !locked {
+	err := e.Table.Put(ctx, messageItem(e, m, 5*time.Second), Condition{New: true})
+	if _, locked := errors.AsType[*ConditionFailedError](err); err != nil && !locked {
 		return err
-	}
-	if locked {
-		e.warn("message " + m.ID + " is already being processed")
 	}
 	return chargeAndSave(ctx, e, o, "")
 }
@@ -155,12 +146,11 @@ func recordItem(e Env, o order, status Status) Item {
 // in an outage. Nothing prevents a second worker from charging between the look-up and
 // the charge.
 func lookUp(ctx context.Context, e Env, _ Message, o order) error {
-	p, found, err := e.Stripe.find(ctx, o)
-	if err != nil {
+	switch status, err := e.Stripe.find(ctx, o); {
+	case err != nil:
 		return err
-	}
-	if found {
-		return saveRow(ctx, e, o, p)
+	case status != "":
+		return saveRow(ctx, e, o, status)
 	}
 	return chargeAndSave(ctx, e, o, "")
 }

@@ -22,7 +22,7 @@ type harness struct {
 	testing.TB
 	baselines.Baseline
 
-	table         *baselines.Map
+	table         baselines.Map
 	store         baselines.Table // the table, unless a test replaces it
 	stripe        *stripetest.Machine
 	client        *baselines.Stripe
@@ -36,7 +36,7 @@ type harness struct {
 func newHarness(tb testing.TB, b baselines.Baseline) *harness {
 	tb.Helper()
 	h := &harness{
-		TB: tb, Baseline: b, table: &baselines.Map{}, stripe: stripetest.New(stripetest.Rules{}),
+		TB: tb, Baseline: b, table: baselines.Map{}, stripe: stripetest.New(stripetest.Rules{}),
 		now: time.Unix(1_767_225_600, 0).UTC(), deleted: map[string]bool{},
 	}
 	h.client = baselines.NewStripe(baselines.StripeOptions{

@@ -45,7 +45,7 @@ func NewStripe(o StripeOptions) *Stripe {
 // charge creates and confirms an intent in one call, as Stripe's quickstarts do. key is
 // the idempotency key, or "" for a random one. A decline is a result and is not retried.
 // Any other failure is an error, after which the message is redelivered.
-func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, error) {
+func (s *Stripe) charge(ctx context.Context, o order, key string) (Status, error) {
 	if key == "" {
 		key = s.newKey()
 	}
@@ -58,29 +58,28 @@ func (s *Stripe) charge(ctx context.Context, o order, key string) (payment, erro
 	var declined *stripe.Error
 	switch {
 	case errors.As(err, &declined) && declined.Type == stripe.ErrorTypeCard && declined.PaymentIntent != nil:
-		return payment{Failed, declined.PaymentIntent.ID}, nil
+		return Failed, nil
 	case err != nil:
-		return payment{}, fmt.Errorf("charge order %q: %w", o.ID, err)
-	case got.Status == stripe.PaymentIntentStatusSucceeded:
-		return payment{Paid, got.ID}, nil
+		return "", fmt.Errorf("charge order %q: %w", o.ID, err)
 	}
-	return payment{Pending, got.ID}, nil
+	return statusOf(got.Status), nil
 }
 
-// find searches all intents of the customer for one of the order, newest first.
-func (s *Stripe) find(ctx context.Context, o order) (p payment, found bool, err error) {
+// find searches all intents of the customer for one of the order, newest first. It
+// returns "" if there is none.
+func (s *Stripe) find(ctx context.Context, o order) (Status, error) {
 	all := s.intents.List(&stripe.PaymentIntentListParams{
 		ListParams: stripe.ListParams{Context: ctx, Limit: new(int64(100))}, Customer: &o.Payment.Customer,
 	})
 	for all.Next() {
 		if i := all.PaymentIntent(); i.Metadata["orderId"] == o.ID {
-			return payment{statusOf(i.Status), i.ID}, true, nil
+			return statusOf(i.Status), nil
 		}
 	}
 	if err := all.Err(); err != nil {
-		return payment{}, false, fmt.Errorf("look up order %q: %w", o.ID, err)
+		return "", fmt.Errorf("look up order %q: %w", o.ID, err)
 	}
-	return payment{}, false, nil
+	return "", nil
 }
 
 // statusOf maps the status of an intent. An intent that was created and confirmed in one

@@ -3,7 +3,6 @@ package baselines
 import (
 	"context"
 	"maps"
-	"sync"
 	"time"
 )
 
@@ -29,7 +28,6 @@ const ID = "id"
 type Item struct {
 	ID         string
 	Status     Status
-	Intent     string
 	Amount     int64
 	Validation string // a hash of the payload
 	Expiration int64  // when DynamoDB may delete the item, in Unix seconds
@@ -66,49 +64,33 @@ func (c Condition) holds(old Item) bool {
 	return old.expired(c.FreeAt) || old.Status == inProgress && old.Deadline < c.FreeAt.UnixMilli()
 }
 
-var _ Table = (*Map)(nil)
+var _ Table = Map{}
 
-// Map is a Table in memory. The zero value is empty. It is safe for concurrent use.
-type Map struct {
-	mu    sync.Mutex
-	items map[string]Item
-}
+// Map is a Table in memory, for one goroutine at a time.
+type Map map[string]Item
 
 // Get implements Table. It is strongly consistent.
-func (m *Map) Get(_ context.Context, id string) (Item, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.items[id], nil
-}
+func (m Map) Get(_ context.Context, id string) (Item, error) { return m[id], nil }
 
 // Put implements Table.
-func (m *Map) Put(_ context.Context, item Item, c Condition) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if old := m.items[item.ID]; !c.holds(old) {
+func (m Map) Put(_ context.Context, item Item, c Condition) error {
+	if old := m[item.ID]; !c.holds(old) {
 		return &ConditionFailedError{old}
 	}
-	if m.items == nil {
-		m.items = map[string]Item{}
-	}
-	m.items[item.ID] = item
+	m[item.ID] = item
 	return nil
 }
 
 // Delete implements Table.
-func (m *Map) Delete(_ context.Context, id string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.items, id)
+func (m Map) Delete(_ context.Context, id string) error {
+	delete(m, id)
 	return nil
 }
 
 // Expire deletes every item whose time to live has passed. Until then they stay readable,
 // because DynamoDB may delete them days late. A search must cover both cases.
-func (m *Map) Expire(now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.DeleteFunc(m.items, func(_ string, i Item) bool { return i.expired(now) })
+func (m Map) Expire(now time.Time) {
+	maps.DeleteFunc(m, func(_ string, i Item) bool { return i.expired(now) })
 }
 
 // Stepped is a Table that makes each call through Step, which a simulation stops at.

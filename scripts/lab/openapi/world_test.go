@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -30,7 +30,6 @@ type world struct {
 	orders *ordertest.Memory
 	now    time.Time
 
-	mu   sync.Mutex
 	down bool
 	sent []order.Order
 }
@@ -44,23 +43,22 @@ func newWorld() *world {
 		Put: entrance.Put, Post: entrance.Post, Get: entrance.Get, Decode: orders.NewDecoder().DecodeNamed, Caller: caller,
 		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
 	}))
-	invoke := func(ctx context.Context, payload []byte) ([]byte, error) {
-		var e events.APIGatewayV2HTTPRequest
-		if err := json.Unmarshal(payload, &e); err != nil {
-			return nil, err
-		}
-		out, err := handle(ctx, e)
-		text, marshalErr := json.Marshal(out)
-		return text, errors.Join(err, marshalErr)
-	}
 	w.api = &apigatewaytest.API{
-		Routes: map[string]func(context.Context, []byte) ([]byte, error){
-			putRoute: invoke, postRoute: invoke, getRoute: invoke,
-		},
-		Authorizers: map[string]apigatewaytest.Authorizer{
-			putRoute: authorize, postRoute: authorize, getRoute: authorize,
-		},
-		Now: func() time.Time { return w.now },
+		Routes:      map[string]func(context.Context, []byte) ([]byte, error){},
+		Authorizers: map[string]apigatewaytest.Authorizer{},
+		Now:         func() time.Time { return w.now },
+	}
+	for _, route := range []string{putRoute, postRoute, getRoute} {
+		w.api.Authorizers[route] = authorize
+		w.api.Routes[route] = func(ctx context.Context, payload []byte) ([]byte, error) {
+			var e events.APIGatewayV2HTTPRequest
+			if err := json.Unmarshal(payload, &e); err != nil {
+				return nil, err
+			}
+			out, err := handle(ctx, e)
+			text, marshalErr := json.Marshal(out)
+			return text, errors.Join(err, marshalErr)
+		}
 	}
 	return w
 }
@@ -98,8 +96,6 @@ var errDown = errors.New("queue down")
 
 // Send implements intake.Queue.
 func (w *world) Send(_ context.Context, o order.Order, _ time.Time, _ order.Trace) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.down {
 		return errDown
 	}
@@ -116,40 +112,28 @@ type request struct {
 	content, authorization string
 }
 
-// answer is what a client gets.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
 // do sends a request.
-func (w *world) do(ctx context.Context, in request) answer {
+func (w *world) do(ctx context.Context, in request) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, in.method, in.path, strings.NewReader(in.body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", signature)
-	for name, value := range map[string]string{
-		"Content-Type": in.content, "Authorization": in.authorization, "Idempotency-Key": in.key,
-	} {
-		if value != "" {
-			r.Header.Set(name, value)
-		}
+	r.Header.Set("Content-Type", cmp.Or(in.content, "application/json"))
+	r.Header.Set("Authorization", cmp.Or(in.authorization, signature))
+	if in.key != "" {
+		r.Header.Set("Idempotency-Key", in.key)
 	}
 	out := httptest.NewRecorder()
 	w.api.ServeHTTP(out, r)
-	return answer{out.Code, out.Header(), out.Body.Bytes()}
+	return out
 }
 
 // settle lets a worker claim the orders that were sent, and end them with a status.
 func (w *world) settle(ctx context.Context, s order.Status, failure string) error {
 	for _, o := range w.sent {
-		from := w.now
-		c, err := order.Begin(ctx, w.orders, o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)}, nil)
+		c, err := order.Begin(ctx, w.orders, o, order.Lease{Owner: "w", From: w.now, Until: w.now.Add(time.Minute)}, nil)
 		if err == nil {
-			err = c.Bind(ctx, w.orders, order.Intent{ID: "pi_1", Mode: order.TestMode}, from)
-		}
-		if err == nil {
-			err = c.Finish(ctx, w.orders, order.Outcome{Status: s, Intent: "pi_1", Failure: failure}, from)
+			err = errors.Join(
+				c.Bind(ctx, w.orders, order.Intent{ID: "pi_1", Mode: order.TestMode}, w.now),
+				c.Finish(ctx, w.orders, order.Outcome{Status: s, Intent: "pi_1", Failure: failure}, w.now),
+			)
 		}
 		if err != nil {
 			return err

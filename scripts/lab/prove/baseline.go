@@ -20,7 +20,7 @@ func searchBaseline(b baselines.Baseline, invariant stage.Invariant, worlds int)
 		c.People, c.Mistake, c.Releases, c.Adapter = false, false, false, false
 		c.Webhooks, c.Reconcile, c.Publish = false, false, false
 		c.Clocks, c.KeyLife, c.Batch = nil, 0, 0
-		c.Consumer = func() world.Consumer { return &consumer{Baseline: b} }
+		c.Consumer = func() world.Consumer { return &consumer{Baseline: b, table: baselines.Map{}} }
 	}}.Run(nil)
 }
 
@@ -40,7 +40,7 @@ func (c *consumer) Consume(w *world.Worker, messageID, body string) error {
 		NewKey: func() string { c.keys++; return "random-" + strconv.Itoa(c.keys) },
 	})
 	return c.Handle(context.Background(), baselines.Env{
-		Table: baselines.Stepped{Table: &c.table, Step: w.Table}, Stripe: stripe,
+		Table: baselines.Stepped{Table: c.table, Step: w.Table}, Stripe: stripe,
 		Now: w.Now, Deadline: w.Now().Add(time.Minute), // the function's timeout, as the product's
 	}, baselines.Message{ID: messageID, Body: body})
 }
@@ -48,6 +48,6 @@ func (c *consumer) Consume(w *world.Worker, messageID, body string) error {
 // Done implements world.Consumer: it reports whether the baseline's row says that the
 // order is paid.
 func (c *consumer) Done(id order.ID) bool {
-	s, err := baselines.StatusOf(context.Background(), &c.table, string(id))
+	s, err := baselines.StatusOf(context.Background(), c.table, string(id))
 	return err == nil && s == baselines.Paid
 }

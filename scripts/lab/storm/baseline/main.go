@@ -111,8 +111,7 @@ func (f *function) env(ctx context.Context) baselines.Env {
 	ahead := time.Until(deadline) - f.timeout
 	return baselines.Env{
 		Table: f.table, Stripe: f.stripe, Deadline: deadline,
-		Now:  func() time.Time { return time.Now().Add(ahead) },
-		Warn: func(text string) { log("warn", text) },
+		Now: func() time.Time { return time.Now().Add(ahead) },
 	}
 }
 
