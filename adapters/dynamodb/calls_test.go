@@ -258,31 +258,6 @@ func TestARejectedCallCostsOneRequest(t *testing.T) {
 	}
 }
 
-func TestProcess(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	p := order.Processor{
-		Store: f.Store, Payments: &ordertest.Bank{Scope: "test"}, Scope: "test",
-		Now: func() time.Time { return at(0) }, ConfirmTime: time.Second,
-	}
-	o := ordertest.Order("O1")
-
-	if r := p.Process(t.Context(), o, at(0), lease("first")); r.Status != order.Paid {
-		t.Fatalf("got %+v, want it paid", r)
-	}
-	if diff := cmp.Diff(map[string]int{"UpdateItem": 2, "TransactWriteItems": 1}, f.Proxy.Counts()); diff != "" {
-		t.Errorf("calls of a new order (-want +got):\n%s", diff)
-	}
-
-	f.Proxy.Reset()
-	if r := p.Process(t.Context(), o, at(0), lease("second")); r.Reason != order.ReasonDuplicate {
-		t.Fatalf("got %+v, want a duplicate", r)
-	}
-	if diff := cmp.Diff(map[string]int{"UpdateItem": 1}, f.Proxy.Counts()); diff != "" {
-		t.Errorf("calls of a duplicate (-want +got):\n%s", diff)
-	}
-}
-
 func TestLoadIsConsistent(t *testing.T) {
 	t.Parallel()
 	f := open(t)

@@ -2,6 +2,7 @@ package dynamodb_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,13 +69,12 @@ func (f fixture) released(bank *ordertest.Bank, tracked bool) {
 	f.must(c.Release(f.Context(), f, order.ReasonStore, at(1)))
 }
 
+// What an order costs is how many calls it makes. Fewer than no units are no stock table.
 func TestProcessWithStock(t *testing.T) {
 	t.Parallel()
 	transactions := func(n, updates int) map[string]int {
-		counts := map[string]int{"TransactWriteItems": n}
-		if updates > 0 {
-			counts["UpdateItem"] = updates
-		}
+		counts := map[string]int{"TransactWriteItems": n, "UpdateItem": updates}
+		maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
 		return counts
 	}
 	for claim, tt := range map[string]struct {
@@ -83,6 +83,12 @@ func TestProcessWithStock(t *testing.T) {
 		want   order.Status
 		calls  map[string]int
 	}{
+		"a new order without a stock table costs three calls": {
+			-1, func(fixture, *ordertest.Bank) {}, order.Paid, transactions(1, 2),
+		},
+		"a duplicate without a stock table costs one call": {
+			-1, func(f fixture, _ *ordertest.Bank) { f.settled("O1", order.Paid) }, order.Paid, transactions(0, 1),
+		},
 		"a new order costs as many calls as without stock": {
 			1, func(fixture, *ordertest.Bank) {}, order.Paid, transactions(2, 1),
 		},
@@ -107,12 +113,15 @@ func TestProcessWithStock(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			f, bank := openStock(t, tt.units), &ordertest.Bank{Scope: "test"}
+			f, bank := open(t), &ordertest.Bank{Scope: "test"}
+			if tt.units >= 0 {
+				f = openStock(t, tt.units)
+			}
 			tt.before(f, bank)
 			f.Proxy.Reset()
 			p := order.Processor{
 				Store: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return at(0) },
-				ConfirmTime: time.Second, TracksStock: true,
+				ConfirmTime: time.Second, TracksStock: f.tracks,
 			}
 			if r := p.Process(t.Context(), ordertest.Order("O1"), at(0), lease("second")); r.Status != tt.want {
 				t.Errorf("got %+v, want %s", r, tt.want)

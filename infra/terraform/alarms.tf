@@ -61,19 +61,55 @@ locals {
     dead_letter_retention = "The dead-letter queue's retention is too short: SQS deletes parked orders."
   }
 
-  # The same for the queues of refunds and receipts, one alarm each. The function checks once per
-  # execution environment, so the alarm stays on for an hour.
-  queue_settings_alarms = { for name in ["refund", "receipt"] : name => { "${name}-queue-settings" = {
-    metrics = { for setting in keys(local.queue_settings) :
-      setting => "app QueueMisconfigured Sum Function=${name} Setting=${setting}"
+  # What functions besides that of orders have in common: where their alarms lead, and the
+  # messages of their queue if they have one.
+  usual = {
+    publish = { see = "${local.runbook}, \"Events are published late\"" }
+    intake  = { see = "${local.runbook}, \"Orders by HTTP fail\"" }
+    refund  = { see = "${local.runbook}, \"Refunds wait\"", messages = "refunds" }
+    receipt = { see = "${local.runbook}, \"Receipts are not sent\"", messages = "receipts" }
+  }
+  usual_alarms = { for name, of in local.usual : name => merge({
+    "${name}-errors" = { metric = "lambda/${name} Errors Sum", periods = [2, 3], description = <<-EOT
+    The ${name} function crashed, timed out or failed to start. What it answers or puts back is not an error
+    of the function. Read its log: ${of.see}.
+  EOT
     }
-    expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
-    periods    = [1, 12], description = <<-EOT
+    "${name}-throttles" = { metric = "lambda/${name} Throttles Sum", periods = [3, 5], description = <<-EOT
+    Lambda throttles the ${name} function, so its work waits or is refused. Raise the account's quota of
+    concurrent executions: ${of.see}.
+  EOT
+    }
+    }, [for messages in [try(of.messages, null)] : {
+      # The function checks its queue once per execution environment, so the alarm stays on for an hour.
+      "${name}-queue-settings" = {
+        metrics = { for setting in keys(local.queue_settings) :
+          setting => "app QueueMisconfigured Sum Function=${name} Setting=${setting}"
+        }
+        expression = join(" + ", [for setting in keys(local.queue_settings) : "FILL(${setting}, 0)"])
+        periods    = [1, 12], description = <<-EOT
     A setting of the ${name} queue or its dead-letter queue is not what the function assumes, so SQS may
-    delete ${name}s. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
+    delete ${messages}. The log line "queue misconfigured" has the setting and the remedy: ${local.runbook},
     "The queues are misconfigured".
   EOT
-  } } }
+      }
+      # As orders-waiting and orders-retrying below.
+      "${messages}-waiting" = {
+        metric      = "queue/${messages} ApproximateAgeOfOldestMessage Maximum", above = 30 * 60, periods = [2, 3]
+        description = <<-EOT
+    One of the ${messages} has waited for more than 30 minutes and was hardly received: processing is stopped,
+    or the function is throttled or fails to start: ${of.see}.
+  EOT
+      }
+      "${messages}-retrying" = {
+        metric      = "app WaitingAge Maximum Function=${name}", above = 30 * 60 * 1000, periods = [1, 4]
+        description = <<-EOT
+    One of the ${messages} has been retried for more than 30 minutes. The dashboard shows why. They are parked
+    after six days: ${of.see}.
+  EOT
+      }
+    } if messages != null]...)
+  }
 
   # The alarms of the order function, and of what every part shares.
   order_alarms = merge({

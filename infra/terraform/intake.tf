@@ -15,7 +15,7 @@ locals {
       reserved    = var.intake_reserved_concurrency
       services    = ["dynamodb", "sqs"]
     }
-    alarms = {
+    alarms = merge(local.usual_alarms.intake, {
       # The callers repeat a 5xx, so nothing is lost. The status 503 of a queue or table
       # that does not respond counts as well.
       intake-failing = {
@@ -26,17 +26,7 @@ locals {
         ${local.runbook}, "Orders by HTTP fail".
       EOT
       }
-      intake-errors = { metric = "lambda/intake Errors Sum", periods = [2, 3], description = <<-EOT
-        The intake function crashed, timed out or failed to start; a 503 that it answers is not an error of
-        the function. Read its log: ${local.runbook}, "Orders by HTTP fail".
-      EOT
-      }
-      intake-throttles = { metric = "lambda/intake Throttles Sum", periods = [3, 5], description = <<-EOT
-        Lambda throttles the intake function, so callers get 5xx. Raise the account's quota of concurrent
-        executions, or lower intake_rate_limit: ${local.runbook}, "Orders by HTTP fail".
-      EOT
-      }
-    }
+    })
   }
 
   intake_environment = merge({

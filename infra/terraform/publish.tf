@@ -11,7 +11,7 @@ locals {
       timeout     = 30 # a batch of one order's events needs a call for each
       services    = ["dynamodb", "sqs"]
     }
-    alarms = {
+    alarms = merge(local.usual_alarms.publish, {
       # The age of the newest record of each batch, also of one that is retried. The
       # stream forgets a record after 24 hours.
       publish-behind = {
@@ -20,16 +20,6 @@ locals {
         Order events are published more than 15 minutes late: EventBridge refuses them or does not respond, or
         the function fails. Consumers wait; no order is affected. Nothing is lost for 22 hours:
         ${local.runbook}, "Events are published late".
-      EOT
-      }
-      publish-errors = { metric = "lambda/publish Errors Sum", periods = [2, 3], description = <<-EOT
-        The publish function crashed, timed out or failed to start; events that EventBridge refuses are not
-        errors of the function. Read its log: ${local.runbook}, "Events are published late".
-      EOT
-      }
-      publish-throttles = { metric = "lambda/publish Throttles Sum", periods = [3, 5], description = <<-EOT
-        Lambda throttles the publish function, so order events are published late. Raise the account's quota
-        of concurrent executions: ${local.runbook}, "Events are published late".
       EOT
       }
       # IteratorAge has no value if nothing reads the stream. An event is published within
@@ -53,7 +43,7 @@ locals {
         table. Publish them by hand: ${local.runbook}, "Events were not published".
       EOT
       }
-    }
+    })
   }
 
   publish_environment = {

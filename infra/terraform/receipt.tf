@@ -23,7 +23,7 @@ locals {
       receives    = 1000
       concurrency = 2
     } }
-    alarms = merge(local.queue_settings_alarms.receipt, {
+    alarms = merge(local.usual_alarms.receipt, {
       receipts-doubtful = { metric = "app Receipts Sum Function=receipt Result=doubtful", description = <<-EOT
         Nobody knows whether a receipt was sent. It is not sent again unless receipt_mode is at_least_once.
         SES's event may still resolve it, or a person: ${local.runbook}, "A receipt is doubtful".
@@ -33,28 +33,6 @@ locals {
         metric = "queue/receipts-dead ApproximateNumberOfMessagesVisible Maximum", description = <<-EOT
         Events of receipts are parked, or EventBridge could not deliver them, and their e-mails are not sent:
         ${local.runbook}, "Receipts are not sent".
-      EOT
-      }
-      # SQS excludes messages that were received three times or more. receipts-retrying
-      # shows those.
-      receipts-waiting = {
-        metric      = "queue/receipts ApproximateAgeOfOldestMessage Maximum", above = 30 * 60, periods = [2, 3]
-        description = <<-EOT
-        An event has waited for its receipt for more than 30 minutes and was hardly received: the function is
-        throttled or fails to start: ${local.runbook}, "Receipts are not sent".
-      EOT
-      }
-      receipts-retrying = {
-        metric      = "app WaitingAge Maximum Function=receipt", above = 30 * 60 * 1000, periods = [1, 4]
-        description = <<-EOT
-        A receipt has been retried for more than 30 minutes: its table, Stripe or SES fails, or SES rejects
-        it. The dashboard shows why. Receipts are parked after six days: ${local.runbook}, "Receipts are not
-        sent".
-      EOT
-      }
-      receipt-throttles = { metric = "lambda/receipt Throttles Sum", periods = [3, 5], description = <<-EOT
-        Lambda throttles the receipt function, and every throttled batch uses up a receive of its messages.
-        Raise the account's quota of concurrent executions: ${local.runbook}, "Receipts are not sent".
       EOT
       }
       receipts-failed = {
@@ -76,11 +54,6 @@ locals {
         description = <<-EOT
         More than 5 percent of the receipts of an hour bounced. SES may pause the account: look at the
         addresses at Stripe: ${local.runbook}, "Receipts are not sent".
-      EOT
-      }
-      receipt-errors = { metric = "lambda/receipt Errors Sum", periods = [2, 3], description = <<-EOT
-        The receipt function crashed, timed out or failed to start. A crash between an e-mail and its row
-        leaves a doubtful receipt. Read its log: ${local.runbook}, "Receipts are not sent".
       EOT
       }
     })

@@ -20,7 +20,7 @@ locals {
       max_size    = 512 * 1024
       receives    = 1000
     } }
-    alarms = merge(local.queue_settings_alarms.refund, {
+    alarms = merge(local.usual_alarms.refund, {
       refund-unknown = { metric = "app Parked Sum Function=refund Reason=refund_unknown", description = <<-EOT
         Nobody knows whether a refund was made, and it is not sent again. The customer waits, and the amount
         stays reserved, until a person has compared it with Stripe: docs/guides/refund.md, "Resolve an unknown
@@ -46,32 +46,6 @@ locals {
         metric = "queue/refunds-dead ApproximateNumberOfMessagesVisible Maximum", description = <<-EOT
         Refunds are parked in their dead-letter queue and need a person. Read orderonce-reason of each message
         and follow ${local.runbook}, "A message is parked".
-      EOT
-      }
-      # SQS excludes messages that were received three times or more. refunds-retrying shows
-      # those.
-      refunds-waiting = {
-        metric      = "queue/refunds ApproximateAgeOfOldestMessage Maximum", above = 30 * 60, periods = [2, 3]
-        description = <<-EOT
-        A refund has waited for more than 30 minutes and was hardly received: processing is stopped, or the
-        function is throttled or fails to start: ${local.runbook}, "Refunds wait".
-      EOT
-      }
-      refunds-retrying = {
-        metric      = "app WaitingAge Maximum Function=refund", above = 30 * 60 * 1000, periods = [1, 4]
-        description = <<-EOT
-        A refund has been retried for more than 30 minutes: its order is not paid, DynamoDB or Stripe fails, or
-        Stripe rejects the key. Refunds are parked after six days: ${local.runbook}, "Refunds wait".
-      EOT
-      }
-      refund-errors = { metric = "lambda/refund Errors Sum", periods = [2, 3], description = <<-EOT
-        The refund function crashed, timed out or failed to start. Read its log. If it cannot start, refunds
-        reach their dead-letter queue after 50 hours: ${local.runbook}, "Refunds wait".
-      EOT
-      }
-      refund-throttles = { metric = "lambda/refund Throttles Sum", periods = [3, 5], description = <<-EOT
-        Lambda throttles the refund function, and every throttled batch uses up a receive of its messages.
-        Raise the account's quota of concurrent executions: ${local.runbook}, "Refunds wait".
       EOT
       }
     })

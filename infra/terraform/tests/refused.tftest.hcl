@@ -172,17 +172,6 @@ run "reserved_concurrency_below_ten_per_poller_is_rejected" {
   expect_failures = [aws_lambda_event_source_mapping.queues]
 }
 
-run "reserved_concurrency_below_maximum_concurrency_is_rejected" {
-  command = plan
-
-  variables {
-    maximum_concurrency  = 5
-    reserved_concurrency = 4
-  }
-
-  expect_failures = [aws_lambda_event_source_mapping.queues]
-}
-
 run "a_missing_zip_is_rejected" {
   command = plan
 
@@ -263,21 +252,6 @@ run "another_environment_on_the_same_state_is_rejected" {
 
   # Its table has another name, too.
   expect_failures = [terraform_data.deployment, terraform_data.orders_table]
-}
-
-run "another_region_on_the_same_state_is_rejected" {
-  command = plan
-
-  variables {
-    scope = "orderonce-dev-836569"
-  }
-
-  override_data {
-    target = data.aws_region.current
-    values = { region = "us-east-1" }
-  }
-
-  expect_failures = [terraform_data.deployment]
 }
 
 run "another_queue_type_is_rejected" {
