@@ -2,7 +2,6 @@ package order_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -80,58 +79,6 @@ func TestCancel(t *testing.T) {
 				t.Errorf("its message comes back: got %+v, %s, want %s", r, w.violations(), tt.want)
 			}
 		})
-	}
-}
-
-// Every point of an attempt at which an operator may cancel the order, and every end of
-// that attempt: a canceled order is never charged, and a charged one never canceled.
-func TestNoOrderIsBothCanceledAndCharged(t *testing.T) {
-	for _, card := range []ordertest.Card{
-		ordertest.Pays, ordertest.Declines, ordertest.NeedsAuthentication, ordertest.TakesDays,
-	} {
-		for call := range 6 {
-			for _, before := range []bool{true, false} {
-				for _, crashes := range []bool{true, false} {
-					t.Run(fmt.Sprintf("%s, call %d, before it %t, then a crash %t", card, call, before, crashes), func(t *testing.T) {
-						cancelDuring(newWorld(t, card), call, before, crashes)
-					})
-				}
-			}
-		}
-	}
-}
-
-// cancelDuring cancels the order before or after one call of its first attempt, which may
-// crash then, and delivers the message until the order is settled.
-func cancelDuring(w *world, call int, before, crashes bool) {
-	cancel := func() {
-		if _, err := w.cancel(); err != nil && !errors.Is(err, order.ErrNotFound) { // before the first claim
-			w.Errorf("cancel: %v", err)
-		}
-		if crashes {
-			panic(ordertest.Crash{})
-		}
-	}
-	w.crash(func(_ ordertest.Call, do func() error) error {
-		call--
-		if call == -1 && before {
-			cancel()
-		}
-		err := do()
-		if call == -1 && !before {
-			cancel()
-		}
-		return err
-	})
-	w.now = w.now.Add(time.Hour)
-	w.redeliver(noFault)
-	r, charges := w.record(), len(w.bank.Charges(w.order.ID()))
-	if v := w.violations(); v != "" || r.Status == order.Open || r.Status == order.Canceled && charges > 0 {
-		w.Errorf("got %s with %d charges; %s", r.Status, charges, v)
-	}
-	state := w.state()
-	if (state == order.IntentCanceled) != (r.Status == order.Canceled && r.Intent != "") {
-		w.Errorf("got %s with intent %q, want both canceled or neither", r.Status, state)
 	}
 }
 

@@ -110,31 +110,3 @@ func (w *world) processElsewhere() final {
 	w.now = now.Add(2 * time.Hour)
 	return got
 }
-
-// The provider has any two faults at any calls, including stored failures.
-func TestTwoProviderFaultsChargeOnce(t *testing.T) {
-	calls := []ordertest.Call{ordertest.Prepare, ordertest.Confirm, ordertest.Read}
-	faults := []ordertest.Fault{
-		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest,
-		ordertest.LosesResponse, ordertest.StoresFailure, ordertest.StoresFailureAfterEffect,
-	}
-	n := len(calls) * len(faults)
-	forEachCard(t, func(w *world, want final) {
-		for i := range n * n {
-			w.reset()
-			for _, j := range []int{i % n, i / n} {
-				w.bank.Fail(calls[j%len(calls)], faults[j/len(calls)])
-			}
-			var last order.Result
-			for deliveries := 0; deliveries < 4 && last.Verdict != order.Done; deliveries++ {
-				last = w.redeliver(noFault)
-				if v := w.violations(); v != "" {
-					w.Fatalf("history %d: %s", i, v)
-				}
-			}
-			if got := w.final(last); got != want {
-				w.Fatalf("history %d: got %+v, want %+v", i, got, want)
-			}
-		}
-	})
-}

@@ -24,16 +24,6 @@ func changeFirst(n int, on ordertest.Call, change func(*order.Intent)) func(orde
 	}
 }
 
-// changeFrom changes all intents from the first that one kind of call returns.
-func changeFrom(first ordertest.Call, change func(*order.Intent)) func(ordertest.Call, *order.Intent) {
-	changes := false
-	return func(c ordertest.Call, i *order.Intent) {
-		if changes = changes || c == first; changes {
-			change(i)
-		}
-	}
-}
-
 func (p changedIntents) response(c ordertest.Call, i order.Intent, err error) (order.Intent, error) {
 	if err == nil {
 		p.change(c, &i)

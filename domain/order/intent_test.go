@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -78,6 +79,30 @@ func TestUnrecorded(t *testing.T) {
 			if _, found := order.Unrecorded(now, said); found != slices.Contains(want, now) {
 				t.Errorf("%s, and %s at the provider: got it unrecorded: %t, want %t", now, said.State, found, !found)
 			}
+		}
+	}
+}
+
+func TestVerifyComparesEachField(t *testing.T) {
+	total := order.Money{Amount: 3998, Currency: "usd"}
+	for name, change := range map[string]func(*order.Intent){
+		"":                                 func(*order.Intent) {},
+		"another order":                    func(i *order.Intent) { i.OrderID = "ORD-2" },
+		"no order":                         func(i *order.Intent) { i.OrderID = "" },
+		"an order id with the same prefix": func(i *order.Intent) { i.OrderID += "0" },
+		"another scope":                    func(i *order.Intent) { i.Scope = "other" },
+		"no scope":                         func(i *order.Intent) { i.Scope = "" },
+		"a scope with the same prefix":     func(i *order.Intent) { i.Scope += "-2" },
+		"another amount":                   func(i *order.Intent) { i.Total.Amount++ },
+		"a hundredth of the amount":        func(i *order.Intent) { i.Total.Amount /= 100 },
+		"another currency":                 func(i *order.Intent) { i.Total.Currency = "eur" },
+		"a currency without decimals":      func(i *order.Intent) { i.Total.Currency = "jpy" },
+	} {
+		i := order.Intent{ID: "pi_1", OrderID: "ORD-1", Scope: "test", Total: total}
+		change(&i)
+		err := order.Verify(i, "test", "ORD-1", total)
+		if _, mismatch := errors.AsType[*order.MismatchError](err); mismatch != (name != "") {
+			t.Errorf("%s: got %v, want a MismatchError: %t", name, err, name != "")
 		}
 	}
 }

@@ -17,9 +17,6 @@ func TestKeysConsistOfScopeOrderStepAndAttempt(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-}
-
-func TestKeysFitStripesLimit(t *testing.T) {
 	scope, id := order.Scope(strings.Repeat("s", 32)), order.ID(strings.Repeat("i", 64))
 	for _, k := range []order.Key{order.PrepareAgainKey(scope, id, 1<<62), order.ConfirmKey(scope, id, 1<<62)} {
 		if got := len(k.String()); got > 131 {
@@ -29,27 +26,16 @@ func TestKeysFitStripesLimit(t *testing.T) {
 }
 
 func TestScopeIsAShortName(t *testing.T) {
-	for _, s := range []string{"p", "prod", "staging-eu", "a1-", strings.Repeat("s", 32)} {
+	for _, s := range []string{"a", "z", "staging-eu", "az09-", strings.Repeat("s", 32)} {
 		if got, err := order.NewScope(s); string(got) != s || err != nil {
 			t.Errorf("%q: got %q, %v, want the scope", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "1a", "-a", "Prod", "pRod", "a/b", "a b", "ä", "a_b", strings.Repeat("s", 33)} {
-		if got, err := order.NewScope(s); got != "" || err == nil ||
-			!strings.Contains(err.Error(), order.ScopeRule) {
-			t.Errorf("%q: got %q, %v, want an error with the rule", s, got, err)
-		}
-	}
-}
-
-func TestNewScopeAcceptsExactlyItsRanges(t *testing.T) {
-	for scope, want := range map[string]bool{
-		"a": true, "z": true, "az09-": true,
-		"aA": false, "aZ": false, "`": false, "{": false, "a@": false, "a[": false, "0": false, "-": false,
+	for _, s := range []string{
+		"", "0", "1a", "-", "-a", "Prod", "aA", "aZ", "a/b", "a b", "\u00e4", "a_b", "`", "{", "a@", "a[", strings.Repeat("s", 33),
 	} {
-		_, err := order.NewScope(scope)
-		if got := err == nil; got != want {
-			t.Errorf("scope %q: got valid %t (%v), want %t", scope, got, err, want)
+		if got, err := order.NewScope(s); got != "" || err == nil || !strings.Contains(err.Error(), order.ScopeRule) {
+			t.Errorf("%q: got %q, %v, want an error with the rule", s, got, err)
 		}
 	}
 }

@@ -146,6 +146,17 @@ func wrongAnswerCases() map[string]processCase {
 			before: func(w *world) { w.crashAfter(ordertest.Confirm); wrong(ordertest.Read)(w) },
 			want:   done(order.Paid, 2), calls: "begin begin read read finish",
 		},
+		"an intent that is another order's since its confirm is parked": {
+			before: func(w *world) {
+				w.payments = changedIntents{w.bank, func(c ordertest.Call, i *order.Intent) {
+					if c != ordertest.Prepare {
+						otherOrder(i)
+					}
+				}}
+			},
+			want:  unsettled(1, order.Result{Verdict: order.Park, Reason: order.ReasonMismatch, Intent: "pi_1"}),
+			calls: "begin prepare bind confirm read read release",
+		},
 		"a wrong response to a confirm without effect is unconfirmed": {
 			before: func(w *world) {
 				without := confirmsWithoutEffect{w.bank}

@@ -57,8 +57,8 @@ func TestNewEnforcesEveryLimit(t *testing.T) {
 	}{
 		{
 			"orderId", func(d *order.Draft, s string) { d.ID = s },
-			[]string{"A", "9._-z", long(64)},
-			[]string{"", long(65), "-A", ".A", "A/B", "A\n", "Ä", cardNumber},
+			[]string{"A", "9._-z", "AZaz09", "Z", "a", "z", "0", long(64)},
+			[]string{"", long(65), "-A", ".A", "A/B", "A\n", "Ä", "A@", "A[", "A`", "A{", "A:", cardNumber},
 		},
 		{
 			"customerId", func(d *order.Draft, s string) { d.CustomerID = s },
@@ -70,8 +70,8 @@ func TestNewEnforcesEveryLimit(t *testing.T) {
 		},
 		{
 			"payment.customer", func(d *order.Draft, s string) { d.Payment.Customer = s },
-			[]string{"cus_A1", "cus_" + long(251)},
-			[]string{"", "CUS_1", "cus_" + long(252)},
+			[]string{"cus_A1", "az_AZaz09", "cus_" + long(251)},
+			[]string{"", "CUS_1", "`_1", "{_1", "az_@", "az_[", "az_`", "az_{", "cus_" + long(252)},
 		},
 		{
 			"payment.method", func(d *order.Draft, s string) { d.Payment.Method = s },
@@ -160,28 +160,20 @@ func problems(t *testing.T, d order.Draft) []order.Problem {
 	return invalid.Problems
 }
 
+// The sentences of the problems show no personal and no payment data: see FuzzNew.
 func TestNewListsEveryProblem(t *testing.T) {
 	lines := []order.Line{{SKU: "A", Quantity: 0, UnitAmount: -1}}
-	_, err := order.New(order.Draft{ID: "a b", Currency: "USD", Lines: lines})
-	for _, want := range []string{
-		`orderId [withheld: length 3, with ' ']: want 1 to 64`, "customerId: want", `currency "USD"`,
-		"payment.customer: want", "payment.method: want",
-		"lines[0].quantity 0: want 1 to 1000000", "lines[0].unitAmount -1: want 0 to 999999999999",
-	} {
-		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
-	}
-}
-
-func TestNewReportsATotalThatCannotBeCharged(t *testing.T) {
+	draft := order.Draft{ID: "a b", CustomerID: "Jane Doe", Currency: "USD", Lines: lines}
+	draft.Payment.Method = cardNumber
 	for want, d := range map[string]order.Draft{
-		"total: want at most 99999999 in usd: the lines add up to more than one charge can hold":     oneLine("usd", 2, 50_000_000),
-		"total: want at most 999999999999 in idr: the lines add up to more than one charge can hold": oneLine("idr", 2, 500_000_000_000),
-		"lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd":                        oneLine("usd", 1, 100_000_000),
-		"total 0: want 1 to 99999999 in usd":                                                         oneLine("usd", 1, 0),
-		"total 3998: want 1 to 99999999 in isk, a multiple of 100":                                   oneLine("isk", 2, 1999),
-		"total 99999999: want 1 to 99999999 in kwd, a multiple of 10":                                oneLine("kwd", 1, 99_999_999),
+		`orderId [withheld: length 3, with ' ']: want ` + order.NewIDRule + "; customerId: want " + order.CustomerIDRule +
+			`; currency "USD": want ` + order.CurrencyRule + "; payment.customer: want " + order.ReferenceRule +
+			"; payment.method: want " + order.ReferenceRule + "; lines[0].quantity 0: want 1 to 1000000" +
+			"; lines[0].unitAmount -1: want 0 to 999999999999": draft,
+		"total: want at most 99999999 in usd: the lines add up to more than one charge can hold": oneLine("usd", 2, 50_000_000),
+		"lines[0].unitAmount [withheld: 9 digits]: want 0 to 99999999 in usd":                    oneLine("usd", 1, 100_000_000),
+		"total 0: want 1 to 99999999 in usd":                                                     oneLine("usd", 1, 0),
+		"total 3998: want 1 to 99999999 in isk, a multiple of 100":                               oneLine("isk", 2, 1999),
 	} {
 		_, err := order.New(d)
 		if got := fmt.Sprint(err); got != "invalid order: "+want {
@@ -191,44 +183,6 @@ func TestNewReportsATotalThatCannotBeCharged(t *testing.T) {
 }
 
 const cardNumber = "4242424242424242" // Stripe's test card
-
-func TestProblemsContainNoPersonalOrPaymentData(t *testing.T) {
-	for _, secret := range []string{
-		"jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456", cardNumber, "4242-4242-4242",
-	} {
-		d := order.Draft{
-			ID: " " + secret, CustomerID: " " + secret, Currency: secret, Lines: []order.Line{{SKU: " " + secret}},
-			Payment: order.Payment{Customer: secret, Method: secret},
-		}
-		if _, err := order.New(d); err == nil || strings.Contains(err.Error(), secret) {
-			t.Errorf("got %v, want an error without %q", err, secret)
-		}
-	}
-	for secret, d := range map[string]order.Draft{
-		"CANARY": with(func(d *order.Draft) { // only the lines are invalid
-			d.CustomerID, d.Payment = "CANARY", order.Payment{Customer: "cus_CANARY", Method: "pm_CANARY"}
-			d.Lines = nil
-		}),
-		"4242": with(func(d *order.Draft) {
-			d.ID, d.CustomerID, d.Currency = " 4242 4242 4242 4242", "4242 4242", "4242-4242-4242"
-			d.Payment = order.Payment{Customer: cardNumber, Method: cardNumber}
-			d.Lines[0] = order.Line{SKU: "4242 424242424242", Quantity: 4242424242424242, UnitAmount: 4242424242424242}
-		}),
-	} {
-		if _, err := order.New(d); err == nil || strings.Contains(err.Error(), secret) {
-			t.Errorf("got %v, want an error without %q", err, secret)
-		}
-	}
-}
-
-func TestProblemsStayShort(t *testing.T) {
-	d := ordertest.Draft(order.ID(strings.Repeat("x", 1<<20)))
-	d.Lines = slices.Repeat([]order.Line{{SKU: strings.Repeat("y\n", 1<<10)}}, 1<<10)
-	_, err := order.New(d)
-	if got := len(fmt.Sprint(err)); got > 50_000 || strings.Contains(fmt.Sprint(err), "\n") {
-		t.Errorf("got an error of %d bytes, want one line of at most 50000", got)
-	}
-}
 
 func FuzzNew(f *testing.F) {
 	shown := regexp.MustCompile(
@@ -268,25 +222,4 @@ func FuzzNew(f *testing.F) {
 			}
 		},
 	)
-}
-
-// The rules of ids name ranges of letters and digits; each range includes its ends and
-// nothing beside them.
-func TestIDsAcceptExactlyTheirRanges(t *testing.T) {
-	for valid, tt := range map[string]struct{ accepts, rejects string }{
-		"id":        {"AZaz09 A Z a z 0 9", "A@ A[ A` A{ A/ A:"},
-		"reference": {"az_AZaz09 a_1 z_1", "`_1 {_1 A_1 az_@ az_[ az_` az_{"},
-	} {
-		check := map[string]func(string) bool{"id": order.ValidID, "reference": order.ValidReference}[valid]
-		for s := range strings.FieldsSeq(tt.accepts) {
-			if !check(s) {
-				t.Errorf("%s %q: got it invalid", valid, s)
-			}
-		}
-		for s := range strings.FieldsSeq(tt.rejects) {
-			if check(s) {
-				t.Errorf("%s %q: got it valid", valid, s)
-			}
-		}
-	}
 }

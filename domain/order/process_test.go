@@ -499,6 +499,9 @@ func paymentCases() map[string]processCase {
 	parked := func(r order.Reason) order.Result {
 		return unsettled(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
 	}
+	confirmsAndRefuses := always(intercept(ordertest.Confirm, func(do func() error) error {
+		return errors.Join(do(), refused())
+	}))
 	const atPrepare, atConfirm = "begin prepare release", "begin prepare bind confirm release"
 	return map[string]processCase{
 		"an unavailable provider at prepare is transient": {
@@ -530,7 +533,19 @@ func paymentCases() map[string]processCase {
 			want: order.Result{
 				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, RequestID: "req_1",
 			},
-			calls: "begin prepare finish",
+			calls: "begin prepare finish", after: refusedFor("unexplained"),
+		},
+		"a refusal that is not recorded is redelivered": {
+			card: ordertest.DoesNotExist, fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
+			want: failed(order.ReasonStore, "", "req_1"), calls: "begin prepare finish",
+		},
+		"an order that was refused at prepare is charged after a redrive": {
+			before: func(w *world) { w.deliver(failCall(ordertest.Prepare, refused())) },
+			want:   doneLate("pi_1"), calls: "begin begin prepare bind confirm finish", after: reopened,
+		},
+		"an order that was refused at confirm is charged after a redrive": {
+			before: func(w *world) { w.deliver(failCall(ordertest.Confirm, refused())) },
+			want:   done(order.Paid, 2), calls: "begin begin read confirm finish", after: reopened,
 		},
 		"a confirm without effect is redelivered": {
 			before: func(w *world) { w.payments = confirmsWithoutEffect{w.bank} },
@@ -542,13 +557,14 @@ func paymentCases() map[string]processCase {
 			want: order.Result{
 				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, Intent: "pi_1",
 			},
-			calls: "begin prepare bind confirm read finish",
+			calls: "begin prepare bind confirm read finish", after: refusedFor("resource_missing"),
 		},
 		"a refused confirm of an intent that was paid is paid": {
-			fault: always(intercept(ordertest.Confirm, func(do func() error) error {
-				return errors.Join(do(), refused())
-			})),
-			want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+			fault: confirmsAndRefuses, want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+		},
+		"a refused confirm of an intent that was declined is declined": {
+			card: ordertest.Declines, fault: confirmsAndRefuses,
+			want: done(order.Declined, 1), calls: "begin prepare bind confirm read finish",
 		},
 		"a refused confirm whose intent cannot be read is redelivered": {
 			fault:  always(failCall(ordertest.Confirm, refused())),
@@ -581,7 +597,30 @@ func paymentCases() map[string]processCase {
 	}
 }
 
-func refused() error { return &order.PaymentError{Kind: order.KindRefused, Err: errors.New("no")} }
+func refused() error {
+	return &order.PaymentError{Kind: order.KindRefused, Code: "resource_missing", Err: errors.New("no")}
+}
+
+// refusedFor checks that the record is refused, for this failure.
+func refusedFor(failure string) func(*world) {
+	return func(w *world) {
+		if r := w.record(); r.Status != order.Refused || r.Failure != failure || r.Owner != "" || !r.DueAt.IsZero() {
+			w.Errorf("got record %+v, want it refused for %s, without an owner and a recheck", r, failure)
+		}
+	}
+}
+
+// reopened checks the events of an order that was refused, redriven and paid.
+func reopened(w *world) {
+	var all []order.Status
+	for _, e := range w.record().Events {
+		all = append(all, e.From, e.To)
+	}
+	want := []order.Status{order.Open, order.Refused, order.Refused, order.Open, order.Open, order.Paid}
+	if diff := cmp.Diff(want, all); diff != "" || len(w.bank.Charges(w.order.ID())) != 1 {
+		w.Errorf("charges %v, events (-want +got):\n%s", w.bank.Charges(w.order.ID()), diff)
+	}
+}
 
 // takeover is r of a second attempt that found a bound intent.
 func takeover(r order.Result) order.Result {
