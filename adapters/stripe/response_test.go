@@ -209,7 +209,6 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 			{"prepare confirm", of(402), want},
 			{"read", of(400), ofRead},
 			{all, of(401), "misconfigured"},
-			{all, of(403), "misconfigured"},
 			{all, of(429), "unavailable"},
 			{all, of(500), "unknown"},
 			{"prepare confirm", rigtest.Replay(of(400)), "replayed"},

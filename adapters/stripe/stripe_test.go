@@ -190,46 +190,37 @@ func TestNoRequestIsRetriedOrRedirected(t *testing.T) {
 	}
 }
 
-func TestURLs(t *testing.T) {
-	paths := map[string]struct{ path, name string }{
-		"prepare": {"/v1/payment_intents", "POST /v1/payment_intents"},
-		"confirm": {"/v1/payment_intents/pi_3Pretend/confirm", "POST /v1/payment_intents/{id}/confirm"},
-		"read":    {"/v1/payment_intents/pi_3Pretend", "GET /v1/payment_intents/{id}"},
-	}
-	for base, want := range map[string]string{
-		"": "https://api.stripe.com", "https://proxy.test/": "https://proxy.test",
-		"https://proxy.test/stripe": "https://proxy.test/stripe", "https://proxy.test/stripe/": "https://proxy.test/stripe",
+func TestURLsKeysAndTimeouts(t *testing.T) {
+	for _, tt := range []struct {
+		base, url     string
+		timeout, want time.Duration
+	}{
+		{"", "https://api.stripe.com", 0, stripe.DefaultTimeout},
+		{"https://proxy.test/", "https://proxy.test", -1, stripe.DefaultTimeout},
+		{"https://proxy.test/stripe", "https://proxy.test/stripe", time.Hour, time.Hour},
+		{"https://proxy.test/stripe/", "https://proxy.test/stripe", time.Hour, time.Hour},
 	} {
 		var sent *http.Request
-		p := over(func(r *http.Request) (*http.Response, error) {
-			sent = r
-			return nil, errors.New("offline")
-		})
-		p.Key, p.BaseURL = rigtest.Key+"\n", base
-		for name, call := range rigtest.Methods(t, p) {
-			_, _ = call(t.Context())
-			got := []string{sent.URL.String(), stripe.CallName(sent), sent.Header.Get("Authorization")}
-			if diff := cmp.Diff(got, []string{want + paths[name].path, paths[name].name, "Bearer " + rigtest.Key}); diff != "" {
-				t.Errorf("base URL %q, %s (-got +want):\n%s", base, name, diff)
-			}
-		}
-	}
-}
-
-func TestACallWithoutATimeoutGetsTheDefault(t *testing.T) {
-	for timeout, want := range map[time.Duration]time.Duration{
-		0: stripe.DefaultTimeout, -1: stripe.DefaultTimeout, time.Hour: time.Hour,
-	} {
 		var left time.Duration
 		options := over(func(r *http.Request) (*http.Response, error) {
 			deadline, _ := r.Context().Deadline()
-			left = time.Until(deadline) //nolint:forbidigo // net/http sets the deadline by this clock
+			sent, left = r, time.Until(deadline) //nolint:forbidigo // net/http sets the deadline by this clock
 			return nil, http.ErrHandlerTimeout
 		})
-		options.Timeout = timeout
-		_, _ = charge.New(options).Read(t.Context(), rigtest.IntentID)
-		if left > want || left <= want-want/2 {
-			t.Errorf("timeout %v: got %v left of a call, want almost %v", timeout, left, want)
+		options.Key, options.BaseURL, options.Timeout = rigtest.Key+"\n", tt.base, tt.timeout
+		for method, name := range map[string]string{
+			"prepare": "POST /v1/payment_intents", "read": "GET /v1/payment_intents/{id}",
+			"confirm": "POST /v1/payment_intents/{id}/confirm",
+		} {
+			_, _ = rigtest.Methods(t, options)[method](t.Context())
+			got := []string{sent.Method + " " + sent.URL.String(), stripe.CallName(sent), sent.Header.Get("Authorization")}
+			url := strings.ReplaceAll(strings.Replace(name, "/v1", tt.url+"/v1", 1), "{id}", string(rigtest.IntentID))
+			if diff := cmp.Diff(got, []string{url, name, "Bearer " + rigtest.Key}); diff != "" {
+				t.Errorf("base URL %q, %s (-got +want):\n%s", tt.base, method, diff)
+			}
+			if left > tt.want || left <= tt.want/2 {
+				t.Errorf("timeout %v: got %v left of a call, want almost %v", tt.timeout, left, tt.want)
+			}
 		}
 	}
 }

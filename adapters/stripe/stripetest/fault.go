@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -42,40 +43,21 @@ const (
 	Garbage      FaultKind = "garbage"       // The response's body is truncated.
 )
 
-type stage int
-
-const (
-	arrival stage = iota
-	execution
-	departure
-)
-
-func (k FaultKind) stage() stage {
-	switch k {
-	case ServerErrorBeforeEffect, ServerErrorAfterEffect, Decline, Latency, SlowSuccess:
-		return execution
-	case LoseResponse, Garbage:
-		return departure
-	case LoseRequest, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable:
-	}
-	return arrival
-}
-
 // Fail adds a fault.
 func (m *Machine) Fail(f Fault) {
-	f.Times = max(f.Times, -1)
-	if f.Times == 0 {
-		f.Times = 1
-	}
+	f.Times = max(cmp.Or(f.Times, 1), -1)
 	m.faults = append(m.faults, f)
 }
 
 // Heal removes every fault.
 func (m *Machine) Heal() { m.faults = nil }
 
-// takeFault uses one fault of a stage. It returns the zero Fault if there is none.
-func (m *Machine) takeFault(c *call, at stage) Fault {
-	i := slices.IndexFunc(m.faults, func(f Fault) bool { return f.Kind.stage() == at && f.matches(c) })
+// takeFault uses one fault of these kinds. It returns the zero Fault if there is none.
+func (m *Machine) takeFault(c *call, kinds ...FaultKind) Fault {
+	i := slices.IndexFunc(m.faults, func(f Fault) bool {
+		return slices.Contains(kinds, f.Kind) && (f.Number == 0 || f.Number == c.Number) &&
+			(f.On == "" || f.On == c.op.endpoint) && (f.OrderID == "" || f.OrderID == c.orderID)
+	})
 	if i < 0 {
 		return Fault{}
 	}
@@ -88,16 +70,12 @@ func (m *Machine) takeFault(c *call, at stage) Fault {
 	return fault
 }
 
-func (f Fault) matches(c *call) bool {
-	return (f.Number == 0 || f.Number == c.Number) && (f.On == "" || f.On == c.op.endpoint) &&
-		(f.OrderID == "" || f.OrderID == c.orderID)
-}
-
 // refuseByFault refuses a request before its key is looked up.
 // docs.stripe.com/error-low-level: "rate limiters run before the API's idempotency
 // layer", so the same key can succeed later.
 func (m *Machine) refuseByFault(c *call) *Response {
-	switch m.takeFault(c, arrival).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
+	fault := m.takeFault(c, LoseRequest, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable)
+	switch fault.Kind { //nolint:exhaustive // takeFault returns only these
 	case LoseRequest:
 		if c.op.endpoint == CreateRefund {
 			m.late = append(m.late, *c)

@@ -93,10 +93,18 @@ func (m *Machine) Clone() *Machine {
 // refused, replayed or lost. Otherwise the call executes until End, its key is in use and
 // its intent is locked.
 func (m *Machine) Begin(now time.Time, r Request) (Ticket, *Response) {
-	c, refusal := m.begin(now, r)
-	if refusal != nil {
-		return 0, refusal
+	m.requests++
+	c := m.route(now, r)
+	for _, check := range []func(*Machine, *call) *Response{
+		(*Machine).authenticate, (*Machine).refuseByFault, (*Machine).replay, (*Machine).validate, (*Machine).lock,
+	} {
+		if refusal := check(m, c); refusal != nil {
+			response := m.deliver(now, c, *refusal)
+			return 0, &response
+		}
 	}
+	c.fault = m.takeFault(c, ServerErrorBeforeEffect, ServerErrorAfterEffect, Decline, Latency, SlowSuccess)
+	m.holdKey(c)
 	ticket := Ticket(1)
 	for _, executing := m.running[ticket]; executing; _, executing = m.running[ticket] {
 		ticket++
@@ -105,45 +113,24 @@ func (m *Machine) Begin(now time.Time, r Request) (Ticket, *Response) {
 	return ticket, nil
 }
 
-func (m *Machine) begin(now time.Time, r Request) (*call, *Response) {
-	m.requests++
-	c := m.route(now, r)
-	for _, check := range []func(*Machine, *call) *Response{
-		(*Machine).authenticate, (*Machine).refuseByFault, (*Machine).replay, (*Machine).validate, (*Machine).lock,
-	} {
-		if refusal := check(m, c); refusal != nil {
-			response := m.deliver(now, c, *refusal)
-			return nil, &response
-		}
-	}
-	c.fault = m.takeFault(c, execution)
-	m.holdKey(c)
-	return c, nil
-}
-
 // Effect executes a call, which is when money moves. A second Effect does nothing.
 func (m *Machine) Effect(now time.Time, t Ticket) {
-	if c, ok := m.running[t]; ok {
-		m.effect(now, &c)
-		m.running[t] = c
-	}
-}
-
-func (m *Machine) effect(now time.Time, c *call) {
-	if c.done {
+	c, executing := m.running[t]
+	if !executing || c.done {
 		return
 	}
 	c.done = true
 	if c.fault.Kind != ServerErrorBeforeEffect {
-		c.response = c.op.run(m, now, c)
+		c.response = c.op.run(m, now, &c)
 	} else if c.op.endpoint == CreateRefund {
-		m.late = append(m.late, *c)
+		m.late = append(m.late, c)
 	}
 	if c.fault.Kind == ServerErrorBeforeEffect || c.fault.Kind == ServerErrorAfterEffect {
 		// Without Stripe-Should-Retry, because Stripe does not know the result.
 		c.response = *refuse(500, "", "", "An unknown error occurred, by a fault of the Stripe double.")
 	}
 	c.response.RequestID = c.number
+	m.running[t] = c
 }
 
 // End calls Effect, stores the response under the call's key, unlocks the intent and
@@ -152,35 +139,27 @@ func (m *Machine) End(now time.Time, t Ticket) Response {
 	m.Effect(now, t)
 	c := m.running[t]
 	delete(m.running, t)
-	return m.finish(now, &c)
-}
-
-func (m *Machine) finish(now time.Time, c *call) Response {
-	m.storeResponse(c)
-	return m.deliver(now, c, c.response)
+	m.storeResponse(&c)
+	return m.deliver(now, &c, c.response)
 }
 
 // Do is Begin, Effect and End at one time.
 func (m *Machine) Do(now time.Time, r Request) Response {
-	c, refusal := m.begin(now, r)
+	t, refusal := m.Begin(now, r)
 	if refusal != nil {
 		return *refusal
 	}
-	m.effect(now, c)
-	return m.finish(now, c)
+	return m.End(now, t)
 }
 
 // Delays returns how long an executing call has to wait before Effect and between Effect
 // and End, because of faults. The caller waits, not the machine.
 func (m *Machine) Delays(t Ticket) (beforeEffect, beforeEnd time.Duration) {
-	switch fault := m.running[t].fault; fault.Kind { //nolint:exhaustive // The other kinds do not wait.
-	case Latency:
-		return fault.Delay, 0
-	case SlowSuccess:
+	fault := m.running[t].fault
+	if fault.Kind == SlowSuccess {
 		return 0, fault.Delay
-	default:
-		return 0, 0
 	}
+	return fault.Delay, 0
 }
 
 // lock refuses a second mutation of an intent while another executes.
@@ -199,12 +178,8 @@ func (m *Machine) lock(c *call) *Response {
 // truncate it.
 func (m *Machine) deliver(now time.Time, c *call, response Response) Response {
 	response.RequestID, response.At = c.number, now
-	switch m.takeFault(c, departure).Kind { //nolint:exhaustive // takeFault returns only kinds of this stage.
-	case LoseResponse:
-		response.Lost = true
-	case Garbage:
-		response.Garbled = true
-	}
+	kind := m.takeFault(c, LoseResponse, Garbage).Kind
+	response.Lost, response.Garbled = response.Lost || kind == LoseResponse, kind == Garbage
 	m.faults = slices.DeleteFunc(m.faults, func(f Fault) bool { return f.Number != 0 && f.Number == c.Number })
 	return response
 }
