@@ -32,14 +32,14 @@ type put struct {
 
 // enter puts the orders of httpFile by HTTP, one after the other, and shows the answers
 // and what became of each order.
-func (r run) enter(ctx context.Context, l *local, s *summary) error {
+func enter(ctx context.Context, l *local, s *summary) error {
 	fmt.Printf("Putting the orders of %s by HTTP; the receipt function will be killed after SES has accepted "+
-		"the receipt of %s ...\n", httpFile, r.Receipt)
+		"the receipt of %s ...\n", httpFile, receiptKilled)
 	waves, err := readWaves(httpFile)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.Limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var puts []put
 	for _, body := range slices.Concat(waves...) {
@@ -114,15 +114,6 @@ func showPuts(w io.Writer, puts []put) {
 	}
 	fmt.Fprintln(w)
 	requests.Render()
-}
-
-// exampleStock returns the units of each SKU of stockFile and of the examples.
-func exampleStock() (map[string]int64, error) {
-	all, err := run{}.stages()
-	if err != nil {
-		return nil, err
-	}
-	return all.stock()
 }
 
 // stock returns the units of each SKU: those of stockFile, and a million of each

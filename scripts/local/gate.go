@@ -23,13 +23,18 @@ type gate struct {
 // openGate serves a started system. An engine that ran already keeps its address.
 func (u up) openGate(s *system.System) (*gate, error) {
 	g := new(gate)
-	behind := map[string]int{s.SQS.URL: u.SQS, s.Stripe.URL: u.Stripe, s.API.URL: u.API}
-	if s.Options.Engine.Endpoint == "" {
-		behind[s.Engine.Endpoint] = u.DynamoDB
-	}
-	for target, port := range behind {
-		if err := g.serve(port, target); err != nil {
-			return nil, errors.Join(err, g.Close())
+	for _, behind := range []struct {
+		flag, target string
+		port         int
+	}{
+		{"sqs-port", s.SQS.URL, u.SQS}, {"stripe-port", s.Stripe.URL, u.Stripe}, {"api-port", s.API.URL, u.API},
+		{"dynamodb-port", s.Engine.Endpoint, u.DynamoDB},
+	} {
+		if behind.target == s.Options.Engine.Endpoint {
+			continue
+		}
+		if err := g.serve(behind.port, behind.target); err != nil {
+			return nil, errors.Join(inUse(behind.flag, err), g.Close())
 		}
 	}
 	return g, nil

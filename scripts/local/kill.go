@@ -42,17 +42,6 @@ type killer struct {
 // the function waits for Stripe.
 const killWait = system.StripeWaits / 2
 
-// newKiller returns a killer of those victims that are in the waves.
-func newKiller(waves [][]string, victims ...victim) *killer {
-	decoder, k := jobs.NewDecoder(), &killer{killed: make(chan struct{})}
-	for _, v := range victims {
-		if slices.ContainsFunc(slices.Concat(waves...), func(body string) bool { return v.in(decoder, body) }) {
-			k.victims = append(k.victims, v)
-		}
-	}
-	return k
-}
-
 // afterStripe holds Stripe's response to a victim until the function is killed.
 func (k *killer) afterStripe(c stripetest.Call) {
 	n := slices.IndexFunc(k.victims, func(v victim) bool {

@@ -63,18 +63,3 @@ func TestEveryMermaidDiagramParses(t *testing.T) {
 		t.Errorf("%d diagrams, %v, want some and no error", diagrams, err)
 	}
 }
-
-func TestALabelThatEndsTooEarlyDoesNotParse(t *testing.T) {
-	t.Parallel()
-	for _, tt := range [][2]string{
-		{"sequenceDiagram", "  A->>B: order#ORD-1"},
-		{"sequenceDiagram", "  A->>end: over"},
-		{"stateDiagram-v2", "  open --> paid: at: once"},
-		{"flowchart LR", "  B --> C[f(x)]"},
-		{"flowchart TD", "  A -- no --> C[d, e]"},
-	} {
-		if got := wrongLines(tt[0] + "\n" + tt[1] + "\n"); len(got) != 1 {
-			t.Errorf("%s: got the wrong lines %q, want %q", tt[0], got, tt[1])
-		}
-	}
-}

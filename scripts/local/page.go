@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"orderonce/scripts/local/console"
@@ -43,8 +42,8 @@ func (p *page) serve(ctx context.Context, s *system.System, port int) (err error
 	p.attacker.Start(ctx, s)
 	p.run.Go(func() { p.watch.Run(ctx, s) })
 	p.server, err = console.Serve(console.Options{
-		Port: port, Token: rand.Text(), Feed: p.watch.Feed(), Timeline: p.watch.Timeline,
-		Attacks: attack.Attacks(), Guards: attack.Guards(), Actions: p.attacker,
+		Port: port, Token: rand.Text(), Picture: p.watch.Picture, Timeline: p.watch.Timeline,
+		Attacks: attack.Attacks(), Guards: attack.Guards(), Act: p.attacker.Act,
 	})
 	return err
 }
@@ -70,18 +69,9 @@ func buildWithout(ctx context.Context, guard, out string) error {
 	}
 	//nolint:gosec // G204: the guard is one of the page's
 	cmd := exec.CommandContext(ctx, "go", "-C", "scripts/lab", "run", "./guards/break", "--out", out, guard)
-	interruptAll(cmd)
+	cmd.WaitDelay = 5 * time.Second // go run leaves its program running, which ends soon
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return nil
-}
-
-// interruptAll makes the end of a command's context interrupt the processes that the
-// command has started as well. A killed go run would leave its program running.
-func interruptAll(cmd *exec.Cmd) {
-	const patience = 5 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.WaitDelay = patience // then the command itself is killed
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
@@ -21,15 +22,13 @@ import (
 )
 
 // run is `local run`.
-type run struct {
-	Files   []string      `arg:"" optional:"" help:"Message bodies, one per line, file after file. Default: those in examples."`
-	Kill    order.ID      `default:"ORD-1012" help:"The order whose function is killed between Stripe's charge and the row's update."`
-	Lose    order.ID      `default:"ORD-1014" help:"The same, and the order's message and webhooks are lost."`
-	Cancel  order.ID      `default:"ORD-1015" help:"Killed before the charge, its message lost, canceled by the operator."`
-	Refund  order.ID      `default:"ORD-1003" help:"The order whose function is killed between Stripe's refund and the row's update."`
-	Receipt order.ID      `default:"ORD-1016" help:"The order whose receipt is sent by a function that is killed before it can record that."`
-	Limit   time.Duration `default:"60s" help:"Fail if the messages of a file, or what follows them, take longer."`
-}
+type run struct{}
+
+// What is killed in the middle of a run, and how long a file may take.
+const (
+	receiptKilled = order.ID("ORD-1016") // its receipt is sent by a function that is killed before it can record that
+	limit         = time.Minute
+)
 
 // stage is a file of messages, and the kill while they are processed.
 type stage struct {
@@ -40,12 +39,12 @@ type stage struct {
 
 // Run posts each file, wave by wave, shows what became of every message, and checks the
 // invariants.
-func (r run) Run(ctx context.Context) error {
-	stages, err := r.stages()
+func (run) Run(ctx context.Context) error {
+	stages, err := readStages()
 	if err != nil {
 		return err
 	}
-	engine, err := findEngine(ctx, os.Getenv)
+	engine, err := dynamodbtest.Find(os.Getenv, ".")
 	if err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func (r run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, postman := time.Now(), &postman{victim: r.Receipt}
+	began, postman := time.Now(), &postman{victim: receiptKilled}
 	s, err := start(ctx, runFolder, engine, system.Options{
 		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Instances: 1,
 		AfterMail: postman.afterMail, LoseMailEvent: postman.loses, Stock: stock,
@@ -64,9 +63,9 @@ func (r run) Run(ctx context.Context) error {
 	postman.system.Store(s.System)
 	ready := time.Now()
 	fmt.Printf("Ready after %.1f s. ", ready.Sub(began).Seconds())
-	result, err := r.postAll(ctx, s, stages)
-	if err == nil && len(r.Files) == 0 {
-		err = r.enter(ctx, s, &result)
+	result, err := postAll(ctx, s, stages)
+	if err == nil {
+		err = enter(ctx, s, &result)
 	}
 	if err == nil {
 		s.RepeatEvents() // to the receipt function, as EventBridge may
@@ -87,21 +86,23 @@ func (r run) Run(ctx context.Context) error {
 	return nil
 }
 
-// stages reads the files and picks the victims in each.
-func (r run) stages() (all stages, err error) {
-	files := r.Files
-	if len(files) == 0 {
-		files = []string{"examples/orders.jsonl", "examples/refunds.jsonl"}
-	}
-	for _, file := range files {
-		waves, err := readWaves(file)
+// readStages reads the files.
+func readStages() (all stages, err error) {
+	for _, s := range []struct {
+		file    string
+		victims []victim
+	}{
+		{"examples/orders.jsonl", []victim{
+			{"ORD-1012", stripetest.Confirm, false}, {"ORD-1014", stripetest.Confirm, true},
+			{"ORD-1015", stripetest.Create, true},
+		}},
+		{"examples/refunds.jsonl", []victim{{"ORD-1003", stripetest.CreateRefund, false}}},
+	} {
+		waves, err := readWaves(s.file)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, stage{file, waves, newKiller(
-			waves, victim{r.Kill, stripetest.Confirm, false}, victim{r.Lose, stripetest.Confirm, true},
-			victim{r.Cancel, stripetest.Create, true}, victim{r.Refund, stripetest.CreateRefund, false},
-		)})
+		all = append(all, stage{s.file, waves, &killer{victims: s.victims, killed: make(chan struct{})}})
 	}
 	return all, nil
 }
@@ -125,17 +126,17 @@ func (all stages) deliveries(e stripetest.Event) []time.Duration {
 }
 
 // postAll posts each file and shows its orders and refunds. It returns what happened.
-func (r run) postAll(ctx context.Context, l *local, all stages) (summary, error) {
+func postAll(ctx context.Context, l *local, all stages) (summary, error) {
 	result := summary{later: map[order.ID]string{}}
 	for _, s := range all {
 		s.killer.system.Store(l.System)
 		fmt.Printf("%s ...\n", s.announce())
-		posted, err := l.post(ctx, s, r.Limit)
+		posted, err := l.post(ctx, s)
 		if err != nil {
 			return summary{}, err
 		}
 		result.Messages = append(result.Messages, posted...)
-		ending, cancel := context.WithTimeout(ctx, r.Limit)
+		ending, cancel := context.WithTimeout(ctx, limit)
 		err = l.later(ending, s.killer.deaths(), result.later)
 		if err == nil {
 			err = l.collect(ending, &result)
@@ -160,7 +161,7 @@ func (l *local) collect(ctx context.Context, s *summary) (err error) {
 	return err
 }
 
-// announce returns what is posted, and whose function will be killed, if any.
+// announce returns what is posted, and whose function will be killed.
 func (s stage) announce() string {
 	var ids []string
 	for _, v := range s.killer.victims {
@@ -170,10 +171,8 @@ func (s stage) announce() string {
 		}
 		ids = append(ids, id)
 	}
-	switch last := len(ids) - 1; {
-	case last < 0:
-		return "Posting " + s.file
-	case last > 0:
+	last := len(ids) - 1
+	if last > 0 {
 		ids = []string{strings.Join(ids[:last], ", "), ids[last]}
 	}
 	return fmt.Sprintf("Posting %s; one function will be killed in the middle of %s",
@@ -206,7 +205,7 @@ func readWaves(path string) ([][]string, error) {
 
 // post sends each wave once the queue is empty, and returns when it is empty again. When
 // the killer has killed, it attends to the dead meanwhile.
-func (l *local) post(ctx context.Context, s stage, limit time.Duration) ([]invariants.Message, error) {
+func (l *local) post(ctx context.Context, s stage) ([]invariants.Message, error) {
 	var posted []invariants.Message
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

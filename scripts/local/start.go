@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -106,36 +104,4 @@ func compile(ctx context.Context, f folder) error {
 	}
 	building.Wait()
 	return errors.Join(errs...)
-}
-
-// findEngine returns the engine to start or to use, once it is known that the one of
-// DYNAMODB_ENDPOINT can be reached.
-func findEngine(ctx context.Context, getenv func(string) string) (dynamodbtest.Location, error) {
-	engine, err := dynamodbtest.Find(getenv, ".")
-	if err != nil || engine.Endpoint == "" {
-		return engine, err
-	}
-	if err := reachable(ctx, engine.Endpoint); err != nil {
-		return engine, fmt.Errorf(
-			"DYNAMODB_ENDPOINT %q: %w; unset it to use the engine of `make engine`", engine.Endpoint, err,
-		)
-	}
-	return engine, nil
-}
-
-// reachable returns an error unless a server listens at the URL.
-func reachable(ctx context.Context, endpoint string) error {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("not a URL: want http or https, host and port, such as http://127.0.0.1:8000")
-	}
-	port := u.Port()
-	if port == "" {
-		port = u.Scheme // net.Dial knows the ports of http and https
-	}
-	connection, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-	if err != nil {
-		return fmt.Errorf("no engine answers: %w", err)
-	}
-	return connection.Close()
 }

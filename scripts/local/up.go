@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,14 +28,15 @@ type up struct {
 // Run keeps the system running until the context ends or the function exits by itself.
 func (u up) Run(ctx context.Context) (err error) {
 	finally := func(end func() error) { err = errors.Join(err, end()) }
-	engine, err := findEngine(ctx, os.Getenv)
+	engine, err := dynamodbtest.Find(os.Getenv, ".")
 	if err != nil {
 		return err
 	}
-	if err := u.portsFree(ctx, engine); err != nil {
+	examples, err := readStages()
+	if err != nil {
 		return err
 	}
-	stock, err := exampleStock()
+	stock, err := examples.stock()
 	if err != nil {
 		return err
 	}
@@ -66,7 +65,7 @@ func (u up) Run(ctx context.Context) (err error) {
 	defer finally(func() error { return os.Remove(env) })
 	defer finally(page.Close)
 	if err := page.serve(ctx, s.System, u.Page); err != nil {
-		return err
+		return inUse("console-port", err)
 	}
 	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue),
 		s.Engine.Endpoint, s.Options.Table, s.folder.log(), s.API.URL, page.server.URL)))
@@ -78,22 +77,10 @@ func (u up) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// portsFree returns an error that names the flag of a port in use. The port of an engine
-// that runs already is in use.
-func (u up) portsFree(ctx context.Context, engine dynamodbtest.Location) error {
-	ports := map[string]int{
-		"sqs-port": u.SQS, "stripe-port": u.Stripe, "api-port": u.API, "console-port": u.Page,
-	}
-	if engine.Endpoint == "" {
-		ports["dynamodb-port"] = u.DynamoDB
-	}
-	for flag, port := range ports {
-		if err := free(ctx, port); err != nil {
-			return fmt.Errorf("port %d is in use: end the program that uses it, perhaps another make up, "+
-				"or choose another: build/up/local up --%s=PORT: %w", port, flag, err)
-		}
-	}
-	return nil
+// inUse names the flag of a port that is in use.
+func inUse(flag string, err error) error {
+	return fmt.Errorf("end the program that uses the port, perhaps another make up, "+
+		"or choose another: build/up/local up --%s=PORT: %w", flag, err)
 }
 
 // wait returns nil when the context ends, and an error when the function exits by itself.
@@ -149,16 +136,6 @@ func (l *local) schedule(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// free returns an error if a port of 127.0.0.1 is in use.
-func free(ctx context.Context, port int) error {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return err
-	}
-	return l.Close()
 }
 
 // environment is what scripts/orders and the AWS CLI need to find the system. None of it

@@ -105,7 +105,7 @@ func (p page) change(t *testing.T, button string) (done did) {
 // isChange reports whether the page sends POST to a URL.
 func isChange(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && regexp.MustCompile(`^/(attacks/.+|guards|storm|pace)$`).MatchString(u.Path)
+	return err == nil && regexp.MustCompile(`^/acts/`).MatchString(u.Path)
 }
 
 // attack presses the button of an attack, and waits until the page's log says what was

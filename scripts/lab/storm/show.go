@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/faults"
 )
 
 // columns are the figures of every handler.
@@ -95,8 +95,10 @@ func generated(a arguments, outcomes []run.Outcome, used usage) string {
 			fmt.Fprintf(&b, "| %s | %s | %d |\n", check.ID, check.Claim, len(check.Broken))
 		}
 		b.WriteString("\n| fault profile | failed calls |\n|---|---:|\n")
-		for _, profile := range slices.Concat(run.Profiles()[0][1:], run.Profiles()[1][1:]) {
-			fmt.Fprintf(&b, "| %s | %d |\n", profile.Name, o.Figures[profile.Name])
+		for _, service := range faults.Profiles(0) {
+			for _, profile := range service[1:] { // the first is healthy
+				fmt.Fprintf(&b, "| %s | %d |\n", profile.Name, o.Figures[run.Figure(profile.Name)])
+			}
 		}
 	}
 	b.WriteString("\n## The handlers\n\n| handler | what it does | where it fails |\n|---|---|---|\n")

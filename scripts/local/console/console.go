@@ -1,6 +1,6 @@
 // Package console serves the page that shows the local system at work and lets a visitor
 // attack it. It knows HTTP and the page. It does not know the system: package watch makes
-// the picture, and Actions do what the visitor asks for.
+// the picture, and Options.Act does what the visitor asks for.
 package console
 
 import (
@@ -44,34 +44,33 @@ type Result struct {
 	Order string `json:"order"` // that it was done to; "" if none
 }
 
-// ErrNotNow means that the system has nothing now that an action could be done to. The
-// error says what it needs.
-var ErrNotNow = errors.New("not possible now")
+// Errors of acts. The text of each says what is wrong, and the visitor reads it.
+var (
+	ErrUnknown = errors.New("not found")
+	ErrNotNow  = errors.New("not possible now") // the text says what is needed
+)
 
-// Actions change the system. An error, such as
-// ErrNotNow, is shown to the visitor. The context ends when the
-// page is closed. The methods are called at the same time by several pages.
-type Actions interface {
-	// Attack does one of Options.Attacks.
-	Attack(ctx context.Context, name string) (Result, error)
-	// Guard deploys a function without the named guard, one of Options.Guards. With ""
-	// it deploys the function that has them all.
-	Guard(ctx context.Context, name string) (Result, error)
-	// Storm starts attacks at random, from the seed, or ends them.
-	Storm(ctx context.Context, on bool, seed uint64) (Result, error)
-	// Pace makes each call of the orders that the visitor posts take a moment, or not.
-	Pace(ctx context.Context, slow bool) (Result, error)
-}
+// Act does something to the system: one of Options.Attacks by its name, or one of the
+// other acts with a value. The context ends when the page is closed. Several pages may
+// act at the same time.
+type Act func(ctx context.Context, name, value string) (Result, error)
+
+// The acts that have a value.
+const (
+	ActGuard = "guard" // deploys a function without the named guard, or with "" one that has them all
+	ActStorm = "storm" // attacks at random, from the seed, or with "" no longer
+	ActSlow  = "slow"  // "true": each call of the orders that the visitor posts takes a moment
+)
 
 // Options configure the page.
 type Options struct {
-	Port     int    // on 127.0.0.1; 0 is a free one
-	Token    string // random, new for each start: requests that change something repeat it
-	Feed     *watch.Feed
+	Port     int                                       // on 127.0.0.1; 0 is a free one
+	Token    string                                    // random, new for each start: requests that change something repeat it
+	Picture  func() (p watch.Picture, number uint64)   // the latest one
 	Timeline func(order string) (watch.Timeline, bool) // false: no such order
 	Attacks  []Attack
 	Guards   []Guard
-	Actions  Actions
+	Act      Act
 }
 
 // Server serves the page, or another handler.
@@ -106,7 +105,7 @@ func Listen(port int, handler http.Handler) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and its connections. The contexts of running Actions end.
+// Close ends the server and its connections. The contexts of running acts end.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.served.Wait()

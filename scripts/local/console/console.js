@@ -385,13 +385,13 @@ function connected(yes) {
 
 /* ---- What the visitor does ---- */
 
-/** Posts a form, and shows what was done or why it was not. */
-async function post(path, form = {}) {
+/** Does an act, and shows what was done or why it was not. */
+async function post(act, value = "") {
   const answer = byId("answer");
   try {
-    const response = await fetch(path, {
+    const response = await fetch(`/acts/${act}`, {
       method: "POST",
-      body: new URLSearchParams(form),
+      body: new URLSearchParams({ value }),
       headers: { "X-Console-Token": meta("console-token") },
     });
     const result = await response.json();
@@ -410,10 +410,10 @@ function openButton(id, title = `Timeline of ${id}`) {
 }
 
 /** Runs a request once at a time per button. The button keeps the focus. */
-async function press(button, path, form) {
+async function press(button, act, value) {
   if (button.getAttribute("aria-busy") === "true") return;
   set(button, "aria-busy", "true");
-  await post(path, form);
+  await post(act, value);
   set(button, "aria-busy", undefined);
 }
 
@@ -428,9 +428,9 @@ document.addEventListener("click", (event) => {
 
 function pressed(button) {
   const { attack, guard, storm, open } = button.dataset, order = button.closest("[data-order]");
-  if (attack) press(button, `/attacks/${attack}`);
-  else if (guard !== undefined) press(button, "/guards", { name: guard });
-  else if (storm) press(button, "/storm", { on: String(storm === "start"), seed: seed().value });
+  if (attack) press(button, attack);
+  else if (guard !== undefined) press(button, "guard", guard);
+  else if (storm) press(button, "storm", storm === "start" ? seed().value || "0" : "");
   else if (open || order) timeline.open(open ?? order.dataset.order);
   else if (button.id === "close") timeline.dialog.close();
 }
@@ -438,7 +438,7 @@ function pressed(button) {
 document.addEventListener("change", async (event) => {
   const input = event.target;
   if (input.name !== "slow") return;
-  await post("/pace", { slow: String(input.checked) });
+  await post("slow", String(input.checked));
   shownControl = ""; // shows what is set, if the request failed
   schedule();
 });

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,36 +25,23 @@ import (
 
 const token = "a-token"
 
-// actions notes what is asked for.
-type actions struct {
+// acts notes what is asked for.
+type acts struct {
 	asked []string
 	err   error
 }
 
-func (a *actions) note(format string, args ...any) (console.Result, error) {
-	a.asked = append(a.asked, fmt.Sprintf(format, args...))
+func (a *acts) act(_ context.Context, name, value string) (console.Result, error) {
+	if name == "none" {
+		return console.Result{}, fmt.Errorf("attack %q: %w", name, console.ErrUnknown)
+	}
+	a.asked = append(a.asked, name+" "+value)
 	return console.Result{Text: "done", Order: "LIVE-1"}, a.err
 }
 
-func (a *actions) Attack(_ context.Context, name string) (console.Result, error) {
-	return a.note("attack %s", name)
-}
-
-func (a *actions) Guard(_ context.Context, name string) (console.Result, error) {
-	return a.note("guard %q", name)
-}
-
-func (a *actions) Storm(_ context.Context, on bool, seed uint64) (console.Result, error) {
-	return a.note("storm %t %d", on, seed)
-}
-
-func (a *actions) Pace(_ context.Context, slow bool) (console.Result, error) {
-	return a.note("pace %t", slow)
-}
-
-func options(a *actions) console.Options {
+func options(a *acts) console.Options {
 	return console.Options{
-		Token: token, Actions: a, Feed: watch.NewFeed(),
+		Token: token, Act: a.act, Picture: func() (watch.Picture, uint64) { return watch.Picture{}, 1 },
 		Timeline: func(order string) (watch.Timeline, bool) {
 			return watch.Timeline{Order: watch.Order{ID: order}}, order == "LIVE-1"
 		},
@@ -98,22 +86,10 @@ func call(t *testing.T, o console.Options, path string, form url.Values, change 
 
 func TestThePageChangesTheSystem(t *testing.T) {
 	t.Parallel()
-	for want, c := range map[string]struct {
-		path string
-		form url.Values
-	}{
-		"attack post":   {"/attacks/post", url.Values{}},
-		`guard "bind"`:  {"/guards", url.Values{"name": {"bind"}}},
-		`guard ""`:      {"/guards", url.Values{"name": {""}}},
-		"storm true 7":  {"/storm", url.Values{"on": {"true"}, "seed": {"7"}}},
-		"storm false 0": {"/storm", url.Values{"on": {"false"}}},
-		"pace true":     {"/pace", url.Values{"slow": {"true"}}},
-	} {
-		a := &actions{}
-		status, body := call(t, options(a), c.path, c.form, nil)
-		if status != http.StatusOK || body != `{"text":"done","order":"LIVE-1"}` || !cmp.Equal(a.asked, []string{want}) {
-			t.Errorf("%s: got %d %s and %q", want, status, body, a.asked)
-		}
+	a := &acts{}
+	status, body := call(t, options(a), "/acts/guard", url.Values{"value": {"bind"}}, nil)
+	if status != http.StatusOK || body != `{"text":"done","order":"LIVE-1"}` || !cmp.Equal(a.asked, []string{"guard bind"}) {
+		t.Errorf("got %d %s and %q", status, body, a.asked)
 	}
 }
 
@@ -132,27 +108,23 @@ func TestARefusedRequestChangesNothing(t *testing.T) {
 		status int
 		want   string
 	}{
-		"of another origin":               {"/attacks/post", url.Values{}, set("Sec-Fetch-Site", "cross-site"), 403, "another origin"},
-		"of another port of this machine": {"/attacks/post", url.Values{}, set("Sec-Fetch-Site", "same-site"), 403, "another origin"},
-		"of another origin in an old browser": {"/attacks/post", url.Values{}, func(r *http.Request) {
+		"of another origin":               {"/acts/post", url.Values{}, set("Sec-Fetch-Site", "cross-site"), 403, "another origin"},
+		"of another port of this machine": {"/acts/post", url.Values{}, set("Sec-Fetch-Site", "same-site"), 403, "another origin"},
+		"of another origin in an old browser": {"/acts/post", url.Values{}, func(r *http.Request) {
 			r.Header.Del("Sec-Fetch-Site")
 			r.Header.Set("Origin", "https://example.com")
 		}, 403, "another origin"},
-		"without a token":      {"/attacks/post", url.Values{}, set("X-Console-Token", ""), 403, "wrong token"},
-		"with a wrong token":   {"/attacks/post", url.Values{}, set("X-Console-Token", "b"), 403, "wrong token"},
-		"for a foreign name":   {"/attacks/post", url.Values{}, foreign, 403, "host: want"},
+		"without a token":      {"/acts/post", url.Values{}, set("X-Console-Token", ""), 403, "wrong token"},
+		"with a wrong token":   {"/acts/post", url.Values{}, set("X-Console-Token", "b"), 403, "wrong token"},
+		"for a foreign name":   {"/acts/post", url.Values{}, foreign, 403, "host: want"},
 		"to read the page":     {"/", nil, foreign, 403, "host: want"},
 		"to read the feed":     {"/feed", nil, foreign, 403, "host: want"},
 		"to read an order":     {"/orders/LIVE-1", nil, foreign, 403, "host: want"},
 		"of an unknown order":  {"/orders/none", nil, nil, 404, `order \"none\": not found`},
-		"of an unknown attack": {"/attacks/none", url.Values{}, nil, 404, `attack \"none\": not found`},
-		"of an unknown guard":  {"/guards", url.Values{"name": {"none"}}, nil, 404, `guard \"none\": not found`},
-		"storm without a seed": {"/storm", url.Values{"on": {"true"}}, nil, 400, "seed: want a whole number"},
-		"storm without on":     {"/storm", url.Values{"seed": {"7"}}, nil, 400, "on: want true or false"},
-		"pace without slow":    {"/pace", url.Values{}, nil, 400, "slow: want true or false"},
-		"with a large body":    {"/pace", url.Values{"slow": {strings.Repeat("1", 2000)}}, nil, 400, "too large"},
+		"of an unknown attack": {"/acts/none", url.Values{}, nil, 404, `attack \"none\": not found`},
+		"with a large body":    {"/acts/slow", url.Values{"value": {strings.Repeat("1", 2000)}}, nil, 400, "too large"},
 	} {
-		a := &actions{}
+		a := &acts{}
 		status, body := call(t, options(a), c.path, c.form, c.change)
 		if status != c.status || !strings.Contains(body, c.want) || !json.Valid([]byte(body)) || len(a.asked) > 0 {
 			t.Errorf("%s: got %d %s and %q, want %d, %q and no change", name, status, body, a.asked, c.status, c.want)
@@ -168,7 +140,7 @@ func TestAnErrorOfAnActionIsShown(t *testing.T) {
 		http.StatusConflict:            fmt.Errorf("redrive: %w: there are no dead letters", console.ErrNotNow),
 		http.StatusInternalServerError: errors.New("the compiler failed"),
 	} {
-		status, body := call(t, options(&actions{err: err}), "/attacks/post", url.Values{}, nil)
+		status, body := call(t, options(&acts{err: err}), "/acts/post", url.Values{}, nil)
 		if status != want || body != fmt.Sprintf(`{"error":%q}`, err) {
 			t.Errorf("got %d %s, want %d and %q", status, body, want, err)
 		}
@@ -177,8 +149,8 @@ func TestAnErrorOfAnActionIsShown(t *testing.T) {
 
 func TestThePageAndItsModule(t *testing.T) {
 	t.Parallel()
-	_, page := call(t, options(&actions{}), "/", nil, nil)
-	_, module := call(t, options(&actions{}), "/console.js", nil, nil)
+	_, page := call(t, options(&acts{}), "/", nil, nil)
+	_, module := call(t, options(&acts{}), "/console.js", nil, nil)
 	for _, inline := range []string{`<style`, `<script[^>]*>[^<]`, `\sstyle=`, `\son\w+=`, `javascript:`, `https?://`} {
 		if got := regexp.MustCompile(inline).FindString(page); got != "" {
 			t.Errorf("page has %q: the policy refuses it, or it does not work offline", got)
@@ -208,7 +180,7 @@ func TestThePageAndItsModule(t *testing.T) {
 			t.Errorf("page lacks %s", want)
 		}
 	}
-	_, timeline := call(t, options(&actions{}), "/orders/LIVE-1", nil, nil)
+	_, timeline := call(t, options(&acts{}), "/orders/LIVE-1", nil, nil)
 	if !strings.Contains(timeline, `"entries":[]`) {
 		t.Errorf("got %s, want a list of entries", timeline)
 	}
@@ -216,7 +188,12 @@ func TestThePageAndItsModule(t *testing.T) {
 
 func TestAFollowerGetsThePictures(t *testing.T) {
 	t.Parallel()
-	o := options(&actions{})
+	o := options(&acts{})
+	var waiting atomic.Int64
+	o.Picture = func() (watch.Picture, uint64) {
+		n := waiting.Load()
+		return watch.Picture{Queue: watch.Queue{Waiting: int(n)}}, uint64(n + 1)
+	}
 	s, err := console.Serve(o)
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +218,7 @@ func TestAFollowerGetsThePictures(t *testing.T) {
 	}
 	lines := bufio.NewScanner(response.Body)
 	for want := 1; want <= 3; want++ {
-		o.Feed.Publish(watch.Picture{Queue: watch.Queue{Waiting: want}})
+		waiting.Store(int64(want))
 		for got := 0; got != want; {
 			if !lines.Scan() {
 				t.Fatalf("the feed ended before picture %d: %v", want, lines.Err())
@@ -273,7 +250,7 @@ func (r *recorder) Flush() { r.flushed++ }
 func TestASilentFeedSendsAComment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		handler, err := console.NewHandler(options(&actions{}))
+		handler, err := console.NewHandler(options(&acts{}))
 		if err != nil {
 			t.Fatal(err)
 		}

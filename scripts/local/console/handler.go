@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,8 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"slices"
-	"strconv"
 	"time"
 
 	"orderonce/scripts/local/console/watch"
@@ -20,12 +17,6 @@ import (
 const (
 	silence = 15 * time.Second // after which a feed without a change sends a comment
 	maxForm = 1 << 10          // bytes of a request
-)
-
-// Errors of requests. Each has a status of its own.
-var (
-	errUnknown   = errors.New("not found")
-	errMalformed = errors.New("malformed request")
 )
 
 type handler struct {
@@ -59,10 +50,7 @@ func NewHandler(o Options) (http.Handler, error) {
 	}
 	mux.HandleFunc("GET /feed", h.follow)
 	mux.HandleFunc("GET /orders/{id}", h.timeline)
-	mux.Handle("POST /attacks/{name}", h.change(h.attack))
-	mux.Handle("POST /guards", h.change(h.guard))
-	mux.Handle("POST /storm", h.change(h.storm))
-	mux.Handle("POST /pace", h.change(h.pace))
+	mux.HandleFunc("POST /acts/{name}", h.act)
 	return protect(mux), nil
 }
 
@@ -101,23 +89,27 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	client, last := http.NewResponseController(w), uint64(0)
-	for {
-		limited, cancel := context.WithTimeout(r.Context(), silence)
-		picture, number, err := h.Feed.Next(limited, last)
-		cancel()
-		if r.Context().Err() != nil {
-			return
-		}
-		text := []byte(": no news\n\n")
-		if err == nil {
+	client, last, sent := http.NewResponseController(w), uint64(0), time.Now()
+	tick := time.NewTicker(watch.Tick)
+	defer tick.Stop()
+	for r.Context().Err() == nil {
+		text := []byte(nil)
+		if picture, number := h.Picture(); number != last {
 			data, _ := json.Marshal(picture) // no type in it has a value that does not encode
-			text = fmt.Appendf(nil, "event: picture\ndata: %s\n\n", data)
+			text, last = fmt.Appendf(nil, "event: picture\ndata: %s\n\n", data), number
+		} else if time.Since(sent) >= silence {
+			text = []byte(": no news\n\n")
 		}
-		if _, err := w.Write(text); err != nil || client.Flush() != nil {
-			return
+		if text != nil {
+			if _, err := w.Write(text); err != nil || client.Flush() != nil {
+				return
+			}
+			sent = time.Now()
 		}
-		last = number
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+		}
 	}
 }
 
@@ -125,49 +117,13 @@ func (h *handler) timeline(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	timeline, ok := h.Timeline(id)
 	if !ok {
-		sendError(w, http.StatusNotFound, fmt.Errorf("order %q: %w", id, errUnknown))
+		sendError(w, http.StatusNotFound, fmt.Errorf("order %q: %w", id, ErrUnknown))
 		return
 	}
 	if timeline.Entries == nil {
 		timeline.Entries = []watch.Entry{} // a list, not null
 	}
 	sendJSON(w, http.StatusOK, timeline)
-}
-
-func (h *handler) attack(r *http.Request) (Result, error) {
-	name := r.PathValue("name")
-	if !slices.ContainsFunc(h.Attacks, func(a Attack) bool { return a.Name == name }) {
-		return Result{}, fmt.Errorf("attack %q: %w", name, errUnknown)
-	}
-	return h.Actions.Attack(r.Context(), name)
-}
-
-func (h *handler) guard(r *http.Request) (Result, error) {
-	name := r.PostFormValue("name")
-	if name != "" && !slices.ContainsFunc(h.Guards, func(g Guard) bool { return g.Name == name }) {
-		return Result{}, fmt.Errorf("guard %q: %w", name, errUnknown)
-	}
-	return h.Actions.Guard(r.Context(), name)
-}
-
-func (h *handler) storm(r *http.Request) (Result, error) {
-	on, err := strconv.ParseBool(r.PostFormValue("on"))
-	if err != nil {
-		return Result{}, fmt.Errorf("%w: on: want true or false", errMalformed)
-	}
-	seed, err := strconv.ParseUint(r.PostFormValue("seed"), 10, 64)
-	if on && err != nil {
-		return Result{}, fmt.Errorf("%w: seed: want a whole number, 0 or more", errMalformed)
-	}
-	return h.Actions.Storm(r.Context(), on, seed)
-}
-
-func (h *handler) pace(r *http.Request) (Result, error) {
-	slow, err := strconv.ParseBool(r.PostFormValue("slow"))
-	if err != nil {
-		return Result{}, fmt.Errorf("%w: slow: want true or false", errMalformed)
-	}
-	return h.Actions.Pace(r.Context(), slow)
 }
 
 // send answers with a file of the page.

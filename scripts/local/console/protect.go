@@ -56,32 +56,28 @@ func isLocal(host string) bool {
 	return name == "127.0.0.1" || name == "localhost"
 }
 
-// change returns a handler for requests that change the system. They need the token,
-// which only a reader of the page knows.
-func (h *handler) change(do func(*http.Request) (Result, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token := r.Header.Get("X-Console-Token")
-		if subtle.ConstantTimeCompare([]byte(token), []byte(h.Token)) != 1 {
-			sendError(w, http.StatusForbidden, errors.New("wrong token: reload the page"))
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		if err := r.ParseForm(); err != nil {
-			sendError(w, http.StatusBadRequest, err)
-			return
-		}
-		result, err := do(r)
-		switch {
-		case errors.Is(err, errUnknown):
-			sendError(w, http.StatusNotFound, err)
-		case errors.Is(err, errMalformed):
-			sendError(w, http.StatusBadRequest, err)
-		case errors.Is(err, ErrNotNow):
-			sendError(w, http.StatusConflict, err)
-		case err != nil:
-			sendError(w, http.StatusInternalServerError, err)
-		default:
-			sendJSON(w, http.StatusOK, result)
-		}
-	})
+// act changes the system. The request needs the token, which only a reader of the page
+// knows.
+func (h *handler) act(w http.ResponseWriter, r *http.Request) {
+	token := r.Header.Get("X-Console-Token")
+	if subtle.ConstantTimeCompare([]byte(token), []byte(h.Token)) != 1 {
+		sendError(w, http.StatusForbidden, errors.New("wrong token: reload the page"))
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		sendError(w, http.StatusBadRequest, err)
+		return
+	}
+	result, err := h.Act(r.Context(), r.PathValue("name"), r.PostFormValue("value"))
+	switch {
+	case errors.Is(err, ErrUnknown):
+		sendError(w, http.StatusNotFound, err)
+	case errors.Is(err, ErrNotNow):
+		sendError(w, http.StatusConflict, err)
+	case err != nil:
+		sendError(w, http.StatusInternalServerError, err)
+	default:
+		sendJSON(w, http.StatusOK, result)
+	}
 }

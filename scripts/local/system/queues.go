@@ -33,9 +33,6 @@ func (s *System) named(live, dead string) pair {
 
 const fifo = ".fifo"
 
-// pairs are the queues of orders and of refunds.
-func (s *System) pairs() []pair { return []pair{s.orderPair(), s.refundPair()} }
-
 // createQueues creates a queue and its dead-letter queue with the retention, the redrive
 // policy and the receive count of infra/terraform.
 func (s *System) createQueues(p pair) (err error) {
@@ -118,7 +115,7 @@ func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 // each calls f for the queues of orders and of refunds.
 func (s *System) each(f func(m *sqstest.Machine, now time.Time, p pair) error) (err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range s.pairs() {
+		for _, p := range []pair{s.orderPair(), s.refundPair()} {
 			err = errors.Join(err, f(m, now, p))
 		}
 	})
@@ -215,7 +212,7 @@ func (s *System) Skip() {
 func (s *System) Drained(ctx context.Context) error {
 	ctx, cancel := s.UntilExit(ctx)
 	defer cancel()
-	for _, p := range s.pairs() {
+	for _, p := range []pair{s.orderPair(), s.refundPair()} {
 		if err := s.SQS.Drained(ctx, p.live); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}

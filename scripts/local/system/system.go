@@ -285,7 +285,7 @@ func (s *System) startQueue(context.Context) error {
 	}
 	s.SQS = server
 	s.closers = append(s.closers, server.Close)
-	for _, p := range append(s.pairs(), receiptPair) {
+	for _, p := range []pair{s.orderPair(), s.refundPair(), receiptPair} {
 		err = errors.Join(err, s.createQueues(p))
 	}
 	return err

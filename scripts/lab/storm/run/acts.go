@@ -47,12 +47,12 @@ const (
 func (st *storm) addParts(o *system.Options) {
 	o.Stock, o.Deliveries = st.Workload.stock(), st.Workload.deliveries
 	o.RefuseEvent = func(eventbridgetest.Event) string {
-		if st.faults.happens(0.05) {
+		if st.faults.Happens(0.05) {
 			return eventbridgetest.CodeThrottling
 		}
 		return ""
 	}
-	o.LoseMailEvent = func(json.RawMessage) bool { return st.faults.happens(0.2) }
+	o.LoseMailEvent = func(json.RawMessage) bool { return st.faults.Happens(0.2) }
 	o.BeforeMail = func(number int) {
 		faults := []sestest.Fault{
 			{Kind: sestest.Refuse, Status: http.StatusTooManyRequests, Code: "TooManyRequestsException"},
@@ -60,7 +60,7 @@ func (st *storm) addParts(o *system.Options) {
 			{Kind: sestest.LoseAfter},
 			{Kind: sestest.Garble},
 		}
-		if s := st.system.Load(); s != nil && st.faults.happens(0.1) {
+		if s := st.system.Load(); s != nil && st.faults.Happens(0.1) {
 			s.Mail.Fail(faults[number%len(faults)])
 		}
 	}
@@ -81,7 +81,7 @@ func (st *storm) beforeCall(ctx context.Context, c stripetest.Call) {
 	}
 	st.cancelAt(ctx, c, true)
 	if s := st.system.Load(); s != nil {
-		st.faults.beforeStripe(s, c)
+		st.faults.BeforeStripe(s, c)
 	}
 }
 

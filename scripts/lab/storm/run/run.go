@@ -18,6 +18,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/local/faults"
 	"orderonce/scripts/local/system"
 )
 
@@ -57,6 +58,11 @@ const (
 	largestWave     = 500  // orders sent at once
 	depth           = 2000 // messages in the queue above which the next wave waits
 	ordersPerKill   = 20
+	// profileDuration is how long the same things go wrong, and longDelay how late a call
+	// may arrive: its sender has timed out then, and another worker may have claimed the
+	// order.
+	profileDuration = 600 * time.Millisecond
+	longDelay       = functionTimeout + visibility - time.Second
 	// instanceMemory limits each process: a frozen one returns no memory to the system.
 	instanceMemory = "18MiB"
 )
@@ -70,7 +76,7 @@ type storm struct {
 	tool     string         // a program; "" if the handler has none
 	system   atomic.Pointer[system.System]
 	tally    *tally
-	faults   *injector
+	faults   *faults.Injector
 	log      *functionLog
 
 	phase  atomic.Pointer[string]
@@ -86,7 +92,11 @@ type storm struct {
 func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	o.Workload.Later = h.Program != nil
 	counts := &tally{figures: Figures{}}
-	st := &storm{Options: o, handler: h, tally: counts, faults: newInjector(o.Workload.Seed, counts)}
+	st := &storm{Options: o, handler: h, tally: counts}
+	st.faults = faults.New(o.Workload.Seed, longDelay, func(profile string) {
+		counts.add(Figure(profile), 1)
+		counts.add(Failed, 1)
+	})
 	for n := range o.Workload.Orders {
 		st.total += len(o.Workload.messages(n)) + len(o.Workload.refunds(n))
 	}
@@ -137,8 +147,8 @@ func (st *storm) options(ctx context.Context, binary string) system.Options {
 	o := st.programs
 	o.Binary, o.Engine, o.Instances, o.FIFO = binary, st.Engine, st.Instances, st.FIFO
 	o.MaxReceives, o.FunctionTimeout, o.Visibility = maxReceives, functionTimeout, visibility
-	o.Output, o.Observe, o.Duplicate = st.log, st.observe, st.faults.duplicate
-	o.LoseDelete = func(sqstest.Message) bool { return st.faults.happens(0.01) }
+	o.Output, o.Observe, o.Duplicate = st.log, st.observe, st.duplicate
+	o.LoseDelete = func(sqstest.Message) bool { return st.faults.Happens(0.01) }
 	o.BeforeStripe = func(c stripetest.Call) { st.beforeCall(ctx, c) }
 	o.AfterStripe = func(c stripetest.Call) { st.afterCall(ctx, c) }
 	if st.Workload.Later {
@@ -154,6 +164,8 @@ func (st *storm) options(ctx context.Context, binary string) system.Options {
 	o.Env["GOMEMLIMIT"] = instanceMemory // other programs than Go ignore it
 	return o
 }
+
+func (st *storm) duplicate(sqstest.Message) sqstest.Twice { return st.faults.Duplicate(duplicates) }
 
 // untilExit is UntilExit of every function.
 func untilExit(ctx context.Context, s *system.System) (context.Context, context.CancelFunc) {
@@ -191,7 +203,7 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string, out
 			return err
 		}
 	}
-	s.Proxy.Before(func(c dynamodbtest.Call) { st.faults.beforeDynamoDB(s, c) })
+	s.Proxy.Before(func(c dynamodbtest.Call) { st.faults.BeforeDynamoDB(s, c) })
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	if st.Progress != nil {
@@ -278,7 +290,10 @@ func (st *storm) withFaults(ctx context.Context, s *system.System, name string, 
 	st.setPhase(name)
 	faulty, stop := context.WithCancel(ctx)
 	var injecting sync.WaitGroup
-	injecting.Go(func() { st.faults.rotate(faulty, s) })
+	injecting.Go(func() {
+		every(faulty, profileDuration, func() { st.faults.Change(s) })
+		st.faults.End(s)
+	})
 	injecting.Go(func() { every(faulty, 5*time.Millisecond, func() { st.kill(s) }) })
 	if st.Workload.Later {
 		injecting.Go(func() { every(faulty, lookEvery, func() { st.disturb(faulty, s) }) })

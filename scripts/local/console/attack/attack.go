@@ -25,8 +25,6 @@ const (
 	stepTime   = 250 * time.Millisecond
 )
 
-var _ console.Actions = (*Attacker)(nil)
-
 // Attacker attacks one system. It is safe for concurrent use.
 type Attacker struct {
 	watch  *watch.Watch
@@ -111,8 +109,8 @@ func (a *Attacker) Close() {
 	a.running.Wait()
 }
 
-// Pace implements console.Actions.
-func (a *Attacker) Pace(_ context.Context, slow bool) (console.Result, error) {
+// setPace makes each call of the visitor's orders take a moment, or not.
+func (a *Attacker) setPace(slow bool) (console.Result, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.slow = slow
@@ -205,8 +203,8 @@ func (a *Attacker) beforeStripe(c stripetest.Call) {
 			return
 		}
 	}
-	if i, hit := a.storm.draw(func(p profile) int { return len(p.stripe) }); hit {
-		a.system.Stripe.Fail(stripetest.Fault{Kind: a.storm.now.stripe[i], Number: c.Number})
+	if a.storm != nil {
+		a.storm.faults.BeforeStripe(a.system, c)
 	}
 }
 
@@ -216,17 +214,14 @@ func (a *Attacker) beforeTable(order string, step watch.Step, c dynamodbtest.Cal
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	fail := func(kind dynamodbtest.Kind) {
-		a.system.Proxy.Fail(dynamodbtest.Fault{Kind: kind, Number: c.Number, Times: 1})
-	}
 	for _, o := range a.outages {
 		if o.throttled && c.Number%2 == 0 {
-			fail(dynamodbtest.ThroughputExceeded)
+			a.system.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.ThroughputExceeded, Number: c.Number, Times: 1})
 			return
 		}
 	}
-	if i, hit := a.storm.draw(func(p profile) int { return len(p.table) }); hit {
-		fail(a.storm.now.table[i])
+	if a.storm != nil {
+		a.storm.faults.BeforeDynamoDB(a.system, c)
 	}
 }
 
@@ -272,8 +267,10 @@ func (a *Attacker) showFaults() {
 		shown = append(shown, watch.Fault{Text: o.text, Until: o.until.UnixMilli()})
 	}
 	slices.SortFunc(shown, func(a, b watch.Fault) int { return strings.Compare(a.Text, b.Text) })
-	if a.storm != nil && a.storm.now.text != "" {
-		shown = append(shown, watch.Fault{Text: a.storm.now.text, Until: a.storm.until.UnixMilli()})
+	if a.storm != nil {
+		for _, text := range a.storm.now {
+			shown = append(shown, watch.Fault{Text: text, Until: a.storm.until.UnixMilli()})
+		}
 	}
 	a.watch.SetFaults(shown)
 }

@@ -23,17 +23,6 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-func TestEachAttackSaysWhatShouldHappen(t *testing.T) {
-	seen := map[string]bool{}
-	for _, a := range attack.Attacks() {
-		if a.Group == "" || a.Title == "" || !strings.HasSuffix(a.Expect, ".") || seen[a.Name] {
-			t.Errorf("attack %q: got group %q, title %q and %q, want a sentence, and a name of its own",
-				a.Name, a.Group, a.Title, a.Expect)
-		}
-		seen[a.Name] = true
-	}
-}
-
 // attacker returns one in front of queues and a Stripe without a function, whose compiler
 // fails.
 func attacker(t *testing.T) (*attack.Attacker, *watch.Watch, *system.System) {
@@ -71,7 +60,7 @@ func TestRollingOutKeepsNoOldPrograms(t *testing.T) {
 	t.Cleanup(a.Close)
 	must(t, os.WriteFile(filepath.Join(folder, "order"), []byte("program"), 0o600))
 	for range 5 {
-		_, err := a.Attack(t.Context(), "rollout")
+		_, err := a.Act(t.Context(), "rollout", "")
 		must(t, err)
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -110,7 +99,7 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 		"redrive":      "post a malformed message",
 	} {
 		a, _, _ := attacker(t)
-		if _, err := a.Attack(t.Context(), name); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
+		if _, err := a.Act(t.Context(), name, ""); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want ErrNotNow and %q", name, err, want)
 		}
 	}
@@ -118,17 +107,16 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 
 func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
 	a, w, _ := attacker(t)
-	if _, err := a.Attack(t.Context(), "no-such"); err == nil {
+	if _, err := a.Act(t.Context(), "no-such", ""); err == nil {
 		t.Error("an unknown attack: got no error")
 	}
-	if _, err := a.Guard(t.Context(), "no-such"); err == nil || errors.Is(err, errBuild) {
+	if _, err := a.Act(t.Context(), console.ActGuard, "no-such"); err == nil || errors.Is(err, errBuild) {
 		t.Errorf("an unknown guard: got error %v, want one before it is compiled", err)
 	}
-	if _, err := a.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
+	if _, err := a.Act(t.Context(), console.ActGuard, "bind"); !errors.Is(err, errBuild) {
 		t.Errorf("got error %v, want the compiler's", err)
 	}
-	p, _, err := w.Feed().Next(t.Context(), 0)
-	must(t, err)
+	p, _ := w.Picture()
 	if c := p.Control; c.Guard != "" || c.Building != "" {
 		t.Errorf("got %+v, want no guard missing and none being compiled", c)
 	}
@@ -158,34 +146,16 @@ func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
 
 func TestOneStormAtATime(t *testing.T) {
 	a, _, _ := attacker(t)
-	if _, err := a.Storm(t.Context(), false, 0); !errors.Is(err, console.ErrNotNow) {
+	if _, err := a.Act(t.Context(), console.ActStorm, ""); !errors.Is(err, console.ErrNotNow) {
 		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
 	}
-	_, err := a.Storm(t.Context(), true, 7)
+	_, err := a.Act(t.Context(), console.ActStorm, "7")
 	must(t, err)
-	if _, err := a.Storm(t.Context(), true, 8); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
+	if _, err := a.Act(t.Context(), console.ActStorm, "8"); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
 		t.Errorf("a second storm: got error %v, want ErrNotNow and the seed of the first", err)
 	}
-	_, err = a.Storm(t.Context(), false, 0)
+	_, err = a.Act(t.Context(), console.ActStorm, "")
 	must(t, err)
-}
-
-func TestAStormHidesNoOutage(t *testing.T) {
-	a, w, s := attacker(t)
-	_, err := a.Attack(t.Context(), "stripe-down")
-	must(t, err)
-	storms, err := a.Worsen()
-	must(t, err)
-	w.Refresh(t.Context(), s)
-	p, _, err := w.Feed().Next(t.Context(), 0)
-	must(t, err)
-	var got []string
-	for _, f := range p.Faults {
-		got = append(got, f.Text)
-	}
-	if diff := cmp.Diff(got, []string{"Stripe is down", storms}); diff != "" {
-		t.Errorf("faults: - got, + want:\n%s", diff)
-	}
 }
 
 func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
@@ -202,10 +172,10 @@ func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
 	})
 	go func() {
 		<-building
-		_, err := a.Guard(t.Context(), "")
+		_, err := a.Act(t.Context(), console.ActGuard, "")
 		restored <- err
 	}()
-	if _, err := a.Guard(t.Context(), "bind"); !errors.Is(err, errBuild) {
+	if _, err := a.Act(t.Context(), console.ActGuard, "bind"); !errors.Is(err, errBuild) {
 		t.Errorf("got %v, want %v", err, errBuild)
 	}
 	if err := <-restored; err == nil { // there is no program to copy
@@ -224,7 +194,7 @@ func TestCloseWaitsForABuild(t *testing.T) {
 		ended.Store(true)
 		return errBuild
 	})
-	go func() { _, _ = a.Guard(ctx, "bind") }()
+	go func() { _, _ = a.Act(ctx, console.ActGuard, "bind") }()
 	<-building
 	cancel()
 	a.Close()

@@ -76,7 +76,7 @@ func crashes() []act {
 		of(group, "kill-after-yes", "Kill right after Stripe's yes",
 			"Charged, and no row says so. The next delivery reads the bound intent: one charge.",
 			trapped("its instance will be killed right after Stripe has charged it",
-				killsAt(confirmed, watch.Stripe))),
+				killsAt(confirmed))),
 		of(group, "kill-now", "Kill an instance now",
 			"Its messages come back after the visibility timeout. One charge.", (*Attacker).killNow),
 		of(group, "freeze", "Freeze an instance for 10 s",
@@ -167,7 +167,7 @@ func pairs() []act {
 		of(group, "kill-after-finish", "Kill right after the outcome is written",
 			"The next delivery is a duplicate. Status and event were written together.",
 			trapped("its instance will be killed right after the write of its outcome",
-				killsAt(string(watch.Finish), watch.DynamoDB))),
+				killsAt(string(watch.Finish)))),
 		of(group, "again-kill", "Deliver twice at once, kill the first",
 			"The second delivery finds the lease and comes again later: one charge.",
 			trapped("its message comes twice at once, and the first instance is killed", repeatsAndKills)),
@@ -176,13 +176,20 @@ func pairs() []act {
 	}
 }
 
-// Attack implements console.Actions. The error wraps console.ErrNotNow if the system has
-// nothing that the attack could be done to.
-func (a *Attacker) Attack(ctx context.Context, name string) (console.Result, error) {
+// Act is a console.Act.
+func (a *Attacker) Act(ctx context.Context, name, value string) (console.Result, error) {
+	switch name {
+	case console.ActGuard:
+		return a.deployWithout(ctx, value)
+	case console.ActStorm:
+		return a.setStorm(value)
+	case console.ActSlow:
+		return a.setPace(value == "true")
+	}
 	all := acts()
 	i := slices.IndexFunc(all, func(a act) bool { return a.Name == name })
 	if i < 0 {
-		return console.Result{}, fmt.Errorf("attack %q: unknown", name)
+		return console.Result{}, fmt.Errorf("attack %q: %w", name, console.ErrUnknown)
 	}
 	did, err := all[i].do(a, ctx)
 	if err != nil {
@@ -240,20 +247,13 @@ func trapped(what string, set trap) action {
 	}
 }
 
-// kill kills the instances that process an order, before they get the answer of a
-// service.
-func (a *Attacker) kill(id, service string) {
-	a.watch.Undelivered(id, service)
-	a.target().Kill(instanceOf(id))
-}
-
 // instanceOf matches the instances that process an order.
 func instanceOf(order string) func(payload []byte) bool {
 	return func(payload []byte) bool { return strings.Contains(string(payload), fmt.Sprintf(`\"%s\"`, order)) }
 }
 
-func killsAt(at, service string) trap {
-	return func(a *Attacker, id string) { a.after(id, at, func() { a.kill(id, service) }) }
+func killsAt(at string) trap {
+	return func(a *Attacker, id string) { a.after(id, at, func() { a.target().Kill(instanceOf(id)) }) }
 }
 
 // killNow kills the busy instances. If there are none, it posts an order and kills its
@@ -263,7 +263,7 @@ func (a *Attacker) killNow(ctx context.Context) (console.Result, error) {
 		return console.Result{Text: fmt.Sprintf("You: busy instances killed: %d", n)}, nil
 	}
 	const what = "its instance, because none was busy, will be killed at prepare"
-	return trapped(what, killsAt(prepared, watch.Stripe))(a, ctx)
+	return trapped(what, killsAt(prepared))(a, ctx)
 }
 
 func freezes(a *Attacker, id string) {
@@ -319,7 +319,7 @@ func losesWrites(step watch.Step, then func(a *Attacker, ctx context.Context, id
 
 func killsAndWaits(a *Attacker, id string) {
 	a.after(id, confirmed, func() {
-		a.kill(id, watch.Stripe)
+		a.target().Kill(instanceOf(id))
 		a.later(func(ctx context.Context) {
 			if wait(ctx, time.Second) { // so that a visitor sees it
 				a.dayPasses(ctx, id)
@@ -348,7 +348,7 @@ func repeatsAndKills(a *Attacker, id string) {
 		case <-ended:
 		case <-limit.C:
 		}
-		a.kill(id, watch.Stripe)
+		a.target().Kill(instanceOf(id))
 	})
 }
 

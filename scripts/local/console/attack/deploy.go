@@ -28,10 +28,10 @@ func (a *Attacker) rollOut(context.Context) (console.Result, error) {
 	return console.Result{Text: fmt.Sprintf("You: version %d rolled out", version)}, err
 }
 
-// Guard implements console.Actions. To deploy the function without a guard, it compiles
-// it, which takes some seconds. A second call waits for the first: the last one decides
-// what is deployed. Close waits for both.
-func (a *Attacker) Guard(ctx context.Context, name string) (console.Result, error) {
+// deployWithout deploys the function without a guard, or with "" the one that has them
+// all. It compiles it, which takes some seconds. A second call waits for the first: the
+// last one decides what is deployed. Close waits for both.
+func (a *Attacker) deployWithout(ctx context.Context, name string) (console.Result, error) {
 	a.running.Add(1)
 	defer a.running.Done()
 	a.deploying.Lock()
@@ -42,7 +42,7 @@ func (a *Attacker) Guard(ctx context.Context, name string) (console.Result, erro
 	all := Guards()
 	i := slices.IndexFunc(all, func(g console.Guard) bool { return g.Name == name })
 	if i < 0 {
-		return console.Result{}, fmt.Errorf("guard %q: unknown", name)
+		return console.Result{}, fmt.Errorf("guard %q: %w", name, console.ErrUnknown)
 	}
 	a.watch.SetControl(func(c *watch.Control) { c.Building = name })
 	defer a.watch.SetControl(func(c *watch.Control) { c.Building = "" })

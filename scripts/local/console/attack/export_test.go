@@ -7,19 +7,8 @@ func StormBodies(seed uint64, orders, deliveries int) (bodies []string) {
 	for range orders {
 		bodies = append(bodies, st.next()...)
 		for range deliveries {
-			st.hits.IntN(20)
+			st.faults.Duplicate(duplicates)
 		}
 	}
 	return bodies
-}
-
-// Worsen lets something go wrong as in a storm, without its other acts.
-func (a *Attacker) Worsen() (text string, err error) {
-	a.mu.Lock()
-	a.storm = newStorm(1, func() {})
-	a.mu.Unlock()
-	for a.storm.now.text == "" && err == nil {
-		err = a.changeProfile()
-	}
-	return a.storm.now.text, err
 }

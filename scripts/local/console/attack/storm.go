@@ -1,84 +1,60 @@
 package attack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/faults"
 )
 
 const (
 	rate        = 1000            // orders that a storm posts in a minute
 	profileTime = 3 * time.Second // how long the same things go wrong
+	late        = 8 * time.Second // longer than the function's timeout
+	duplicates  = 0.15            // share of the messages that are delivered twice
 )
 
 // storm is a running storm. The attacker's mutex guards it.
 type storm struct {
 	seed   uint64
 	orders *rand.Rand // draws the orders, and nothing else
-	faults *rand.Rand // draws what goes wrong, one after the other
-	hits   *rand.Rand // draws which calls and messages are hit, in the order in which they come
+	faults *faults.Injector
 	posted int
-	now    profile
-	until  time.Time // of what goes wrong now
+	now    []string  // what goes wrong
+	until  time.Time // of that
 	stop   context.CancelFunc
 }
 
 func newStorm(seed uint64, stop context.CancelFunc) *storm {
-	dice := func(stream uint64) *rand.Rand {
-		return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // G404: not a secret
-	}
-	return &storm{seed: seed, orders: dice(0), faults: dice(1), hits: dice(2), stop: stop}
-}
-
-// profile is what goes wrong for some seconds: a share of the calls fails in one of these
-// ways.
-type profile struct {
-	text   string
-	share  float64
-	stripe []stripetest.FaultKind
-	table  []dynamodbtest.Kind
-}
-
-// profiles are the faults of a storm. Those without a text let the queue become short
-// again.
-func profiles() []profile {
-	return []profile{
-		{text: ""},
-		{text: ""},
-		{text: "Stripe loses requests and answers", share: 0.15, stripe: []stripetest.FaultKind{
-			stripetest.LoseRequest, stripetest.LoseResponse,
-		}},
-		{text: "Stripe answers with errors", share: 0.2, stripe: []stripetest.FaultKind{
-			stripetest.ServerErrorBeforeEffect, stripetest.ServerErrorAfterEffect, stripetest.Unavailable,
-			stripetest.RateLimited,
-		}},
-		{text: "DynamoDB loses requests and answers", share: 0.1, table: []dynamodbtest.Kind{
-			dynamodbtest.LoseBefore, dynamodbtest.LoseAfter,
-		}},
-		{text: "DynamoDB throttles and fails", share: 0.2, table: []dynamodbtest.Kind{
-			dynamodbtest.ThroughputExceeded, dynamodbtest.Throttled, dynamodbtest.InternalError,
-			dynamodbtest.InternalErrorAfter,
-		}},
+	return &storm{
+		seed: seed, orders: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // G404: not a secret
+		faults: faults.New(seed, late, func(string) {}), stop: stop,
 	}
 }
 
-// Storm implements console.Actions. A storm attacks at random. The same seed makes the
-// same orders and the same sequence of faults; which calls they hit depends on the
-// machine. Its end repairs everything, and the orders that wait are processed.
-func (a *Attacker) Storm(_ context.Context, on bool, seed uint64) (did console.Result, err error) {
+// setStorm starts a storm from a seed, or ends it with "". A storm attacks at random. The
+// same seed makes the same orders and the same sequence of faults; which calls they hit
+// depends on the machine. Its end repairs everything, and the orders that wait are
+// processed.
+func (a *Attacker) setStorm(text string) (did console.Result, err error) {
+	seed, err := strconv.ParseUint(cmp.Or(text, "0"), 10, 64)
+	if err != nil {
+		return did, fmt.Errorf("%w: seed: want a whole number, 0 or more", console.ErrNotNow)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
+	switch on := text != ""; {
 	case on && a.storm != nil:
 		return did, fmt.Errorf("%w: a storm with seed %d is running", console.ErrNotNow, a.storm.seed)
 	case on:
@@ -92,9 +68,8 @@ func (a *Attacker) Storm(_ context.Context, on bool, seed uint64) (did console.R
 	default:
 		a.storm.stop()
 		did.Text = fmt.Sprintf("You: storm stopped after %d orders", a.storm.posted)
+		a.storm.faults.End(a.system)
 		a.storm = nil
-		a.system.Proxy.Heal()
-		a.system.Stripe.Machine((*stripetest.Machine).Heal)
 		a.showFaults()
 		a.watch.SetControl(func(c *watch.Control) { c.Storm = false })
 	}
@@ -184,33 +159,18 @@ func (a *Attacker) changeProfile() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.storm != nil {
-		all := profiles()
-		a.storm.now, a.storm.until = all[a.storm.faults.IntN(len(all))], time.Now().Add(profileTime)
+		a.storm.now, a.storm.until = a.storm.faults.Change(a.system), time.Now().Add(profileTime)
 		a.showFaults()
 	}
 	return nil
 }
 
-// draw reports whether a storm hits a call, and with which of so many faults.
-func (st *storm) draw(kinds func(profile) int) (kind int, hit bool) {
-	if st == nil || kinds(st.now) == 0 || st.hits.Float64() >= st.now.share {
-		return 0, false
-	}
-	return st.hits.IntN(kinds(st.now)), true
-}
-
-// duplicate delivers one message of ten of a storm twice.
+// duplicate delivers some messages of a storm twice.
 func (a *Attacker) duplicate(m sqstest.Message) sqstest.Twice {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.storm == nil || !strings.Contains(m.Body, stormy) {
 		return sqstest.Once
 	}
-	switch a.storm.hits.IntN(20) {
-	case 0:
-		return sqstest.InSameBatch
-	case 1:
-		return sqstest.AtOnceBeside
-	}
-	return sqstest.Once
+	return a.storm.faults.Duplicate(duplicates)
 }

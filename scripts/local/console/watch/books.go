@@ -12,7 +12,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -79,11 +79,11 @@ func (w *Watch) showDead(messages []sqstest.Message) {
 	for _, m := range messages {
 		first, letter := system.DeadLetterOf(m)
 		l, reason := w.lineOf(m.Body), string(letter.Reason)
-		if _, known := l.parked[first]; !known || l.Reason != reason {
+		if _, known := l.books.Parked[first]; !known || l.Reason != reason {
 			l.Reason = reason
 			w.enter(l, Entry{Kind: Message, From: SQS, To: DeadLetters, Text: "parked: " + reason})
 		}
-		l.parked[first] = letter
+		l.books.Parked[first] = letter
 		of[l] = true
 		dead = append(dead, Dead{Message: tail(m.ID), Order: l.ID, Reason: reason})
 	}
@@ -110,7 +110,7 @@ func (w *Watch) readStripe(s *system.System) {
 	for i, now := range intents {
 		if i >= len(w.intents) || w.intents[i] != now {
 			l := w.line(now.OrderID())
-			l.intents[order.IntentID(now.ID)] = system.IntentOf(now)
+			l.books.Intents[order.IntentID(now.ID)] = system.IntentOf(now)
 			w.touch(l)
 			w.dirty[l] = true
 		}
@@ -118,7 +118,9 @@ func (w *Watch) readStripe(s *system.System) {
 	for i, now := range refunds {
 		if i >= len(w.refunds) || w.refunds[i] != now {
 			l := w.lineOfIntent(now.Intent, intents)
-			l.refunds[refund.ProviderID(now.ID)] = system.RefundOf(now)
+			id, of := order.ID(l.ID), system.RefundOf(now)
+			same := func(r invariants.Refund) bool { return r.ID == of.ID }
+			l.books.Refunds[id] = append(slices.DeleteFunc(l.books.Refunds[id], same), of)
 			w.touch(l)
 			w.dirty[l] = true
 		}
@@ -144,20 +146,20 @@ func (w *Watch) charged(c stripetest.Charge) {
 		return
 	}
 	l := w.line(c.OrderID)
-	l.charges = append(l.charges, system.ChargeOf(c))
+	l.books.Charges[order.ID(l.ID)] = append(l.charges(), system.ChargeOf(c))
 	w.touch(l)
 	w.totals.Charges++
-	if len(l.charges) < 2 {
+	if len(l.charges()) < 2 {
 		return
 	}
 	times := "twice"
-	if n := len(l.charges); n > 2 {
+	if n := len(l.charges()); n > 2 {
 		times = fmt.Sprintf("%d times", n)
 	} else {
 		w.totals.Twice++
 	}
 	var charges []string
-	for _, c := range l.charges {
+	for _, c := range l.charges() {
 		charges = append(charges, fmt.Sprintf("%s through %s", c.Total, c.Intent))
 	}
 	l.Note = l.because(fmt.Sprintf("%s was charged %s: %s", l.ID, times, strings.Join(charges, " and ")))
@@ -187,7 +189,7 @@ func (w *Watch) readMail(s *system.System) {
 		of := system.EmailOf(e)
 		l := w.line(string(of.OrderID))
 		l.Mails++
-		l.mail = append(l.mail, of)
+		l.books.Mail = append(l.books.Mail, of)
 		w.totals.Mails++
 		w.enter(l, Entry{Kind: Message, From: Others, To: Mailbox, Text: "receipt"})
 	}

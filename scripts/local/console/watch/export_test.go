@@ -19,8 +19,5 @@ func ParseWrite(c dynamodbtest.Call) Write {
 	return Write{Order: p.order, Owner: p.owner, Text: p.text, Step: p.step}
 }
 
-// Answer describes a response.
-func Answer(c dynamodbtest.Call) (text, row string, refused bool) { return answer(c) }
-
 // Audit checks every order that has come to rest.
 func (w *Watch) Audit(ctx context.Context, s *system.System) { w.audit(ctx, s) }

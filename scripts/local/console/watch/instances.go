@@ -111,8 +111,8 @@ func tail(id string) string { return "…" + id[max(0, len(id)-4):] }
 func (w *Watch) posted(body, first string) *line {
 	l := w.lineOf(body)
 	known := func(p invariants.Message) bool { return p.ID == first }
-	if !slices.ContainsFunc(l.posted, known) {
-		l.posted = append(l.posted, invariants.NewMessage(w.decoder, body, first))
+	if !slices.ContainsFunc(l.books.Messages, known) {
+		l.books.Messages = append(l.books.Messages, invariants.NewMessage(w.decoder, body, first))
 		w.touch(l)
 	}
 	return l
@@ -166,6 +166,10 @@ func (w *Watch) ended(in *instance, state State, what string) {
 	}
 	for _, l := range in.orders {
 		step := in.steps[l.ID]
+		n := len(l.entries) - 1
+		if state == Killed && n >= 0 && l.entries[n].To == Stripe && l.calls[AtTable]+l.calls[AtStripe] == 0 {
+			l.entries[n].undelivered()
+		}
 		l.Note = what
 		if step != "" {
 			l.Note += " at " + string(step)
@@ -175,6 +179,14 @@ func (w *Watch) ended(in *instance, state State, what string) {
 		w.leave(in, l)
 	}
 	in.orders = nil
+}
+
+// undelivered notes that the answer to a call did not reach its caller, which was killed
+// between the effect and the answer.
+func (e *Entry) undelivered() {
+	if e.Kind == Call {
+		e.Kind, e.Answer = Lost, e.Answer+", not delivered"
+	}
 }
 
 // instancesNow returns the instances, and forgets those that ended a while ago.

@@ -63,9 +63,9 @@ func (w *Watch) audit(ctx context.Context, s *system.System) {
 	resting := w.resting()
 	w.mu.Unlock()
 	for _, l := range resting {
-		mailed := w.receiptsOf(ctx, s, l)
+		w.readReceipts(ctx, s, l)
 		w.mu.Lock()
-		w.auditOne(l, mailed)
+		w.auditOne(l)
 		w.mu.Unlock()
 	}
 	w.auditStock(ctx, s)
@@ -87,35 +87,40 @@ func (w *Watch) resting() (due []*line) {
 	return due
 }
 
-// receiptsOf reads the receipts of an order that was audited before, and those of them
+// readReceipts reads the receipts of an order that was audited before, and those of them
 // that the operator's list shows. Those of an order that has just come to rest may
 // follow.
-func (w *Watch) receiptsOf(ctx context.Context, s *system.System, l *line) (mailed invariants.Books) {
+func (w *Watch) readReceipts(ctx context.Context, s *system.System, l *line) {
 	w.mu.Lock()
 	id, wanted := order.ID(l.ID), l.audits == 1
 	w.mu.Unlock()
 	if s.Receipts == nil || id == "" || !wanted {
-		return mailed
+		return
 	}
 	items, err := s.Receipts.OfOrder(ctx, id)
 	if err != nil {
-		return mailed // the context has ended: the engine has no faults here
+		return // the context has ended: the engine has no faults here
 	}
-	mailed.Receipts = map[order.ID][]receipt.Item{id: items}
+	var doubts []receipt.Item
 	if slices.ContainsFunc(items, func(i receipt.Item) bool { return i.Status == receipt.Doubtful }) {
 		for i, err := range s.Receipts.Doubtful(ctx) {
 			if err == nil && i.OrderID == id {
-				mailed.Doubts = append(mailed.Doubts, i)
+				doubts = append(doubts, i)
 			}
 		}
 	}
-	return mailed
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.books.Receipts, l.books.Doubts = map[order.ID][]receipt.Item{id: items}, doubts
 }
 
 // auditOne checks the invariants of one order.
-func (w *Watch) auditOne(l *line, mailed invariants.Books) {
-	books := l.books(mailed)
-	for _, c := range books.Audit() {
+func (w *Watch) auditOne(l *line) {
+	l.books.Orders, l.books.Log = map[order.ID]invariants.Order{}, l.logged.String()
+	if l.row.Status != "" {
+		l.books.Orders[l.row.OrderID] = l.row
+	}
+	for _, c := range l.books.Audit() {
 		if l.later(c.ID) && l.audits == 0 {
 			continue
 		}
@@ -133,25 +138,6 @@ func (w *Watch) auditOne(l *line, mailed invariants.Books) {
 		}
 	}
 	l.audits++
-}
-
-// books returns the books of one order with its receipts, if they were read.
-func (l *line) books(b invariants.Books) invariants.Books {
-	id := order.ID(l.ID)
-	b.Messages, b.Parked, b.Log, b.Intents = l.posted, l.parked, l.logged.String(), l.intents
-	b.Bus, b.Secrets = append([]invariants.Event{}, l.bus...), []string{system.PretendKey}
-	b.Orders, b.Charges = map[order.ID]invariants.Order{}, map[order.ID][]invariants.Charge{}
-	b.Refunds = map[order.ID][]invariants.Refund{id: slices.Collect(maps.Values(l.refunds))}
-	if l.row.Status != "" {
-		b.Orders[id] = l.row
-	}
-	if len(l.charges) > 0 {
-		b.Charges[id] = l.charges
-	}
-	if b.Receipts != nil {
-		b.Mail = l.mail
-	}
-	return b
 }
 
 // showLights updates the lights.
@@ -213,11 +199,9 @@ func (w *Watch) stockBooks() (b invariants.Books, due bool) {
 	for _, l := range w.byN {
 		if l.row.Status != "" {
 			b.Orders[l.row.OrderID] = l.row
-			b.Messages = append(b.Messages, l.posted...)
+			b.Messages = append(b.Messages, l.books.Messages...)
 		}
-		if len(l.charges) > 0 {
-			b.Charges[order.ID(l.ID)] = l.charges
-		}
+		maps.Copy(b.Charges, l.books.Charges)
 	}
 	return b, due
 }

@@ -9,35 +9,28 @@ import (
 
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/local/system"
 )
 
 // line is what is known of an order.
 type line struct {
 	Order // without the fields that summary sets
 
-	posted      []invariants.Message // each once
-	working     []int                // instances that process it
-	owners      map[string]int       // the instance of each claim
-	calls       map[Place]int        // under way
-	row         invariants.Order     // without a status if there is none
-	charges     []invariants.Charge
-	intents     map[order.IntentID]invariants.Intent
-	refunds     map[refund.ProviderID]invariants.Refund
-	bus         []invariants.Event
-	mail        []invariants.Email
-	parked      map[string]invariants.DeadLetter // by the first message id
-	live        map[string]*message              // in the order queue
-	dead        bool                             // a message of it is a dead letter
-	entries     []Entry
-	dropped     int
-	logged      strings.Builder
-	since       time.Time           // of the last change
-	audits      int                 // since the last change
-	findings    map[string][]string // by invariant
-	undelivered bool                // the answer to the call under way does not reach its caller
-	missing     string              // a guard that a program which processed it lacked, in words
+	books    invariants.Books    // of this order alone
+	row      invariants.Order    // without a status if there is none
+	working  []int               // instances that process it
+	owners   map[string]int      // the instance of each claim
+	calls    map[Place]int       // under way
+	live     map[string]*message // in the order queue
+	dead     bool                // a message of it is a dead letter
+	entries  []Entry
+	dropped  int
+	logged   strings.Builder
+	since    time.Time           // of the last change
+	audits   int                 // since the last change
+	findings map[string][]string // by invariant
+	missing  string              // a guard that a program which processed it lacked, in words
 }
 
 // message is one message of the order queue.
@@ -50,10 +43,17 @@ type message struct {
 func newLine(id string, n int) *line {
 	return &line{
 		Order: Order{ID: id, N: n}, owners: map[string]int{}, calls: map[Place]int{},
-		intents: map[order.IntentID]invariants.Intent{}, refunds: map[refund.ProviderID]invariants.Refund{},
-		parked: map[string]invariants.DeadLetter{}, live: map[string]*message{}, findings: map[string][]string{},
+		live: map[string]*message{}, findings: map[string][]string{},
+		books: invariants.Books{
+			Parked: map[string]invariants.DeadLetter{}, Intents: map[order.IntentID]invariants.Intent{},
+			Charges: map[order.ID][]invariants.Charge{}, Refunds: map[order.ID][]invariants.Refund{},
+			Bus: []invariants.Event{}, Secrets: []string{system.PretendKey},
+		},
 	}
 }
+
+// charges returns the charges of Stripe's ledger.
+func (l *line) charges() []invariants.Charge { return l.books.Charges[order.ID(l.ID)] }
 
 // line returns the line of an order, which is new at the first call. The line of "" is
 // not shown.
@@ -129,10 +129,10 @@ func (l *line) summary() Order {
 		if r.Owner != "" {
 			o.LeaseUntil, o.Owner = r.Until.UnixMilli(), short(r.Owner)
 		}
-	} else if len(l.posted) > 0 && l.posted[0].Invalid == nil && !l.posted[0].IsRefund() {
-		o.Amount = l.posted[0].Order.Total().String()
+	} else if m := l.books.Messages; len(m) > 0 && m[0].Invalid == nil && !m[0].IsRefund() {
+		o.Amount = m[0].Order.Total().String()
 	}
-	o.Stripe, o.Charges, o.Events = l.stripeStatus(), len(l.charges), len(l.bus)
+	o.Stripe, o.Charges, o.Events = l.stripeStatus(), len(l.charges()), len(l.books.Bus)
 	o.Bad, o.Entries = l.broken(), l.dropped+len(l.entries)
 	return o
 }
@@ -184,10 +184,11 @@ func (l *line) messageState() string {
 
 // stripeStatus returns the status of the bound intent at Stripe, or of the newest one.
 func (l *line) stripeStatus() string {
-	if bound, ok := l.intents[l.row.Intent]; ok || len(l.intents) == 0 {
+	intents := l.books.Intents
+	if bound, ok := intents[l.row.Intent]; ok || len(intents) == 0 {
 		return bound.Status
 	}
-	return l.intents[slices.Max(slices.Collect(maps.Keys(l.intents)))].Status
+	return intents[slices.Max(slices.Collect(maps.Keys(intents)))].Status
 }
 
 // broken returns what the lights found, in a stable order.

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,51 +91,5 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestARequestIsShownWithTheValuesThatMatter(t *testing.T) {
-	o, err := orders.NewDecoder().Decode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, at := newRequests(t), time.UnixMilli(1_767_225_600_000)
-	claim := order.NewClaim(order.Record{
-		OrderID: "ORD-1", Status: order.Open, Owner: "ABCDEFGHIJKL", Until: at, Attempt: 1,
-	}, o, order.Lease{Owner: "ABCDEFGHIJKL", From: at})
-	_ = claim.Bind(t.Context(), r.plain, order.Intent{ID: "pi_1", Mode: order.TestMode}, at) // the answer has no row
-	want := []string{
-		"UpdateItem ORD-1 order",
-		"  SET intentId = pi_1, stripeMode = test, updatedAt = 00:00:00.000",
-		"  IF status = open AND seq = 0 AND owner = ABCDEF… AND attribute_not_exists(intentId) AND attempt = 1" +
-			" AND leaseUntil = 00:00:00.000 AND attribute_not_exists(stock) AND attribute_not_exists(parkedAt)" +
-			" AND attribute_not_exists(stripeMode)",
-	}
-	if got := strings.Split(watch.ParseWrite(r.sent()).Text, "\n"); !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-func TestAnAnswerIsItsStatusItsCodeAndItsRow(t *testing.T) {
-	const row = `{"customerId":{"S":"canary"},"status":{"S":"open"},"owner":{"S":"ABCDEFGHIJKL"},` +
-		`"leaseUntil":{"N":"1767225600000"},"attempt":{"N":"2"}}`
-	const shown = "status = open\nattempt = 2\nowner = ABCDEF…\nleaseUntil = 00:00:00.000"
-	const refused = `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":` + row + `}`
-	const canceled = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",` +
-		`"CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":` + row + `}]}`
-	for _, tt := range []struct {
-		status             int
-		body, want, inside string
-	}{
-		{200, `{"Attributes":` + row + `}`, "200", shown},
-		{200, `{}`, "200", ""},
-		{400, refused, "400 ConditionalCheckFailedException", shown},
-		{400, canceled, "400 TransactionCanceledException (ConditionalCheckFailed)", shown},
-		{500, "", "500", ""},
-	} {
-		got, inside, failed := watch.Answer(dynamodbtest.Call{Status: tt.status, Response: []byte(tt.body)})
-		if got != tt.want || inside != tt.inside || failed != (tt.status >= 400) {
-			t.Errorf("got %q with the row %q, refused %v; want %q and %q", got, inside, failed, tt.want, tt.inside)
-		}
 	}
 }

@@ -145,10 +145,11 @@ func (w *Watch) afterTable(asked write, c dynamodbtest.Call) {
 		switch {
 		case c.Lost:
 			e.Kind, e.Answer = Lost, "no answer"
-		case l.undelivered:
-			e.Kind, e.Answer, l.undelivered = Lost, e.Answer+notDelivered, false
 		case refused:
 			e.Kind = Refused
+		}
+		if in := w.instances[l.owners[asked.owner]]; in != nil && in.State == Killed {
+			e.undelivered()
 		}
 		if asked.step != "" || e.Kind != Call {
 			w.enter(l, e)
@@ -206,7 +207,7 @@ func (w *Watch) published(e eventbridgetest.Event) {
 		return
 	}
 	w.about(string(parsed.OrderID), func(l *line) {
-		l.bus = append(l.bus, parsed)
+		l.books.Bus = append(l.books.Bus, parsed)
 		w.totals.Events++
 		w.dirty[l] = true
 		text := fmt.Sprintf("event %d: %s", parsed.Seq, e.DetailType)

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,6 @@ const Tick = 100 * time.Millisecond
 // Watch is the picture of one system. Hook connects its taps, Run reads what has no tap.
 // It is safe for concurrent use.
 type Watch struct {
-	feed    *Feed
 	now     func() time.Time
 	decoder *jobs.Decoder
 
@@ -44,6 +44,8 @@ type Watch struct {
 	totals    Totals
 	lights    lights
 	missing   string  // the guard that the deployed program lacks, in words
+	latest    Picture // that was published
+	number    uint64  // of it, 1 for the first
 	shown     Picture // all but orders, instances, totals and log. What a list in it holds never changes
 	log       []Line  // the latest ones
 	logged    int     // lines so far
@@ -56,16 +58,20 @@ type Watch struct {
 func New(now func() time.Time) *Watch {
 	w := &Watch{
 		now: now, decoder: jobs.NewDecoder(), nameless: newLine("", 0), lines: map[string]*line{},
-		messages: map[string]*message{}, dirty: map[*line]bool{}, feed: NewFeed(),
+		messages: map[string]*message{}, dirty: map[*line]bool{},
 		instances: map[int]*instance{}, lights: newLights(),
 	}
 	w.shown = Picture{Lights: []Light{}, Dead: []Dead{}, Faults: []Fault{}}
-	w.feed.Publish(w.picture())
+	w.publish()
 	return w
 }
 
-// Feed returns the feed of the picture.
-func (w *Watch) Feed() *Feed { return w.feed }
+// Picture returns the latest picture and its number. Nothing in it changes later.
+func (w *Watch) Picture() (p Picture, number uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.latest, w.number
+}
 
 // Run reads the queue, Stripe's books and the changed rows of a system again and again,
 // and publishes what has changed, until the context ends.
@@ -91,11 +97,11 @@ func (w *Watch) Refresh(ctx context.Context, s *system.System) {
 	w.readQueue(s)
 	w.readStripe(s)
 	w.readRows(ctx, s)
-	w.feed.Publish(w.picture())
+	w.publish()
 }
 
-// picture returns what is shown now.
-func (w *Watch) picture() Picture {
+// publish replaces the picture if something in it has changed.
+func (w *Watch) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.skipped > 0 {
@@ -110,7 +116,10 @@ func (w *Watch) picture() Picture {
 			p.Orders = append(p.Orders, l.summary())
 		}
 	}
-	return p
+	if !reflect.DeepEqual(p, w.latest) {
+		w.latest = p
+		w.number++
+	}
 }
 
 // Timeline returns an order and what happened to it.
@@ -143,26 +152,6 @@ func (w *Watch) Broken(id string) bool {
 	l := w.lines[id]
 	return l != nil && len(l.broken()) > 0
 }
-
-// Undelivered notes that the answer to an order's latest call did not reach its caller,
-// because that was killed between the effect and the answer. It is called before the
-// answer is sent.
-func (w *Watch) Undelivered(id string, by string) {
-	w.about(id, func(l *line) {
-		if by == DynamoDB { // its entry is yet to come
-			l.undelivered = true
-			return
-		}
-		for i := len(l.entries) - 1; i >= 0; i-- {
-			if e := &l.entries[i]; e.Kind == Call && e.To == by {
-				e.Kind, e.Answer = Lost, e.Answer+notDelivered
-				return
-			}
-		}
-	})
-}
-
-const notDelivered = ", not delivered"
 
 // Say adds a line to the log.
 func (w *Watch) Say(tone Tone, order, text string) {

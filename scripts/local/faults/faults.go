@@ -1,7 +1,9 @@
-package run
+// Package faults lets DynamoDB, Stripe and SQS fail as services do, for a while in one
+// way and then in another. The storm of the lab and that of the live page use it. It does
+// not know who calls.
+package faults
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -12,16 +14,9 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// profileDuration is how long a fault profile lasts.
-const profileDuration = 600 * time.Millisecond
-
-// longDelay delays a call until its sender has timed out and another worker may have
-// claimed the order: function timeout plus visibility timeout.
-const longDelay = functionTimeout + visibility - time.Second
-
 // Profile is a set of faults of one service.
 type Profile struct {
-	Name   Figure
+	Name   string // such as "Stripe outage"
 	faults []fault
 }
 
@@ -39,10 +34,13 @@ const (
 )
 
 // Profiles returns the fault profiles of DynamoDB and of Stripe. The first of each has no
-// faults.
-func Profiles() [2][]Profile { return [2][]Profile{dynamoDBProfiles(), stripeProfiles()} }
+// faults. late delays a call until its sender has timed out and another worker may have
+// claimed the order.
+func Profiles(late time.Duration) [2][]Profile {
+	return [2][]Profile{dynamoDBProfiles(late), stripeProfiles(late)}
+}
 
-func dynamoDBProfiles() []Profile {
+func dynamoDBProfiles(late time.Duration) []Profile {
 	of := func(share float64, kind dynamodbtest.Kind) fault { return fault{share, string(kind), 0} }
 	slow := func(share float64, delay time.Duration) fault { return fault{share, string(dynamodbtest.Slow), delay} }
 	return []Profile{
@@ -57,16 +55,16 @@ func dynamoDBProfiles() []Profile {
 		}},
 		{"DynamoDB lost responses", []fault{of(0.1, dynamodbtest.LoseBefore), of(0.1, dynamodbtest.LoseAfter)}},
 		{"DynamoDB latency", []fault{slow(0.2, 40*time.Millisecond), slow(0.02, time.Second)}},
-		{"DynamoDB late arrivals", []fault{slow(0.02, longDelay)}},
+		{"DynamoDB late arrivals", []fault{slow(0.02, late)}},
 		{"DynamoDB brownout", []fault{of(0.3, dynamodbtest.InternalError), slow(0.4, 200*time.Millisecond)}},
 		{"DynamoDB outage", []fault{of(0.7, dynamodbtest.InternalError), of(0.3, dynamodbtest.LoseBefore)}},
 	}
 }
 
-func stripeProfiles() []Profile {
+func stripeProfiles(late time.Duration) []Profile {
 	of := func(share float64, kind stripetest.FaultKind) fault { return fault{share, string(kind), 0} }
 	slow := func(share float64, delay time.Duration) fault { return fault{share, string(stripetest.Latency), delay} }
-	late := func(share float64, delay time.Duration) fault {
+	after := func(share float64, delay time.Duration) fault {
 		return fault{share, string(stripetest.SlowSuccess), delay}
 	}
 	return []Profile{
@@ -80,33 +78,62 @@ func stripeProfiles() []Profile {
 			of(0.08, stripetest.LoseRequest), of(0.08, stripetest.LoseResponse), of(0.04, stripetest.Garbage),
 		}},
 		{"Stripe latency", []fault{
-			slow(0.15, 100*time.Millisecond), late(0.05, 300*time.Millisecond), late(0.02, 1200*time.Millisecond),
+			slow(0.15, 100*time.Millisecond), after(0.05, 300*time.Millisecond), after(0.02, 1200*time.Millisecond),
 		}},
-		{"Stripe late arrivals", []fault{slow(0.02, longDelay)}},
+		{"Stripe late arrivals", []fault{slow(0.02, late)}},
 		{"Stripe brownout", []fault{
-			of(0.3, stripetest.Unavailable), slow(0.4, 200*time.Millisecond), late(0.05, time.Second),
+			of(0.3, stripetest.Unavailable), slow(0.4, 200*time.Millisecond), after(0.05, time.Second),
 		}},
 		{"Stripe outage", []fault{of(0.7, stripetest.Unavailable), of(0.3, stripetest.LoseRequest)}},
 	}
 }
 
-// injector injects faults into calls while it runs.
-type injector struct {
-	tally *tally
+// Injector injects faults into calls. It is safe for concurrent use.
+type Injector struct {
+	late time.Duration
+	hit  func(profile string) // is called for each fault
 
-	mu     sync.Mutex
-	random *rand.Rand
-	now    [2]Profile   // by service
-	next   [2][]Profile // of this round: each comes once before any comes again
+	mu             sync.Mutex
+	sequence, hits *rand.Rand   // of profiles, and of what else is random
+	now            [2]Profile   // by service
+	next           [2][]Profile // of this round: each comes once before any comes again
 }
 
-func newInjector(seed uint64, t *tally) *injector {
-	return &injector{tally: t, random: rand.New(rand.NewPCG(seed, 1<<32))} //nolint:gosec // G404: not a secret
+// New returns an injector without faults, see Profiles. The same seed gives the same
+// sequence of profiles.
+func New(seed uint64, late time.Duration, hit func(profile string)) *Injector {
+	dice := func(stream uint64) *rand.Rand {
+		return rand.New(rand.NewPCG(seed, stream<<32)) //nolint:gosec // G404: not a secret
+	}
+	return &Injector{late: late, hit: hit, sequence: dice(1), hits: dice(2)}
 }
 
-// rotate changes the profiles until the context ends, and then removes all faults.
-func (f *injector) rotate(ctx context.Context, s *system.System) {
-	every(ctx, profileDuration, func() { f.change(s) })
+// Change lets other things go wrong, and returns the names of the profiles. It makes a
+// few calls to SQS fail.
+func (f *Injector) Change(s *system.System) (names []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for service, all := range Profiles(f.late) {
+		if len(f.next[service]) == 0 {
+			f.sequence.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			f.next[service] = all
+		}
+		f.now[service], f.next[service] = f.next[service][0], f.next[service][1:]
+		if len(f.now[service].faults) > 0 {
+			names = append(names, f.now[service].Name)
+		}
+	}
+	if f.hits.IntN(3) == 0 {
+		s.SQS.Fail("ChangeMessageVisibilityBatch", 1+f.hits.IntN(5), sqstest.CodeInternalError)
+		s.SQS.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		s.SQS.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
+		s.SQS.Lose("SendMessage", 1)
+	}
+	return names
+}
+
+// End removes all faults.
+func (f *Injector) End(s *system.System) {
 	f.mu.Lock()
 	f.now = [2]Profile{}
 	f.mu.Unlock()
@@ -115,47 +142,30 @@ func (f *injector) rotate(ctx context.Context, s *system.System) {
 	s.SQS.Heal()
 }
 
-// change lets other things go wrong, and makes a few calls to SQS fail.
-func (f *injector) change(s *system.System) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for service, all := range Profiles() {
-		if len(f.next[service]) == 0 {
-			f.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-			f.next[service] = all
-		}
-		f.now[service], f.next[service] = f.next[service][0], f.next[service][1:]
-	}
-	if f.random.IntN(3) == 0 {
-		s.SQS.Fail("ChangeMessageVisibilityBatch", 1+f.random.IntN(5), sqstest.CodeInternalError)
-		s.SQS.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-		s.SQS.FailAfter("SendMessage", 1, sqstest.CodeInternalError)
-		s.SQS.Lose("SendMessage", 1)
-	}
-}
-
-func (f *injector) beforeDynamoDB(s *system.System, c dynamodbtest.Call) {
+// BeforeDynamoDB is called before each call to DynamoDB.
+func (f *Injector) BeforeDynamoDB(s *system.System, c dynamodbtest.Call) {
 	if hit, name := f.draw(dynamoDB); hit != nil && dynamodbtest.Kind(hit.kind).Possible(c.Operation) {
 		s.Proxy.Fail(dynamodbtest.Fault{
 			Kind: dynamodbtest.Kind(hit.kind), Delay: hit.delay, Times: 1, Number: c.Number,
 		})
-		f.count(name)
+		f.hit(name)
 	}
 }
 
-func (f *injector) beforeStripe(s *system.System, c stripetest.Call) {
+// BeforeStripe is BeforeDynamoDB for Stripe.
+func (f *Injector) BeforeStripe(s *system.System, c stripetest.Call) {
 	if hit, name := f.draw(atStripe); hit != nil {
 		s.Stripe.Fail(stripetest.Fault{Kind: stripetest.FaultKind(hit.kind), Delay: hit.delay, Number: c.Number})
-		f.count(name)
+		f.hit(name)
 	}
 }
 
 // draw decides at random whether a call fails, and how. It also returns the profile's
 // name.
-func (f *injector) draw(service int) (*fault, Figure) {
+func (f *Injector) draw(service int) (*fault, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	roll, p := f.random.Float64(), f.now[service]
+	roll, p := f.hits.Float64(), f.now[service]
 	for i := range p.faults {
 		if roll -= p.faults[i].share; roll < 0 {
 			return &p.faults[i], p.Name
@@ -164,28 +174,23 @@ func (f *injector) draw(service int) (*fault, Figure) {
 	return nil, ""
 }
 
-func (f *injector) count(profile Figure) {
-	f.tally.add(profile, 1)
-	f.tally.add(Failed, 1)
-}
-
-// duplicate decides whether a message is delivered twice. The producer sends others
-// twice.
-func (f *injector) duplicate(sqstest.Message) sqstest.Twice {
+// Duplicate decides whether a message is delivered twice: a third of the share in one
+// batch, a third to two instances at once.
+func (f *Injector) Duplicate(share float64) sqstest.Twice {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch roll := f.random.Float64() * 3; {
-	case roll < duplicates:
+	switch roll := f.hits.Float64() * 3; {
+	case roll < share:
 		return sqstest.InSameBatch
-	case roll < 2*duplicates:
+	case roll < 2*share:
 		return sqstest.AtOnceBeside
 	}
 	return sqstest.Once
 }
 
-// happens decides whether a fault of a share hits, while there are faults.
-func (f *injector) happens(share float64) bool {
+// Happens decides whether a fault of a share hits, while there are faults.
+func (f *Injector) Happens(share float64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.now[dynamoDB].faults)+len(f.now[atStripe].faults) > 0 && f.random.Float64() < share
+	return len(f.now[dynamoDB].faults)+len(f.now[atStripe].faults) > 0 && f.hits.Float64() < share
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,33 +148,39 @@ func (r reader) run(t *testing.T, commands string) string {
 	return string(out)
 }
 
-// makeUp starts make up, waits until it has printed its commands, and interrupts it with
-// the test, as a process group, as a terminal would without a foreground process.
+// makeUp starts make up in a terminal and waits until it has printed its commands. At the
+// end of the test it types Ctrl-C, which ends make with status 0.
 func (r reader) makeUp(t *testing.T) {
 	t.Helper()
+	keyboard, screen := systemtest.Terminal(t)
 	cmd := r.command(context.WithoutCancel(t.Context()), "make", "up")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ready := &awaited{text: []byte("Ctrl-C ends everything"), seen: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = ready, ready
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	must(t, screen.Close()) // so that reading ends with make
+	shown := &awaited{text: []byte("Ctrl-C ends everything"), seen: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(shown, keyboard) // an error once nothing has the screen
+	}()
+	t.Cleanup(func() {
+		if _, err := keyboard.WriteString("\x03"); err != nil {
+			t.Error(err)
+		}
+		<-ended
+		err, text := cmd.Wait(), shown.String()
+		if err != nil || strings.Contains(text, "Error") || !strings.Contains(text, "Ending ...") {
+			t.Errorf("make up ended with %v and printed\n%s\nwant status 0 and no Error", err, text)
+		}
+	})
 	select {
-	case <-ready.seen:
-	case err := <-ended:
-		t.Fatalf("make up ended: %v\n%s", err, ready.String())
+	case <-shown.seen:
+	case <-ended:
+		t.Fatalf("make up ended, and printed\n%s", shown.String())
 	case <-time.After(5 * time.Minute):
 		t.Error("make up is not ready after 5 minutes")
 	}
-	t.Cleanup(func() {
-		must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGINT))
-		if err := <-ended; err == nil { // the signal ends make as well
-			t.Error("make up ended by itself")
-		}
-		if text := ready.String(); strings.Contains(text, "Error") || !strings.HasSuffix(text, "\nEnding ...\n") {
-			t.Errorf("make up printed\n%s\nwant it to end without an error", text)
-		}
-	})
 }
 
 // awaited keeps what is written and closes seen once the text is in it.
