@@ -95,22 +95,10 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Also with a short first delay, a message that waits for hours is received every 15
-// minutes, or it would use up its receives.
-func TestADelayIsTheLongestAfterTwentyDoublings(t *testing.T) {
-	p := sqs.DefaultPolicy()
-	p.FirstDelay = time.Microsecond
-	for count, want := range map[int]time.Duration{1: time.Second, 20: time.Second, 21: 15 * time.Minute} {
-		if got := sqs.Decide(outage(), sqs.Delivery{Count: count, SentAt: start()}, start(), maxJitter, p).Delay; got != want {
-			t.Errorf("delay at delivery %d = %v, want %v", count, got, want)
-		}
-	}
-}
-
 // A transient failure may last for days. No jitter, lease or lack of workers may park or
 // dead-letter its message before its last day.
 func TestALastingFailureIsRedeliveredUntilTheLastDay(t *testing.T) {
-	wait := func(t tester, next func() (r order.Result, jitter float64)) {
+	wait := func(t rapid.TB, next func() (r order.Result, jitter float64)) {
 		t.Helper()
 		p := sqs.DefaultPolicy()
 		for now, count := start(), 1; ; count++ {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
@@ -57,7 +56,7 @@ func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 func large(id string) string { return orderWithID(id) + strings.Repeat(" ", 20<<10) }
 
 func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
-	for name, newWorld := range map[string]func(tester) *world{
+	for name, newWorld := range map[string]func(*testing.T) *world{
 		"on a standard queue": newWorld, "in another FIFO group": newFIFOWorld,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -514,64 +513,6 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 			}
 		})
 	}
-}
-
-// received = acknowledged + redelivered + parked, in the metrics, in the log and in the
-// queues.
-func TestEveryDeliveryIsCountedOnceByItsVerdict(t *testing.T) {
-	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) { countEveryDelivery(t, newWorld(t)) })
-		})
-	}
-}
-
-func countEveryDelivery(t *rapid.T, w *world) {
-	t.Helper()
-	var sent, delivered, failed int
-	for range rapid.IntRange(1, 4).Draw(t, "rounds") {
-		sent += sendAnything(t, w)
-		e := w.receive()
-		delivered += len(e.Records)
-		failed += len(w.deliverWithin(time.Minute, e))
-		w.advance(20 * time.Minute)
-		received, redelivered, parked := w.counted("Received"), w.counted("Redelivered"), w.counted("Parked")
-		acked := w.counted("Settled") + w.counted("Duplicates")
-		if received != delivered || redelivered != failed || received != acked+redelivered+parked ||
-			w.counted("WaitingAge") != redelivered || len(w.lines("msg", "order")) != received {
-			t.Fatalf("got %d acked and %v, want %d delivered, %d failed", acked, w.meter, delivered, failed)
-		}
-		waiting, dead := len(w.messages(w.orders)), len(w.messages(w.dead))
-		if dead != parked || sent != acked+parked+waiting {
-			t.Fatalf("%d sent, %d acked, %d parked; got %d waiting and %d dead", sent, acked, parked, waiting, dead)
-		}
-	}
-}
-
-// sendAnything sends orders with random results and bodies that are not orders, and
-// sometimes lets the dead-letter queue fail.
-func sendAnything(t *rapid.T, w *world) (sent int) {
-	t.Helper()
-	results := rapid.SampledFrom([]order.Result{
-		paid(), conflict(), outage(), inProgress(0),
-		{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined},
-		{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Attempt: 2, Takeover: true},
-		{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true},
-	})
-	for id, r := range rapid.MapOf(rapid.StringMatching("[A-F]"), results).Draw(t, "script") {
-		w.script[order.ID(id)] = r
-	}
-	bodies := rapid.SliceOfN(rapid.StringMatching("[A-F]|no order"), 0, 8).Draw(t, "bodies")
-	if rapid.IntRange(0, 3).Draw(t, "the dead-letter queue fails") == 0 {
-		w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-	}
-	for _, body := range bodies {
-		if len(body) == 1 {
-			body = orderWithID(body)
-		}
-		w.sendGrouped(rapid.SampledFrom([]string{"g", "h", "i"}).Draw(t, "group"), body)
-	}
-	return len(bodies)
 }
 
 // A task without the optional functions is run, logged with its attributes, and parked.

@@ -18,7 +18,7 @@ import (
 // the same message. A standard queue rejects a deduplication id, so a message with a
 // group for fairness is parked without one.
 func TestAParkedMessageKeepsItsGroup(t *testing.T) {
-	for name, newWorld := range map[string]func(tester) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
+	for name, newWorld := range map[string]func(*testing.T) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.script["ORD12345"] = conflict()

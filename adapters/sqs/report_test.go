@@ -74,6 +74,13 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 			line:   line{"level": "WARN", "verdict": "redeliver", "reason": "claim_lost", "retry_after_s": 3.0},
 			meter:  []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost", "WaitingAge", "WaitingAge 90"},
 		},
+		"a failure that no redelivery repairs": {
+			result: order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Err: order.ErrConflict},
+			line: line{
+				"level": "WARN", "verdict": "done", "reason": "duplicate", "error": "order id already used with different content",
+			},
+			meter: []string{"Duplicates"},
+		},
 		"a parked order": {
 			result: conflict(),
 			line: line{
@@ -130,45 +137,6 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 				t.Errorf("metrics (-got +want):\n%s", diff)
 			}
 		})
-	}
-}
-
-// Only an order's own failures count toward parking, however often its message was
-// received. SQS leaves a message that was received three times or more out of
-// ApproximateAgeOfOldestMessage (SQS developer guide, "Available CloudWatch metrics for
-// Amazon SQS"), so the function reports the age itself.
-func TestEveryRedeliveryReportsItsAge(t *testing.T) {
-	for reason, tt := range map[order.Reason]struct {
-		breaks func(*world)
-		age    string // in seconds, of the second of two messages
-		parks  bool   // it is the order's own failure
-	}{
-		order.ReasonStore:         {func(w *world) { w.script["B"] = outage() }, "90", false},
-		order.ReasonUnconfirmed:   {func(w *world) { w.script["B"] = unconfirmed(0) }, "90", true},
-		order.ReasonMisconfigured: {func(w *world) { w.OrderBudget = time.Minute }, "90", false},
-		sqs.ReasonBehind:          {func(w *world) { w.script["A"] = outage() }, "90", false},
-		sqs.ReasonPanic:           {func(w *world) { w.before("B", runtime.Goexit) }, "90", true},
-		sqs.ReasonNotStarted:      {func(w *world) { w.takes(25 * time.Second) }, "115", false},
-		sqs.ReasonParkFailed: {func(w *world) {
-			w.script["B"] = conflict()
-			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-		}, "90", false},
-	} {
-		for _, deliveries := range []int{1, 500} {
-			t.Run(fmt.Sprint(reason, " at delivery ", deliveries), func(t *testing.T) {
-				w := newFIFOWorld(t)
-				w.deliveries = deliveries
-				tt.breaks(w)
-				w.sendGrouped("g", orderWithID("A"), orderWithID("B"))
-				w.advance(90 * time.Second)
-				w.deliver()
-				if parks := tt.parks && deliveries > 1; parks != (len(w.messages(w.dead)) == 1) {
-					t.Errorf("dead letters %q, want the order parked: %t", w.bodies(w.dead), parks)
-				} else if !parks && (w.counted("WaitingAge "+tt.age) == 0 || w.counted("Redelivered "+string(reason)) == 0) {
-					t.Errorf("metrics = %v, want a WaitingAge of %s and a redelivery", w.meter, tt.age)
-				}
-			})
-		}
 	}
 }
 
@@ -250,6 +218,35 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	for _, secret := range append(personal, customer, payer, method, sku, trace, panicked) {
 		if at := strings.Index(output, secret); at >= 0 {
 			t.Errorf("%q was disclosed: ...%s", secret, output[max(0, at-100):at+len(secret)])
+		}
+	}
+}
+
+// Only an order's own failures count toward parking, however often its message was
+// received.
+func TestOnlyItsOwnFailuresParkAMessage(t *testing.T) {
+	for reason, tt := range map[order.Reason]struct {
+		breaks func(*world)
+		parks  bool // it is the order's own failure
+	}{
+		order.ReasonStore:         {func(w *world) { w.script["B"] = outage() }, false},
+		order.ReasonUnconfirmed:   {func(w *world) { w.script["B"] = unconfirmed(0) }, true},
+		order.ReasonMisconfigured: {func(w *world) { w.OrderBudget = time.Minute }, false},
+		sqs.ReasonBehind:          {func(w *world) { w.script["A"] = outage() }, false},
+		sqs.ReasonPanic:           {func(w *world) { w.before("B", runtime.Goexit) }, true},
+		sqs.ReasonNotStarted:      {func(w *world) { w.takes(25 * time.Second) }, false},
+		sqs.ReasonParkFailed: {func(w *world) {
+			w.script["B"] = conflict()
+			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
+		}, false},
+	} {
+		w := newFIFOWorld(t)
+		w.deliveries = 500
+		tt.breaks(w)
+		w.sendGrouped("g", orderWithID("A"), orderWithID("B"))
+		w.deliver()
+		if parked := len(w.messages(w.dead)) == 1; parked != tt.parks || len(w.lines("reason", string(reason))) == 0 {
+			t.Errorf("%s: got %q dead, want an order parked: %t; log:\n%s", reason, w.bodies(w.dead), tt.parks, w.log.String())
 		}
 	}
 }

@@ -174,27 +174,6 @@ func TestAttributesOfSQSAndOfParkParse(t *testing.T) {
 	}
 }
 
-// Parked is ERROR, because a person has to look at it; a failure is WARN, even if nothing
-// comes back because of it; waiting for others is INFO.
-func TestTheLogLevelFollowsFromTheVerdict(t *testing.T) {
-	for _, reason := range append(order.Reasons(), Reasons()...) {
-		redelivered := slog.LevelWarn
-		if slices.Contains([]order.Reason{order.ReasonInProgress, ReasonNotStarted, ReasonBehind}, reason) {
-			redelivered = slog.LevelInfo
-		}
-		for verdict, want := range map[order.Verdict]slog.Level{
-			order.Done: slog.LevelInfo, order.Redeliver: redelivered, order.Park: slog.LevelError,
-		} {
-			if got := level(verdict, order.Result{Reason: reason}); got != want {
-				t.Errorf("%s for %s has level %v, want %v", verdict, reason, got, want)
-			}
-		}
-	}
-	if got := level(order.Done, order.Result{Err: errors.New("connection reset")}); got != slog.LevelWarn {
-		t.Errorf("an acknowledged failure has level %v, want WARN", got)
-	}
-}
-
 // An unknown verdict, or none, must never delete a message.
 func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
 	cfg := aws.Config{Region: "eu-west-1", Credentials: aws.AnonymousCredentials{}}
@@ -230,6 +209,32 @@ func TestTheLastDayHasTimeForAllReceives(t *testing.T) {
 		a := p.unparked(d, now, 0.99)
 		if all += a.Delay + works; a.Verdict != order.Redeliver || all > 24*time.Hour {
 			t.Fatalf("receive %d: got %+v after %v, want it received within a day", d.Count, a, all)
+		}
+	}
+}
+
+func TestSettingsAreParsedInEveryFormThatSQSReturns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		arn, retention, policy string
+		want                   QueueSettings // none after an error
+	}{
+		"without a redrive policy": {"q", "60", "", QueueSettings{ARN: "q", Retention: time.Minute}},
+		"a number of receives": {
+			"q", "60", `{"deadLetterTargetArn":"dead","maxReceiveCount":7}`, QueueSettings{"q", time.Minute, "dead", 7},
+		},
+		"a quoted number of receives": {
+			"q", "60", `{"deadLetterTargetArn":"dead","maxReceiveCount":"7"}`, QueueSettings{"q", time.Minute, "dead", 7},
+		},
+		"no ARN":          {retention: "60"},
+		"no retention":    {arn: "q"},
+		"a broken policy": {arn: "q", retention: "60", policy: "{"},
+		"a policy that has no number of receives": {arn: "q", retention: "60", policy: "{}"},
+	} {
+		got, err := settingsOf(map[string]string{
+			"QueueArn": tt.arn, "MessageRetentionPeriod": tt.retention, "RedrivePolicy": tt.policy,
+		})
+		if valid := tt.want.ARN != ""; (err == nil) != valid || valid && got != tt.want {
+			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, tt.want)
 		}
 	}
 }

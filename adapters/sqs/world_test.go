@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"pgregory.net/rapid"
 
 	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/internal/bodytest"
@@ -78,7 +78,7 @@ type world struct {
 	*sqs.Handler
 	*orders.Tasks
 
-	t          tester
+	t          *testing.T
 	orders     string // the name of the queue
 	dead       string
 	server     *sqstest.Server
@@ -92,7 +92,6 @@ type world struct {
 	notes     []string // "order reason" of each call to NoteParked
 	log       bytes.Buffer
 	meter     map[string]int // by "metric" and by "metric value"
-	sent      int
 }
 
 // work is one call of Process.
@@ -103,24 +102,17 @@ type work struct {
 	Deadline time.Time // of its context
 }
 
-// tester is implemented by *testing.T and *rapid.T.
-type tester interface {
-	rapid.TB
-	Cleanup(f func())
-	Context() context.Context
-}
-
-func newWorld(t tester) *world {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	return newWorldOf(t, "")
 }
 
-func newFIFOWorld(t tester) *world {
+func newFIFOWorld(t *testing.T) *world {
 	t.Helper()
 	return newWorldOf(t, ".fifo")
 }
 
-func newWorldOf(t tester, suffix string) *world {
+func newWorldOf(t *testing.T, suffix string) *world {
 	t.Helper()
 	w := &world{
 		t: t, orders: "orders" + suffix, dead: "dead" + suffix, now: start(),
@@ -323,11 +315,10 @@ func (w *world) send(bodies ...string) (ids []string) {
 // sendGrouped sends bodies to a group, on either type of queue.
 func (w *world) sendGrouped(group string, bodies ...string) (ids []string) {
 	w.t.Helper()
-	for _, body := range bodies {
+	for i, body := range bodies {
 		d := sqstest.Draft{Body: body, Group: group}
 		if w.orders == "orders.fifo" {
-			w.sent++
-			d.DeduplicationID = fmt.Sprint(w.sent)
+			d.DeduplicationID = fmt.Sprint(group, i)
 		}
 		ids = append(ids, w.sendDraft(d))
 	}

@@ -14,33 +14,7 @@ func Event(queue string, messages []Message) []byte {
 	for i, m := range messages {
 		records[i] = encodeRecord(queue, m)
 	}
-	return join(records)
-}
-
-func join(records [][]byte) []byte {
 	return slices.Concat([]byte(`{"Records":[`), bytes.Join(records, []byte(`,`)), []byte(`]}`))
-}
-
-// event is the input of one invocation.
-type event struct {
-	messages []Message
-	payload  []byte
-}
-
-// pack returns as few events as the payload limit allows, with the messages in their
-// order. One message alone always fits.
-func pack(queue string, messages []Message, limit int) (all []event) {
-	var records [][]byte
-	start, size := 0, 0
-	for i, m := range messages {
-		r := encodeRecord(queue, m)
-		if size+len(r)+len(`{"Records":[]}`) > limit && i > start {
-			all = append(all, event{messages[start:i], join(records)})
-			records, start, size = nil, i, 0
-		}
-		records, size = append(records, r), size+len(r)+len(`,`)
-	}
-	return append(all, event{messages[start:], join(records)})
 }
 
 // encodeRecord returns one message of a function's event (Lambda developer guide,
@@ -63,7 +37,7 @@ func encodeRecord(queue string, m Message) []byte {
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // six bytes for a < would break the payload limit for bodies that Lambda accepts
+	e.SetEscapeHTML(false)
 	if err := e.Encode(r); err != nil {
 		panic(err) // only strings and bytes
 	}

@@ -125,20 +125,6 @@ func (m *Machine) Create(_ time.Time, name string, s Settings) error {
 	return nil
 }
 
-// Configure replaces a queue's settings immediately; SQS takes up to 15 minutes (API
-// reference, SetQueueAttributes). Errors: QueueDoesNotExist, InvalidAttributeValue.
-func (m *Machine) Configure(now time.Time, name string, s Settings) error {
-	q, err := m.open(now, name)
-	if err == nil {
-		err = m.check(name, s)
-	}
-	if err != nil {
-		return err
-	}
-	q.settings, q.due = s, time.Time{}
-	return nil
-}
-
 func (m *Machine) check(name string, s Settings) error {
 	attribute := ""
 	switch {

@@ -220,19 +220,6 @@ func TestRulesOfQueues(t *testing.T) {
 	}
 }
 
-func TestAHandleBelongsToItsQueue(t *testing.T) {
-	w := newWorld(t, false)
-	w.send("a")
-	w.take(10)
-	for queue, want := range map[string]string{
-		"dead": sqstest.CodeReceiptHandleIsInvalid, "nowhere": sqstest.CodeQueueDoesNotExist,
-	} {
-		if got := code(w.Delete(w.now, queue, w.handles[0])); got != want {
-			t.Errorf("delete from %s: got %q, want %q", queue, got, want)
-		}
-	}
-}
-
 // SQS developer guide, "Setting-up dead-letter queue retention": on a standard queue "the
 // enqueue timestamp is unchanged", on a FIFO queue it "resets"; "Learn how to configure a
 // dead-letter queue redrive": "the original message's deduplication ID will be replaced
@@ -267,28 +254,6 @@ func TestADeadLetterAndARedrivenMessage(t *testing.T) {
 	}
 }
 
-// Redriven "starting with the oldest message".
-func TestARedriveKeepsTheOrderOfAGroupAndLeavesOneInFlight(t *testing.T) {
-	w := newWorld(t, true)
-	w.send("a1", "b1", "a2")
-	w.take(1)
-	moved, err := w.Redrive(w.now, "orders.fifo", "dead.fifo")
-	w.must(err)
-	w.step("hide 0 0s")
-	again, err := w.Redrive(w.now, "orders.fifo", "dead.fifo")
-	w.must(err)
-	var got []string
-	for _, m := range w.receive("dead", 10) {
-		got = append(got, m.Body)
-	}
-	if diff := cmp.Diff(got, []string{"b1", "a1", "a2"}); diff != "" || moved != 1 || again != 2 {
-		t.Errorf("got %d and %d moved, want 1 and 2; received (-got +want):\n%s", moved, again, diff)
-	}
-	if _, err := w.Redrive(w.now, "orders.fifo", "nowhere"); code(err) != sqstest.CodeQueueDoesNotExist {
-		t.Errorf("got %v for an unknown queue, want %s", err, sqstest.CodeQueueDoesNotExist)
-	}
-}
-
 // API reference, SendMessage, MessageDeduplicationId: "any messages sent with the same
 // MessageDeduplicationId are accepted successfully but aren't delivered during the
 // 5-minute deduplication interval", "even after the message is received and deleted".
@@ -313,87 +278,6 @@ func TestADuplicateIsAcceptedAndNotDelivered(t *testing.T) {
 		if got := w.counts("orders").Sent; got != tt.want || (second.ID == first.ID) != (tt.want == 1) {
 			t.Errorf("%s: got %d stored, with the ids %s and %s, want %d", name, got, first.ID, second.ID, tt.want)
 		}
-	}
-}
-
-// API reference, SendMessage, and SQS developer guide, "Amazon SQS message quotas" and
-// "Message attribute components".
-func TestSendRejects(t *testing.T) {
-	type draft = sqstest.Draft
-	mebibyte := strings.Repeat("a", 1<<20)
-	attribute := func(name string, a sqstest.Attribute) draft {
-		return draft{Body: "a", Attributes: map[string]sqstest.Attribute{name: a}}
-	}
-	eleven := map[string]sqstest.Attribute{}
-	for i := range 11 {
-		eleven[fmt.Sprint("a", i)] = sqstest.Text("x")
-	}
-	tests := map[string]struct {
-		queue string
-		draft draft
-		want  string
-	}{
-		"nothing at 1 MiB":             {"orders", draft{Body: mebibyte}, ""},
-		"1 MiB with an attribute":      {"orders", draft{Body: mebibyte, Attributes: attribute("a", sqstest.Text("x")).Attributes}, invalid},
-		"no body":                      {"orders", draft{}, sqstest.CodeMissingParameter},
-		"nothing about tab and line":   {"orders", draft{Body: "\t\r\n\U0001F600"}, ""},
-		"a control character":          {"orders", draft{Body: "a\x01"}, sqstest.CodeInvalidMessageContents},
-		"U+FFFE":                       {"orders", draft{Body: "a\uFFFE"}, sqstest.CodeInvalidMessageContents},
-		"eleven attributes":            {"orders", draft{Body: "a", Attributes: eleven}, invalid},
-		"an attribute without a value": {"orders", attribute("a", sqstest.Text("")), invalid},
-		"an attribute of another type": {"orders", attribute("a", sqstest.Attribute{Type: "Bool", Text: "x"}), invalid},
-		"text in a binary attribute":   {"orders", attribute("a", sqstest.Attribute{Type: "Binary", Text: "x"}), invalid},
-		"nothing about a labeled type": {"orders", attribute("a.b-c_d", sqstest.Attribute{Type: "Number.int", Text: "1"}), ""},
-		"a control in an attribute":    {"orders", attribute("a", sqstest.Text("a\x08")), invalid},
-		"a reserved name":              {"orders", attribute("aws.a", sqstest.Text("x")), invalid},
-		"a name with two dots":         {"orders", attribute("a..b", sqstest.Text("x")), invalid},
-		"standard: an id":              {"orders", draft{Body: "a", DeduplicationID: "x"}, invalid},
-		"standard: no group at all":    {"orders", draft{Body: "a", Group: "fair"}, ""},
-		"FIFO: no group":               {"orders.fifo", draft{Body: "a", DeduplicationID: "x"}, sqstest.CodeMissingParameter},
-		"FIFO: no id":                  {"orders.fifo", draft{Body: "a", Group: "g"}, invalid},
-		"an unknown queue":             {"nowhere", draft{Body: "a"}, sqstest.CodeQueueDoesNotExist},
-	}
-	for name, tt := range tests {
-		w := newWorld(t, false)
-		if _, err := w.Send(w.now, tt.queue, tt.draft); code(err) != tt.want {
-			t.Errorf("%s: got %v, want %q", name, err, tt.want)
-		}
-	}
-}
-
-// API reference, CreateQueue: the ranges of values.
-func TestCreateAndConfigureReject(t *testing.T) {
-	type settings = sqstest.Settings
-	const ok = 30 * time.Second
-	w := newWorld(t, false)
-	for name, tt := range map[string]struct {
-		queue string
-		settings
-	}{
-		"a standard queue .fifo":        {"q.fifo", settings{Visibility: ok, Retention: day}},
-		"a FIFO queue without .fifo":    {"q", settings{Visibility: ok, Retention: day, FIFO: true}},
-		"standard dead letters of FIFO": {"q.fifo", settings{ok, day, "dead", 1, true}},
-		"an unknown dead-letter queue":  {"q", settings{ok, day, "x", 1, false}},
-		"no receives":                   {"q", settings{ok, day, "dead", 0, false}},
-		"15 days":                       {"q", settings{Visibility: ok, Retention: 15 * day}},
-		"59 seconds":                    {"q", settings{Visibility: ok, Retention: 59 * time.Second}},
-		"13 hours of visibility":        {"q", settings{Visibility: 13 * time.Hour, Retention: day}},
-	} {
-		err := w.Create(w.now, tt.queue, tt.settings)
-		_, none := w.Settings(tt.queue)
-		if code(err) != sqstest.CodeInvalidAttributeValue || code(none) != sqstest.CodeQueueDoesNotExist {
-			t.Errorf("%s: got %v, want %s and no queue created", name, err, sqstest.CodeInvalidAttributeValue)
-		}
-	}
-	if err := w.Create(w.now, "orders", sqstest.DefaultSettings()); code(err) != sqstest.CodeQueueNameExists {
-		t.Errorf("got %v for a queue that exists, want %s", err, sqstest.CodeQueueNameExists)
-	}
-	w.must(w.Configure(w.now, "orders", settings{Visibility: time.Second, Retention: day}))
-	w.send("a")
-	w.take(1)
-	w.pass(time.Second)
-	if got, want := w.take(1), "a:2"; got != want {
-		t.Errorf("received %q after the new visibility timeout, want %q", got, want)
 	}
 }
 
@@ -475,4 +359,45 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the product relies on: a FIFO queue needs a group and an id, a standard queue
+// refuses an id, and a message has a limited size, ten attributes and no control
+// characters (API reference, SendMessage; SQS developer guide, "Amazon SQS message quotas"
+// and "Message attribute components").
+func TestSendRejects(t *testing.T) {
+	attribute := func(name string, a sqstest.Attribute) sqstest.Draft {
+		return sqstest.Draft{Body: "a", Attributes: map[string]sqstest.Attribute{name: a}}
+	}
+	large, eleven := attribute("a", sqstest.Text("x")), sqstest.Draft{Body: "a", Attributes: map[string]sqstest.Attribute{}}
+	large.Body = strings.Repeat("a", 1<<20)
+	for i := range 11 {
+		eleven.Attributes[fmt.Sprint("a", i)] = sqstest.Text("x")
+	}
+	for name, tt := range map[string]struct {
+		queue string
+		draft sqstest.Draft
+		want  string
+	}{
+		"nothing at 1 MiB":             {"orders", sqstest.Draft{Body: large.Body}, ""},
+		"1 MiB with an attribute":      {"orders", large, invalid},
+		"no body":                      {"orders", sqstest.Draft{}, sqstest.CodeMissingParameter},
+		"nothing about tab and line":   {"orders", sqstest.Draft{Body: "\t\r\n\U0001F600"}, ""},
+		"a control character":          {"orders", sqstest.Draft{Body: "a\x01"}, sqstest.CodeInvalidMessageContents},
+		"eleven attributes":            {"orders", eleven, invalid},
+		"an attribute without a value": {"orders", attribute("a", sqstest.Text("")), invalid},
+		"text in a binary attribute":   {"orders", attribute("a", sqstest.Attribute{Type: "Binary", Text: "x"}), invalid},
+		"a control in an attribute":    {"orders", attribute("a", sqstest.Text("a\x08")), invalid},
+		"a reserved name":              {"orders", attribute("aws.a", sqstest.Text("x")), invalid},
+		"standard: an id":              {"orders", sqstest.Draft{Body: "a", DeduplicationID: "x"}, invalid},
+		"standard: no group at all":    {"orders", sqstest.Draft{Body: "a", Group: "fair"}, ""},
+		"FIFO: no group":               {"orders.fifo", sqstest.Draft{Body: "a", DeduplicationID: "x"}, sqstest.CodeMissingParameter},
+		"FIFO: no id":                  {"orders.fifo", sqstest.Draft{Body: "a", Group: "g"}, invalid},
+		"an unknown queue":             {"nowhere", sqstest.Draft{Body: "a"}, sqstest.CodeQueueDoesNotExist},
+	} {
+		w := newWorld(t, false)
+		if _, err := w.Send(w.now, tt.queue, tt.draft); code(err) != tt.want {
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		}
+	}
 }

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// MaxPayload is the maximum size of an event in a synchronous invocation, in bytes.
-const MaxPayload = 6 << 20
-
 // Twice says whether a message is delivered twice, as at-least-once delivery allows.
 type Twice int
 
@@ -122,8 +119,8 @@ func (m *Mapping) gather(ctx context.Context) (got []Message) {
 	return got
 }
 
-// deliver invokes the function with the messages, in as many events as their size
-// requires, and in parallel with their duplicates.
+// deliver invokes the function with the messages, and in parallel with their duplicates.
+// Lambda would split a batch of more than 6 MB.
 func (m *Mapping) deliver(ctx context.Context, messages []Message) {
 	var batch []Message
 	var beside sync.WaitGroup
@@ -137,22 +134,23 @@ func (m *Mapping) deliver(ctx context.Context, messages []Message) {
 		case InSameBatch:
 			batch = append(batch, message)
 		case AtOnceBeside:
-			alone := []Message{message}
-			beside.Go(func() { m.invoke(ctx, event{alone, Event(m.Queue, alone)}) })
+			beside.Go(func() { m.invoke(ctx, []Message{message}) })
 		}
 	}
-	for _, e := range pack(m.Queue, batch, MaxPayload) {
-		m.invoke(ctx, e)
-	}
+	m.invoke(ctx, batch)
 	beside.Wait()
 }
 
 // invoke runs the function once and deletes the messages that did not fail.
-func (m *Mapping) invoke(ctx context.Context, e event) {
-	response, err := m.Invoke(ctx, e.payload)
-	done, failed := Verdict(ids(e.messages), response, err)
-	b := Batch{Messages: e.messages, Failed: failed, Err: err}
-	b.Deleted, b.Lost = m.remove(e.messages, done)
+func (m *Mapping) invoke(ctx context.Context, messages []Message) {
+	ids := make([]string, len(messages))
+	for i, message := range messages {
+		ids[i] = message.ID
+	}
+	response, err := m.Invoke(ctx, Event(m.Queue, messages))
+	done, failed := Verdict(ids, response, err)
+	b := Batch{Messages: messages, Failed: failed, Err: err}
+	b.Deleted, b.Lost = m.remove(messages, done)
 	if m.Observe != nil {
 		m.Observe(b)
 	}
@@ -177,12 +175,4 @@ func (m *Mapping) remove(messages []Message, done []string) (deleted, lost []str
 		}
 	})
 	return deleted, lost
-}
-
-func ids(messages []Message) []string {
-	out := make([]string, len(messages))
-	for i, m := range messages {
-		out[i] = m.ID
-	}
-	return out
 }
