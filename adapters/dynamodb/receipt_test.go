@@ -21,7 +21,7 @@ func openReceipts(t *testing.T) (*receipttable.Store, *dynamodbtest.Harness, str
 	t.Helper()
 	h := dynamodbtest.Open(t)
 	table := h.Table + "-receipts"
-	if err := dynamodbtest.CreateReceipts(t.Context(), h.Client, table); err != nil {
+	if err := dynamodbtest.Create(t.Context(), h.Client, dynamodbtest.ReceiptsDefinition(table)); err != nil {
 		t.Fatal(err)
 	}
 	h.Proxy.Reset()

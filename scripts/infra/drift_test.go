@@ -16,7 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
@@ -40,8 +39,7 @@ type table struct {
 
 func TestTheTablesEqualThoseOfTheTests(t *testing.T) {
 	orders := testTable(dynamodbtest.TableDefinition("orders"))
-	orders.Expiry = aws.ToString(
-		dynamodbtest.TimeToLiveDefinition("orders").TimeToLiveSpecification.AttributeName)
+	orders.Expiry = dynamodbtest.Expiry
 	for name, want := range map[string]table{
 		"orders":   orders,
 		"stock":    testTable(dynamodbtest.StockTableDefinition("stock")),
@@ -56,7 +54,7 @@ func TestTheTablesEqualThoseOfTheTests(t *testing.T) {
 func testTable(definition *dynamodb.CreateTableInput) table {
 	keys := func(schema []sdk.KeySchemaElement) (all []string) {
 		for _, key := range schema {
-			all = append(all, aws.ToString(key.AttributeName)+" "+string(key.KeyType))
+			all = append(all, *key.AttributeName+" "+string(key.KeyType))
 		}
 		return all
 	}
@@ -68,11 +66,10 @@ func testTable(definition *dynamodb.CreateTableInput) table {
 		result.Stream = string(definition.StreamSpecification.StreamViewType)
 	}
 	for _, a := range definition.AttributeDefinitions {
-		result.Attributes[aws.ToString(a.AttributeName)] = string(a.AttributeType)
+		result.Attributes[*a.AttributeName] = string(a.AttributeType)
 	}
 	for _, i := range definition.GlobalSecondaryIndexes {
-		projection := string(i.Projection.ProjectionType)
-		result.Indexes[aws.ToString(i.IndexName)] = append([]string{projection}, keys(i.KeySchema)...)
+		result.Indexes[*i.IndexName] = append([]string{string(i.Projection.ProjectionType)}, keys(i.KeySchema)...)
 	}
 	return result
 }
@@ -511,15 +508,6 @@ func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
 		if got, want := rule.MatchString(scope), err == nil; got != want {
 			t.Errorf("scope %q: accepted by the module: got %t, want %t as by the function", scope, got, want)
 		}
-	}
-}
-
-// Users commit their lock file. One that was written with a mirror lacks the checksums of
-// the registry ("zh:"), so init would fail for everybody else.
-func TestALockFileHasTheChecksumsOfTheRegistry(t *testing.T) {
-	lock, err := os.ReadFile("terraform/.terraform.lock.hcl")
-	if err == nil && !strings.Contains(string(lock), `"zh:`) {
-		t.Error(".terraform.lock.hcl: written with a mirror: delete it and run terraform init with the registry")
 	}
 }
 

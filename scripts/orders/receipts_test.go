@@ -14,7 +14,7 @@ func TestReceipts(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
 	table := d.engine.Table + "-receipts"
-	must(t, dynamodbtest.CreateReceipts(t.Context(), d.engine.Client, table))
+	must(t, dynamodbtest.Create(t.Context(), d.engine.Client, dynamodbtest.ReceiptsDefinition(table)))
 	store := receipttable.New(d.engine.Config, table)
 	for _, i := range []receipt.Item{
 		{OrderID: "ORD-1001", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response"},

@@ -51,15 +51,8 @@ func Open(tb testing.TB) *Harness {
 	}
 	closeWith(tb, engine.Close)
 
-	// The proxy counts the test's calls only, so the table is created without it.
-	direct := dynamodb.NewFromConfig(Config(engine.Endpoint, getenv))
 	table := "orders-" + rand.Text() // an engine named by $DYNAMODB_ENDPOINT is shared by all test binaries
-	if err := CreateTable(tb.Context(), direct, table); err != nil {
-		tb.Fatal(err)
-	}
-	afterwards := context.WithoutCancel(tb.Context())
-	closeWith(tb, func() error { return DropTable(afterwards, direct, table) })
-
+	create(tb, engine, TableDefinition(table))
 	proxy, err := NewProxy(tb.Context(), engine.Endpoint)
 	if err != nil {
 		tb.Fatal(err)
@@ -74,14 +67,21 @@ func Open(tb testing.TB) *Harness {
 // and returns its name.
 func (h *Harness) OpenStock(tb testing.TB) string {
 	tb.Helper()
-	direct := dynamodb.NewFromConfig(Config(h.Engine.Endpoint, os.Getenv)) //nolint:forbidigo // as in Open
 	table := "stock-" + rand.Text()
-	if err := CreateStockTable(tb.Context(), direct, table); err != nil {
+	create(tb, h.Engine, StockTableDefinition(table))
+	return table
+}
+
+// create creates a table and drops it with the test. It does not use the proxy, which
+// counts the test's calls only.
+func create(tb testing.TB, engine *Engine, definition *dynamodb.CreateTableInput) {
+	tb.Helper()
+	direct := dynamodb.NewFromConfig(Config(engine.Endpoint, os.Getenv)) //nolint:forbidigo // as in Open
+	if err := Create(tb.Context(), direct, definition); err != nil {
 		tb.Fatal(err)
 	}
 	afterwards := context.WithoutCancel(tb.Context())
-	closeWith(tb, func() error { return DropTable(afterwards, direct, table) })
-	return table
+	closeWith(tb, func() error { return DropTable(afterwards, direct, *definition.TableName) })
 }
 
 func closeWith(tb testing.TB, end func() error) {

@@ -56,8 +56,11 @@ func isAmazon(endpoint string) bool {
 		(strings.HasSuffix(parsed.Hostname(), ".amazonaws.com") || strings.HasSuffix(parsed.Hostname(), ".api.aws"))
 }
 
-// TableDefinition returns the definition of the orders table. DynamoDB sets its time to
-// live in another call: see CreateTable.
+// Expiry is the attribute by which rows of the orders table expire (Unix seconds). Only
+// event rows have it, and no table of this package expires them.
+const Expiry = "expiresAt"
+
+// TableDefinition returns the definition of the orders table.
 func TableDefinition(name string) *dynamodb.CreateTableInput {
 	d := definition(name, "orderId", "sk")
 	addIndex(d, types.ProjectionTypeKeysOnly, "open", "openShard", "dueAt")
@@ -67,7 +70,7 @@ func TableDefinition(name string) *dynamodb.CreateTableInput {
 	return d
 }
 
-// ReceiptsDefinition returns the definition of the receipts table, for CreateReceipts.
+// ReceiptsDefinition returns the definition of the receipts table.
 func ReceiptsDefinition(name string) *dynamodb.CreateTableInput {
 	d := definition(name, "orderId", "sk")
 	addIndex(d, types.ProjectionTypeAll, "doubtful", "doubtful", "updatedAt")
@@ -110,54 +113,8 @@ func schema(d *dynamodb.CreateTableInput, key []string) (out []types.KeySchemaEl
 	return out
 }
 
-// TimeToLiveDefinition makes rows with the attribute expiresAt (Unix seconds) expire.
-// Only event rows have it.
-func TimeToLiveDefinition(name string) *dynamodb.UpdateTimeToLiveInput {
-	return &dynamodb.UpdateTimeToLiveInput{
-		TableName: aws.String(name),
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{
-			AttributeName: aws.String("expiresAt"),
-			Enabled:       aws.Bool(true),
-		},
-	}
-}
-
-// WithoutStream is an option of CreateTable for long runs: in dynoxide 1.2.1 each record
-// in the table's stream makes writes slower. After 8,000 records a transaction of two
-// writes took 8.5 ms, and 0.7 ms without a stream.
-func WithoutStream(definition *dynamodb.CreateTableInput) { definition.StreamSpecification = nil }
-
-// CreateTable creates the orders table and returns when it is active and has a time to
-// live. The options change its definition.
-func CreateTable(
-	ctx context.Context, client *dynamodb.Client, name string, options ...func(*dynamodb.CreateTableInput),
-) error {
-	definition := TableDefinition(name)
-	for _, option := range options {
-		option(definition)
-	}
-	if err := create(ctx, client, definition); err != nil {
-		return err
-	}
-	if _, err := client.UpdateTimeToLive(ctx, TimeToLiveDefinition(name)); err != nil {
-		return fmt.Errorf("set time to live of table %q: %w", name, err)
-	}
-	return nil
-}
-
-// CreateReceipts creates the receipts table and returns when it is active. It has no time
-// to live.
-func CreateReceipts(ctx context.Context, client *dynamodb.Client, name string) error {
-	return create(ctx, client, ReceiptsDefinition(name))
-}
-
-// CreateStockTable creates the stock table and returns when it is active.
-func CreateStockTable(ctx context.Context, client *dynamodb.Client, name string) error {
-	return create(ctx, client, StockTableDefinition(name))
-}
-
-// create creates a table and returns when it is active.
-func create(ctx context.Context, client *dynamodb.Client, definition *dynamodb.CreateTableInput) error {
+// Create creates a table and returns when it is active.
+func Create(ctx context.Context, client *dynamodb.Client, definition *dynamodb.CreateTableInput) error {
 	name := aws.ToString(definition.TableName)
 	if _, err := client.CreateTable(ctx, definition); err != nil {
 		return fmt.Errorf("create table %q: %w", name, err)

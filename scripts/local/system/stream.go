@@ -68,7 +68,7 @@ func (s *System) Published(ctx context.Context) error {
 // (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html).
 //
 // The engine's own stream makes writes slower with each record, see
-// dynamodbtest.WithoutStream. So this one reads the table again and again, and a record
+// System.startEngine. So this one reads the table again and again, and a record
 // is an event item that it did not read before.
 type stream struct {
 	system *System
