@@ -28,10 +28,7 @@ variable "environment" {
 }
 
 variable "scope" {
-  description = <<-EOT
-    Part of every idempotency key and PaymentIntent. Must be unique per Stripe account. Defaults to name,
-    environment and a hash of account and region. Never change it: orders in progress could not settle.
-  EOT
+  description = "Part of every idempotency key, unique per Stripe account. It must never change."
   type        = string
   default     = null
 
@@ -60,10 +57,7 @@ variable "tags" {
 }
 
 variable "stripe_secret_key" {
-  description = <<-EOT
-    Stripe secret or restricted key. Needed by the first apply and to rotate the key, null otherwise. Pass it
-    as TF_VAR_stripe_secret_key. It is never stored in plan or state.
-  EOT
+  description = "Stripe key, as TF_VAR_stripe_secret_key, to create and rotate it. Never in the state."
   type        = string
   default     = null
   ephemeral   = true
@@ -90,11 +84,7 @@ variable "stripe_secret_version" {
 }
 
 variable "stripe_read_key" {
-  description = <<-EOT
-    A second, read-only restricted key of Stripe for the functions that move no money: webhook, receipt, and
-    reconcile without stock_tracking. Needed while stripe_read_key_version changes, null otherwise. Pass it as
-    TF_VAR_stripe_read_key. It is never stored in plan or state.
-  EOT
+  description = "A read-only restricted key for the functions that move no money, as stripe_secret_key."
   type        = string
   default     = null
   ephemeral   = true
@@ -128,11 +118,7 @@ variable "create_refund" {
 }
 
 variable "stripe_refund_key" {
-  description = <<-EOT
-    A restricted key of Stripe for the refund function, so that the key that charges cannot give money back.
-    Needed while stripe_refund_key_version changes, null otherwise. Pass it as TF_VAR_stripe_refund_key. It is
-    never stored in plan or state.
-  EOT
+  description = "A restricted key of Stripe for the refund function alone, as stripe_secret_key."
   type        = string
   default     = null
   ephemeral   = true
@@ -166,11 +152,7 @@ variable "create_webhook" {
 }
 
 variable "webhook_secret" {
-  description = <<-EOT
-    Signing secret of the webhook endpoint at Stripe, or two, one per line. Needed by the apply that raises
-    webhook_secret_version, null otherwise. Pass it as TF_VAR_webhook_secret. It is never stored in plan or
-    state.
-  EOT
+  description = "Signing secret of the webhook endpoint, or two, one per line, as stripe_secret_key."
   type        = string
   default     = null
   ephemeral   = true
@@ -185,10 +167,7 @@ variable "webhook_secret" {
 }
 
 variable "webhook_secret_version" {
-  description = <<-EOT
-    Version of the stored webhook_secret. Raise it to store and use a new one. 0 until the endpoint exists at
-    Stripe: no secret is stored, and the webhook function does not start.
-  EOT
+  description = "Version of the stored webhook_secret; raise it to store one. 0: there is none yet."
   type        = number
   default     = 0
   nullable    = false
@@ -279,11 +258,7 @@ variable "reconcile_rate" {
 }
 
 variable "create_intake" {
-  description = <<-EOT
-    Create an entrance for orders by HTTP: an API, the intake function and its alarms. A caller is a back end
-    that you trust with prices and payers: it names both. Callers need the policy in the output
-    intake_caller_policy, or a token of intake_jwt.
-  EOT
+  description = "Create an API for orders by HTTP, of back ends that you trust with prices and payers."
   type        = bool
   default     = false
   nullable    = false
@@ -384,11 +359,7 @@ variable "stock_hold_hours" {
 }
 
 variable "create_receipts" {
-  description = <<-EOT
-    Send receipts by e-mail: a queue of events, the receipt function, its table and its alarms. Needs
-    receipt_from and receipt_configuration_set. False deletes both queues with their messages, so wait until
-    they are empty, and before that remove the table from the state: docs/guides/deploy.md, "Send receipts".
-  EOT
+  description = "Send receipts by e-mail. Before you set false: docs/guides/deploy.md, \"Send receipts\"."
   type        = bool
   default     = false
   nullable    = false
@@ -614,10 +585,7 @@ variable "reserved_concurrency" {
 }
 
 variable "provisioned_pollers" {
-  description = <<-EOT
-    Provisioned pollers of the event source mapping, which replace maximum_concurrency. Null polls on demand.
-    Each poller runs up to ten batches concurrently, so even the minimum exceeds Stripe's default rate limit.
-  EOT
+  description = "Pollers that replace maximum_concurrency, each with ten batches: mind Stripe's limit."
   type        = object({ minimum = number, maximum = number })
   default     = null
 
