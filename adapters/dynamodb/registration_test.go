@@ -7,7 +7,6 @@ import (
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -72,11 +71,10 @@ func TestACorruptRegistrationIsAnErrorThatNamesTheAttribute(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	book := registrationtable.Store{Orders: f.Store}
-	_, err := f.Client.PutItem(t.Context(), &sdk.PutItemInput{TableName: &f.Table, Item: row{
+	f.put(row{
 		"orderId": text("O-1"), "sk": text("intake"), "amount": text("canary"), "caller": text("alice"),
-		"currency": text("usd"), "createdAt": &types.AttributeValueMemberN{Value: "1"},
-	}})
-	f.must(err)
+		"currency": text("usd"), "createdAt": number(1),
+	})
 	_, findErr := book.Find(t.Context(), "O-1")
 	_, registerErr := book.Register(t.Context(), registered())
 	for _, err := range []error{findErr, registerErr} {
@@ -92,7 +90,7 @@ func TestFindIgnoresEventsWithoutAnOrder(t *testing.T) {
 	f := open(t)
 	f.settled("O-1", order.Paid)
 	_, err := f.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{
-		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("order")}, ReturnValues: types.ReturnValueAllOld,
+		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("order")},
 	})
 	f.must(err)
 	e, err := (&registrationtable.Store{Orders: f.Store}).Find(t.Context(), "O-1")
@@ -134,12 +132,10 @@ func TestAnOrderThatMayNotHaveBeenSentIsListedAfterTenMinutes(t *testing.T) {
 func TestARegistrationOfAnOlderReleaseCountsAsSent(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	_, err := f.Client.PutItem(t.Context(), &sdk.PutItemInput{TableName: &f.Table, Item: row{
+	f.put(row{
 		"orderId": text("O-1"), "sk": text("intake"), "fingerprint": text("v1:0"), "caller": text("alice"),
-		"amount": &types.AttributeValueMemberN{Value: "1998"}, "currency": text("usd"),
-		"createdAt": &types.AttributeValueMemberN{Value: "1790000000000"},
-	}})
-	f.must(err)
+		"amount": number(1998), "currency": text("usd"), "createdAt": number(1_790_000_000_000),
+	})
 	if e, err := (&registrationtable.Store{Orders: f.Store}).Find(t.Context(), "O-1"); err != nil || !e.Registration.Sent {
 		t.Errorf("got %+v, %v, want a registration that was sent", e, err)
 	}

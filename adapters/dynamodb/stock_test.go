@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -200,7 +198,7 @@ func TestAStoreWithoutStockLeavesStockAlone(t *testing.T) {
 	}
 }
 
-func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
+func TestStockThatWasDeletedOrEditedIsCorrupt(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	table := f.OpenStock(t)
@@ -208,9 +206,7 @@ func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
 	f.add("MUG", 1)
 	f.add("TSHIRT-M", 1)
 	c := f.bound("O1")
-	_, err := f.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{
-		TableName: &table, Key: row{"sku": text("MUG")},
-	})
+	_, err := f.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{TableName: &table, Key: row{"sku": text("MUG")}})
 	f.must(err)
 	err = c.Finish(t.Context(), f, outcome(order.Paid), at(2))
 	if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), `stock of "MUG"`) {
@@ -219,62 +215,35 @@ func TestStockThatWasDeletedIsCorrupt(t *testing.T) {
 	if r := f.loaded("O1"); r.Status != order.Open || len(r.Stock) != 2 {
 		t.Errorf("got %+v, want an open order with its stock", r)
 	}
+	_, err = f.Client.PutItem(t.Context(), &sdk.PutItemInput{
+		TableName: &table, Item: row{"sku": text("MUG"), "available": text("ten")},
+	})
+	f.must(err)
+	_, err = f.Stock(t.Context(), "MUG")
+	if _, rowErr := dynamodb.DecodeOrder(row{"stock": text("MUG")}); !errors.Is(err, order.ErrCorrupt) ||
+		!errors.Is(rowErr, order.ErrCorrupt) {
+		t.Errorf("got %v, and %v of a row, want %v", err, rowErr, order.ErrCorrupt)
+	}
 }
 
 // Another transaction of the same order commits its items one by one: the SKU may
 // have its effect already while the row is still held.
 func TestAnSKUThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
 	t.Parallel()
-	reason := func(codes ...string) string {
-		return `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"` +
-			strings.Join(codes, `"},{"Code":"`) + `"}]}`
-	}
-	const held, none, failed = "TransactionConflict", "None", "ConditionalCheckFailed"
-	o := ordertest.Order("O1")
+	const held = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[` +
+		`{"Code":"TransactionConflict"},{"Code":"ConditionalCheckFailed"},{"Code":"None"}]}`
 	claimed := order.Record{OrderID: "O1", Status: order.Open, Owner: "first", Attempt: 1}
 	holds := claimed
-	holds.Stock = o.Quantities()
-	for name, tt := range map[string]struct {
-		body string
-		call func(*dynamodb.Store) error
-	}{
-		"begin": {reason(held, failed, none), func(s *dynamodb.Store) error {
-			_, err := order.Begin(t.Context(), s, o, lease("first"), o.Quantities())
-			return err
-		}},
-		"reserve": {reason(held, failed, none), func(s *dynamodb.Store) error {
-			_, err := s.Save(t.Context(), claimed, holds)
-			return err
-		}},
-		"sell": {reason(held, failed, none), func(s *dynamodb.Store) error {
-			sold := claimed
-			sold.Status, sold.Intent = order.Paid, "pi_1"
-			_, err := s.Save(t.Context(), holds, sold)
-			return err
-		}},
+	holds.Stock = ordertest.Order("O1").Quantities()
+	sold := claimed
+	sold.Status, sold.Intent = order.Paid, "pi_1"
+	for name, change := range map[string][2]order.Record{
+		"begin": {{}, holds}, "reserve": {claimed, holds}, "sell": {holds, sold},
 	} {
-		table := alwaysResponds(http.StatusBadRequest, tt.body)
-		err := tt.call(newStore(table).WithStock("stock"))
+		table := alwaysResponds(http.StatusBadRequest, held)
+		_, err := newStore(table).WithStock("stock").Save(t.Context(), change[0], change[1])
 		if calls := len(table.asked); err == nil || isDomain(err) || errors.Is(err, order.ErrCorrupt) || calls != 1 {
 			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
 		}
-	}
-}
-
-func TestAnInvalidStockIsCorrupt(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	table := f.OpenStock(t)
-	f.Store = f.WithStock(table)
-	_, err := f.Client.PutItem(t.Context(), &sdk.PutItemInput{
-		TableName: aws.String(table), Item: row{"sku": text("MUG"), "available": text("ten")},
-	})
-	f.must(err)
-	if _, err := f.Stock(t.Context(), "MUG"); !errors.Is(err, order.ErrCorrupt) {
-		t.Errorf("got %v, want %v", err, order.ErrCorrupt)
-	}
-	quantities := map[string]types.AttributeValue{"stock": text("MUG")}
-	if _, err := dynamodb.DecodeOrder(quantities); !errors.Is(err, order.ErrCorrupt) {
-		t.Errorf("got %v, want %v", err, order.ErrCorrupt)
 	}
 }
