@@ -20,12 +20,10 @@ const callsKept = 50_000
 // APIVersion is the version of Stripe's API that is modeled.
 const APIVersion = "2023-10-16"
 
-// Options configure a Server. The zero value is Stripe as documented, on a free port,
-// with the real clock.
+// Options configure a Server. The zero value is Stripe as documented, with the real clock.
 type Options struct {
 	Rules
-	Port int              // 0 means a free port. The address is always 127.0.0.1.
-	Now  func() time.Time // The clock that Advance moves forward; nil means the real one.
+	Now func() time.Time // The clock that Advance moves forward; nil means the real one.
 	// Before and After, if set, are called when a request arrives and before its response
 	// is sent, also if the request is refused, or one of the two is lost. They run outside
 	// the server's lock and may block, so that a test can kill the client there.
@@ -71,14 +69,14 @@ type Server struct {
 	counts  map[Endpoint]int
 }
 
-// Serve starts a Server. Close stops it.
+// Serve starts a Server on a free port of 127.0.0.1. Close stops it.
 func Serve(options Options) (*Server, error) {
 	if options.Now == nil {
 		options.Now = time.Now //nolint:forbidigo // The real clock is the default; tests pass their own.
 	}
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: options.Port})
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		return nil, fmt.Errorf("serve Stripe double on port %d: %w", options.Port, err)
+		return nil, fmt.Errorf("serve Stripe double: %w", err)
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), options: options,

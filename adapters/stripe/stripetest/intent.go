@@ -32,7 +32,6 @@ type Intent struct {
 	PaymentMethod string // Empty again after a decline.
 	Status        Status
 	Metadata      map[string]string
-	Description   string
 	LastError     *Error
 	LatestCharge  string
 	Created       time.Time
@@ -47,7 +46,6 @@ func (i *Intent) wire() object {
 		"id": i.ID, "object": "payment_intent", "amount": i.Amount, "amount_received": 0, "currency": i.Currency,
 		"capture_method": "automatic", "client_secret": i.ID + "_secret_pretend", "created": i.Created.Unix(),
 		"status": string(i.Status), "metadata": i.Metadata, "customer": orNull(i.Customer), "livemode": false,
-		"description":   orNull(i.Description),
 		"latest_charge": orNull(i.LatestCharge), "payment_method": orNull(i.PaymentMethod),
 		"last_payment_error": nil, "next_action": nil,
 	}

@@ -57,7 +57,7 @@ func newIntent(form url.Values) *Intent {
 	amount, _ := strconv.ParseInt(form.Get("amount"), 10, 64)
 	return &Intent{
 		Amount: amount, Currency: strings.ToLower(form.Get("currency")), Customer: form.Get("customer"),
-		PaymentMethod: form.Get("payment_method"), Description: form.Get("description"), Metadata: metadata(form),
+		PaymentMethod: form.Get("payment_method"), Metadata: metadata(form),
 	}
 }
 

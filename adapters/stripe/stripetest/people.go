@@ -25,15 +25,15 @@ func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
-// EditInDashboard changes an intent's description as an operator can, in any status. This
-// clears its last error. docs.stripe.com/api/payment_intents/object: last_payment_error
-// "will be cleared if the PaymentIntent is later updated for any reason".
+// EditInDashboard edits an intent as an operator can, in any status, which clears its
+// last error. docs.stripe.com/api/payment_intents/object: last_payment_error "will be
+// cleared if the PaymentIntent is later updated for any reason".
 func (m *Machine) EditInDashboard(_ time.Time, id string) error {
 	intent, err := m.unlocked(id, func(Status) bool { return true })
 	if err != nil {
 		return err
 	}
-	m.change(intent, func(i *Intent) { i.Description, i.LastError = "edited", nil })
+	m.change(intent, func(i *Intent) { i.LastError = nil })
 	return nil
 }
 

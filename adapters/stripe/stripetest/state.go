@@ -110,7 +110,7 @@ func (s *state) addIntent(i *Intent) {
 		return
 	}
 	s.add(
-		i.ID, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.Description, i.LatestCharge,
+		i.ID, i.Currency, i.Customer, i.PaymentMethod, string(i.Status), i.LatestCharge,
 		i.Amount, i.Metadata, i.LastError,
 	)
 }

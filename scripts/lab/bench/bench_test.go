@@ -45,44 +45,31 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobal
 
 func lease() order.Lease { return order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)} }
 
+// A fresh order takes three DynamoDB calls and two Stripe calls, a duplicate one.
 func TestCannedBackEnds(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name, id         string
+	paid := order.Result{Verdict: order.Done, Status: order.Paid}
+	fresh, duplicate := paid, paid
+	fresh.Reason, fresh.Attempt, fresh.Intent = order.ReasonSettled, 1, "pi_"+freshPrefix+"1"
+	duplicate.Reason, duplicate.Intent = order.ReasonDuplicate, "pi_settled"
+	for id, tt := range map[string]struct {
 		want             order.Result
 		dynamodb, stripe int64
-	}{
-		{
-			name: "a fresh order takes three DynamoDB calls and two Stripe calls", id: freshPrefix + "1", dynamodb: 3, stripe: 2,
-			want: order.Result{
-				Verdict: order.Done, Reason: order.ReasonSettled, Status: order.Paid, Attempt: 1,
-				Intent: "pi_" + freshPrefix + "1",
-			},
-		},
-		{
-			name: "a duplicate takes one DynamoDB call", id: settledPrefix + "1", dynamodb: 1,
-			want: order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Paid, Intent: "pi_settled"},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b, claims, payments := start(t)
-			processor := order.Processor{
-				Store: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
-			}
-			got := processor.Process(t.Context(), newOrder(t, tt.id), noon, lease())
-			if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
-				t.Error(diff, got.Err)
-			}
-			if d, s := b.dynamodbCalls.Load(), b.stripeCalls.Load(); d != tt.dynamodb || s != tt.stripe {
-				t.Errorf("got %d calls to DynamoDB and %d to Stripe, want %d and %d", d, s, tt.dynamodb, tt.stripe)
-			}
-		})
+	}{freshPrefix + "1": {fresh, 3, 2}, settledPrefix + "1": {duplicate, 1, 0}} {
+		b, claims, payments := start(t)
+		processor := order.Processor{
+			Store: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
+		}
+		got := processor.Process(t.Context(), newOrder(t, id), noon, lease())
+		if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
+			t.Errorf("%s: %s %v", id, diff, got.Err)
+		}
+		if d, s := b.dynamodbCalls.Load(), b.stripeCalls.Load(); d != tt.dynamodb || s != tt.stripe {
+			t.Errorf("%s: got %d calls to DynamoDB and %d to Stripe, want %d and %d", id, d, s, tt.dynamodb, tt.stripe)
+		}
 	}
 }
 
 func TestMeasure(t *testing.T) {
-	t.Parallel()
 	lambdatest.FullOnly(t)
 	root, err := guards.Root(t.Context())
 	must(t, err)
@@ -100,14 +87,10 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("got %v calls for a fresh order and %v for a duplicate, want 5 and 1", f.Fresh.Calls, f.Duplicates.Calls)
 		}
 	}
-	if _, err := measure(t.Context(), plan{}, []string{filepath.Join(t.TempDir(), "nothing")}, io.Discard); err == nil {
-		t.Error("got no error for a missing binary")
-	}
 }
 
 // Begin of an earlier release reads the row that it wrote.
 func TestTheCannedTableEvaluatesAnUpdate(t *testing.T) {
-	t.Parallel()
 	_, response := respondToUpdate([]byte(`{"Key": {"orderId": {"S": "FRESH1"}, "sk": {"S": "order"}},
 		"UpdateExpression": "SET #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, leaseUntil = :until, ` +
 		`seq = if_not_exists(seq, :zero) REMOVE parkedAt", "ExpressionAttributeNames": {"#owner": "owner"},
@@ -121,19 +104,16 @@ func TestTheCannedTableEvaluatesAnUpdate(t *testing.T) {
 }
 
 func TestABatchItemFailureFailsTheMeasurement(t *testing.T) {
-	t.Parallel()
-	if err := settled([]byte(`{"batchItemFailures":[]}`)); err != nil {
-		t.Errorf("got error %v, want none", err)
-	}
-	for _, response := range []string{`{"batchItemFailures":[{"itemIdentifier":"1"}]}`, `null`, ``} {
-		if err := settled([]byte(response)); !errors.Is(err, errNotSettled) {
-			t.Errorf("response %q: got error %v, want errNotSettled", response, err)
+	for response, want := range map[string]error{
+		`{"batchItemFailures":[]}`: nil, `{"batchItemFailures":[{"itemIdentifier":"1"}]}`: errNotSettled, ``: errNotSettled,
+	} {
+		if err := settled([]byte(response)); !errors.Is(err, want) {
+			t.Errorf("response %q: got error %v, want %v", response, err, want)
 		}
 	}
 }
 
 func TestFiguresAreShownInTheirUnitsBesideTheirTargets(t *testing.T) {
-	t.Parallel()
 	var out strings.Builder
 	now := figures{
 		FirstResponseMS: []float64{20, 20.04, 30}, PeakRSS: []float64{30 << 20}, ZipSize: []float64{4_614_999},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -74,20 +72,7 @@ func prepare(module, pkg string) error {
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("%s: %w: no Go file", folder, errors.Join(err, fs.ErrNotExist))
 	}
-	name := ""
 	for _, file := range files {
-		if !strings.HasSuffix(file, "_test.go") {
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
-			if err != nil {
-				return err
-			}
-			name = parsed.Name.Name
-		}
-	}
-	for _, file := range files {
-		if name != "main" {
-			break
-		}
 		source, err := os.ReadFile(file) //nolint:gosec // G304: a file of the copy
 		if err != nil {
 			return err
@@ -98,11 +83,8 @@ func prepare(module, pkg string) error {
 			return err
 		}
 	}
-	if name == "main" {
-		name = path.Base(pkg)
-	}
 	for file, code := range map[string]string{control: controlCode, controlTest: controlTestCode} {
-		if err := os.WriteFile(filepath.Join(folder, file), fmt.Appendf(nil, code, name), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, file), fmt.Appendf(nil, code, path.Base(pkg)), 0o600); err != nil {
 			return err
 		}
 	}
