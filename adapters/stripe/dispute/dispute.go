@@ -34,7 +34,7 @@ type object struct {
 var errNotDisputes = errors.New("not a list of the intent's disputes")
 
 // Disputes lists the disputes of an intent's charge (docs.stripe.com/api/disputes/list).
-// It reads one page, the largest possible: no charge has a hundred disputes.
+// It reads one page: no charge has a hundred disputes.
 func (d *Disputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dispute, error) {
 	params := &stripego.DisputeListParams{PaymentIntent: stripego.String(string(id))}
 	params.Context = ctx
@@ -56,7 +56,7 @@ func (d *Disputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dis
 const prevented stripego.DisputeStatus = "prevented"
 
 // statusOf returns what came of a dispute. An inquiry ("warning") that was closed became
-// no dispute. An unknown status is open, so that a person looks at the dispute.
+// none. An unknown status is open, so that a person looks.
 func statusOf(s stripego.DisputeStatus) order.DisputeStatus {
 	switch s {
 	case stripego.DisputeStatusWon, stripego.DisputeStatusWarningClosed, prevented:

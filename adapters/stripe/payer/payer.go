@@ -37,8 +37,8 @@ type payer = stripe.Expandable[struct {
 	Locales []string `json:"preferred_locales"`
 }]
 
-// Payer reads the intent with its customer, in one request. A customer without an
-// address, or who was deleted, is receipt.ErrNoAddress.
+// Payer reads the intent with its customer. One without an address, or who was deleted,
+// is receipt.ErrNoAddress.
 func (p *Payers) Payer(ctx context.Context, id order.IntentID) (receipt.Payer, error) {
 	call := p.client.IntentCall("read intent "+string(id)+" with its customer", id)
 	call.Permission = "Customers: Read"

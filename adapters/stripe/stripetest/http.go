@@ -20,7 +20,7 @@ const callsKept = 50_000
 // APIVersion is the version of Stripe's API that is modeled.
 const APIVersion = "2023-10-16"
 
-// Options configure a Server. The zero value is Stripe as documented, with the real clock.
+// Options configure a Server. The zero value is Stripe as documented.
 type Options struct {
 	Rules
 	Now func() time.Time // The clock that Advance moves forward; nil means the real one.

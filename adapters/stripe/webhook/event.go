@@ -73,8 +73,8 @@ func (e *event) created() time.Time {
 }
 
 // intentHint returns the hint of an event about a PaymentIntent: without an order, which
-// costs another read of Stripe, if only the id is readable, as in another API version. An
-// intent whose metadata name no order is not ours and gives no hint.
+// costs another read of Stripe, if only the id is readable, as in another API version.
+// There is none if its metadata name no order.
 func (e *event) intentHint() settle.Hint {
 	if e.Related != nil && e.Related.Type == "payment_intent" {
 		return settle.Hint{Intent: order.IntentID(e.Related.ID)}
@@ -97,14 +97,10 @@ func (e *event) intentHint() settle.Hint {
 	return settle.Hint{OrderID: intent.OrderID, Scope: intent.Scope, Intent: id.ID, Status: outcome.Status}
 }
 
-// chargeHint completes the hint of an event about a charge that was refunded or disputed,
-// about its refund or about its dispute. Each names the PaymentIntent, which was paid. A
-// refund of ours also names the order, and a charge has the metadata of its intent. How
-// much went back, and what became of a dispute, is not read.
-//
-// Ignored are the events about a dispute's funds, with which no status changes, and thin
-// events, which name only the dispute: the endpoint of docs/guides/deploy.md receives
-// snapshots.
+// chargeHint completes the hint of an event about a refund, a dispute or their charge.
+// Each names the PaymentIntent, which was paid. A refund of ours also names the order,
+// and a charge has the metadata of its intent. Thin events name only the dispute, and are
+// ignored: the endpoint of docs/guides/deploy.md receives snapshots.
 func (e *event) chargeHint(hint settle.Hint) settle.Hint {
 	var object struct {
 		Intent   order.IntentID    `json:"payment_intent"`

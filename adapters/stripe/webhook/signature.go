@@ -12,9 +12,8 @@ import (
 	stripewebhook "github.com/stripe/stripe-go/v76/webhook"
 )
 
-// SignatureTolerance is the largest difference between the time of a signature and ours.
-// Stripe's libraries use the same (docs.stripe.com/webhooks, "Preventing replay
-// attacks").
+// SignatureTolerance is the largest difference between the time of a signature and ours,
+// as in Stripe's libraries (docs.stripe.com/webhooks, "Preventing replay attacks").
 const SignatureTolerance = 300 * time.Second
 
 // ErrSignature means that a request was not signed with a secret of the endpoint, or not
@@ -27,9 +26,8 @@ var (
 	ErrNotASecret  = errors.New("want signing secrets of an endpoint, which start with whsec_")
 )
 
-// CheckSecrets returns ErrSecretCount or ErrNotASecret unless these can be the
-// secrets of an endpoint. Without the check a wrong one would show when Stripe's first
-// event is refused.
+// CheckSecrets returns ErrSecretCount or ErrNotASecret unless these can be the secrets of
+// an endpoint. A wrong one would show only when Stripe's first event is refused.
 func CheckSecrets(secrets []string) error {
 	if len(secrets) < 1 || len(secrets) > 2 {
 		return ErrSecretCount
@@ -41,8 +39,7 @@ func CheckSecrets(secrets []string) error {
 	return nil
 }
 
-// VerifySignature returns nil if one of the secrets signed the body as it was received.
-// The header has a v1 for each of the endpoint's secrets: two while one is rolled
+// VerifySignature returns nil if one of the secrets signed the body as it was received
 // (docs.stripe.com/webhooks, "Verify webhook signatures manually"). Every error is an
 // ErrSignature; none contains a part of a signature.
 //

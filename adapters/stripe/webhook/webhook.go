@@ -15,21 +15,19 @@ import (
 	"orderonce/domain/settle"
 )
 
-// MaxBody is the largest body of a webhook request. Stripe's events are far
-// smaller; a larger body is not read to its end.
+// MaxBody is the largest body of a webhook request. Stripe's events are far smaller.
 const MaxBody = 256 << 10
 
 // rowLate is how long a missing row is a reason for Stripe to send an event again. An
-// event about an older order has lost its row, by a restore or an erasure, and another
-// delivery does not help.
+// older order has lost its row, by a restore or an erasure.
 const rowLate = time.Hour
 
 // Endpoint is the endpoint of Stripe's webhooks. An event is a hint to look at an order,
 // so duplicates, old events and events out of order do no harm.
 //
 // A 5xx makes Stripe send the event again, for up to three days, and disable an endpoint
-// that never succeeds (docs.stripe.com/webhooks). So only what another delivery can mend
-// is a 5xx: the table or Stripe is unavailable, or the row is not there yet.
+// that never succeeds (docs.stripe.com/webhooks). So it is only for what another delivery
+// can mend.
 type Endpoint struct {
 	Secrets []string // of the endpoint; two while one is rolled
 	Follow  func(context.Context, settle.Hint) (settle.Followed, order.Record, error)
@@ -82,8 +80,7 @@ func (h *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(out.status)
 }
 
-// receive reads the event of a request. The response is zero if the event has to be
-// followed.
+// receive reads the event of a request. The response is zero if it has to be followed.
 func (h *Endpoint) receive(r *http.Request) (Event, response) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
