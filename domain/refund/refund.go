@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"orderonce/domain/order"
 )
@@ -35,18 +36,6 @@ const (
 	Fraudulent          Reason = "fraudulent"
 	RequestedByCustomer Reason = "requested_by_customer"
 )
-
-// ReasonRule lists the valid reasons, for error messages.
-const ReasonRule = `"duplicate", "fraudulent" or "requested_by_customer"`
-
-// ValidReason reports whether s is a reason.
-func ValidReason(s string) bool {
-	switch Reason(s) {
-	case Duplicate, Fraudulent, RequestedByCustomer:
-		return true
-	}
-	return false
-}
 
 // Draft is a refund as it was received, before validation.
 type Draft struct {
@@ -75,10 +64,12 @@ func New(d Draft) (Request, error) {
 	}
 	check(order.ValidID(d.OrderID), "orderId", order.Quote(d.OrderID), order.IDRule)
 	check(order.ValidID(d.RefundID), "refundId", order.Quote(d.RefundID), order.IDRule)
-	check(1 <= d.Amount && d.Amount <= MaxAmount, "amount", order.QuoteInt(d.Amount), AmountRule())
+	check(1 <= d.Amount && d.Amount <= order.MaxUnitAmount, // Begin compares it with what is left
+		"amount", order.QuoteInt(d.Amount), fmt.Sprintf("1 to %d", int64(order.MaxUnitAmount)))
 	named := d.Currency != ""
 	check(!named || order.ValidCurrency(d.Currency), "currency", order.Quote(d.Currency), order.CurrencyRule)
-	check(ValidReason(d.Reason), "reason", order.Quote(d.Reason), ReasonRule)
+	check(slices.Contains([]Reason{Duplicate, Fraudulent, RequestedByCustomer}, Reason(d.Reason)),
+		"reason", order.Quote(d.Reason), `"duplicate", "fraudulent" or "requested_by_customer"`)
 	if len(all) > 0 {
 		return Request{}, &order.InvalidError{Of: "refund", Problems: all}
 	}
@@ -87,15 +78,8 @@ func New(d Draft) (Request, error) {
 	}, nil
 }
 
-// MaxAmount is the largest refund: that of the largest order.
-const MaxAmount = order.MaxUnitAmount
-
 // MaxRefunds is how many refunds an order may have, so that its record stays small.
 const MaxRefunds = 200
-
-// AmountRule returns the range of a refund's amount, for error messages. Begin compares
-// it with what is left of the order.
-func AmountRule() string { return fmt.Sprintf("1 to %d", int64(MaxAmount)) }
 
 // OrderID returns the order whose money goes back.
 func (r Request) OrderID() order.ID { return r.orderID }

@@ -50,21 +50,13 @@ func (s Status) Next() []Status {
 	return nil
 }
 
-// Transition returns nil if a refund may go from s to next, and a *TransitionError
+// Transition returns nil if a refund may go from s to next, and an error that names both
 // otherwise.
 func (s Status) Transition(next Status) error {
 	if slices.Contains(s.Next(), next) {
 		return nil
 	}
-	return &TransitionError{From: s, To: next}
-}
-
-// TransitionError reports an invalid transition of a refund.
-type TransitionError struct{ From, To Status }
-
-// Error names both statuses.
-func (e *TransitionError) Error() string {
-	return fmt.Sprintf("invalid transition of a refund: %s -> %s", e.From, e.To)
+	return fmt.Errorf("invalid transition of a refund: %s -> %s", s, next)
 }
 
 // Counts reports whether a refund in s took money from the charge, as the provider
