@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,42 +72,40 @@ const racers = 50
 // Books keep times to the millisecond.
 func TestBook(t *testing.T, open func(t *testing.T) (order.Store, intake.Book)) {
 	t.Helper()
-	for i, p := range []struct {
-		claim string
-		test  func(bookTest)
-	}{
-		{"find of an unknown order returns the zero entry", bookTest.unknown},
-		{"a registration is found, without a record", bookTest.registers},
-		{"a second registration returns the first and changes nothing", bookTest.registersAgain},
-		{"a registration that was marked as sent stays so, and one that does not exist is not", bookTest.marks},
-		{"of fifty concurrent registrations all return the same one", bookTest.races},
-		{"a registered order is claimed as any other, and found with its events", bookTest.claims},
-		{"an order of the queue is found without a registration, and can be registered", bookTest.queued},
+	for claim, test := range map[string]func(bookTest){
+		"a second registration returns the first and changes nothing": bookTest.registers,
+		"of fifty concurrent registrations all return the same one":   bookTest.races,
+		"an order is found with its registration, record and events":  bookTest.finds,
 	} {
-		t.Run(p.claim, func(t *testing.T) {
+		t.Run(claim, func(t *testing.T) {
 			store, book := open(t)
-			id := order.ID(fmt.Sprintf("BOOK-%d", i))
-			p.test(bookTest{T: t, Book: book, store: store, order: ordertest.Order(id)})
+			id := order.ID("BOOK-" + strings.ReplaceAll(claim, " ", "-"))
+			test(bookTest{T: t, Book: book, store: store}.of(id[:40]))
 		})
 	}
 }
 
+// bookTest is one order that may be registered.
 type bookTest struct {
 	*testing.T
 	intake.Book
 
 	store order.Store
 	order order.Order
+	first intake.Registration
+}
+
+// of returns the test of another order.
+func (x bookTest) of(id order.ID) bookTest {
+	x.order = ordertest.Order(id)
+	x.first = intake.Registration{
+		OrderID: id, Fingerprint: x.order.Fingerprint(), Total: x.order.Total(), Caller: "first", At: at(0),
+	}
+	return x
 }
 
 // at returns a time in milliseconds.
 func at(d time.Duration) time.Time { return time.UnixMilli(1_767_225_600_123).UTC().Add(d) }
-
-func (x bookTest) registration(c intake.Caller) intake.Registration {
-	return intake.Registration{
-		OrderID: x.order.ID(), Fingerprint: x.order.Fingerprint(), Total: x.order.Total(), Caller: c, At: at(0),
-	}
-}
 
 func (x bookTest) mustRegister(r, want intake.Registration) {
 	x.Helper()
@@ -122,38 +121,24 @@ func (x bookTest) wantEntry(want intake.Entry) {
 	}
 }
 
-func (x bookTest) unknown() { x.wantEntry(intake.Entry{}) }
-
 func (x bookTest) registers() {
-	r := x.registration("first")
-	x.mustRegister(r, r)
-	x.wantEntry(intake.Entry{Registration: r})
-}
-
-func (x bookTest) registersAgain() {
-	first, second := x.registration("first"), x.registration("second")
-	second.Fingerprint, second.Total.Amount, second.At = "v1:other", 1, at(time.Second)
-	x.mustRegister(first, first)
-	x.mustRegister(second, first)
-	x.wantEntry(intake.Entry{Registration: first})
-}
-
-func (x bookTest) marks() {
 	if err := x.MarkSent(x.Context(), x.order.ID()); !errors.Is(err, order.ErrNotFound) {
 		x.Errorf("mark: got %v, want %v", err, order.ErrNotFound)
 	}
 	x.wantEntry(intake.Entry{})
-	r := x.registration("first")
-	x.mustRegister(r, r)
-	sent := r
-	sent.Sent = true
-	for range 2 {
-		if err := x.MarkSent(x.Context(), x.order.ID()); err != nil {
-			x.Errorf("mark: got %v, want nil", err)
+	first, second := x.first, x.first
+	second.Caller, second.Fingerprint, second.Total.Amount, second.At = "second", "v1:other", 1, at(time.Second)
+	for _, sent := range []bool{false, true, true} { // marked twice
+		if sent {
+			if err := x.MarkSent(x.Context(), x.order.ID()); err != nil {
+				x.Errorf("mark: got %v, want nil", err)
+			}
 		}
-		x.wantEntry(intake.Entry{Registration: sent})
+		first.Sent = sent
+		x.mustRegister(x.first, first)
+		x.mustRegister(second, first)
+		x.wantEntry(intake.Entry{Registration: first})
 	}
-	x.mustRegister(r, sent)
 }
 
 func (x bookTest) races() {
@@ -161,7 +146,8 @@ func (x bookTest) races() {
 	var racing sync.WaitGroup
 	for i := range racers {
 		racing.Go(func() {
-			r := x.registration(intake.Caller(fmt.Sprintf("racer %d", i)))
+			r := x.first
+			r.Caller = intake.Caller(fmt.Sprintf("racer %d", i))
 			got[i], errs[i] = x.Register(x.Context(), r)
 		})
 	}
@@ -174,32 +160,30 @@ func (x bookTest) races() {
 	x.wantEntry(intake.Entry{Registration: got[0]})
 }
 
-// refuse claims the order and refuses it, which adds an event.
-func (x bookTest) refuse() order.Record {
-	x.Helper()
-	l := order.Lease{Owner: "worker", From: at(time.Second), Until: at(time.Minute)}
-	c, err := order.Begin(x.Context(), x.store, x.order, l, nil)
-	if err == nil {
-		refused := order.Outcome{Status: order.Refused, Failure: "pretend"}
-		err = c.Finish(x.Context(), x.store, refused, at(2*time.Second))
+// finds registers an order before a worker refuses it, which adds an event, and another
+// one that came by the queue afterwards.
+func (x bookTest) finds() {
+	for _, registered := range []bool{true, false} {
+		x := x.of(x.order.ID() + order.ID(fmt.Sprint("-", registered)))
+		want := intake.Entry{}
+		if registered {
+			x.mustRegister(x.first, x.first)
+			want.Registration = x.first
+		}
+		l := order.Lease{Owner: "worker", From: at(time.Second), Until: at(time.Minute)}
+		c, err := order.Begin(x.Context(), x.store, x.order, l, nil)
+		if err == nil {
+			refused := order.Outcome{Status: order.Refused, Failure: "pretend"}
+			err = c.Finish(x.Context(), x.store, refused, at(2*time.Second))
+		}
+		var loadErr error
+		want.Record, loadErr = x.store.Load(x.Context(), x.order.ID())
+		if err := errors.Join(err, loadErr); err != nil || len(want.Record.Events) != 1 {
+			x.Fatalf("got %+v, %v, want a refused order with one event", want.Record, err)
+		}
+		x.wantEntry(want)
+		x.mustRegister(x.first, x.first)
+		want.Registration = x.first
+		x.wantEntry(want)
 	}
-	record, loadErr := x.store.Load(x.Context(), x.order.ID())
-	if err := errors.Join(err, loadErr); err != nil || len(record.Events) != 1 {
-		x.Fatalf("got %+v, %v, want a refused order with one event", record, err)
-	}
-	return record
-}
-
-func (x bookTest) claims() {
-	r := x.registration("first")
-	x.mustRegister(r, r)
-	x.wantEntry(intake.Entry{Registration: r, Record: x.refuse()})
-}
-
-func (x bookTest) queued() {
-	record := x.refuse()
-	x.wantEntry(intake.Entry{Record: record})
-	r := x.registration("first")
-	x.mustRegister(r, r)
-	x.wantEntry(intake.Entry{Registration: r, Record: record})
 }
