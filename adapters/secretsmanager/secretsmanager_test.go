@@ -1,10 +1,9 @@
 package secretsmanager_test
 
 import (
-	"context"
+	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -19,28 +18,18 @@ const (
 	secret = "sk_test_canary"
 )
 
-// answering returns the configuration of a Secrets Manager that sends one response to
-// every request, and the requests that it received.
-func answering(t *testing.T, status int, body string) (cfg aws.Config, requests *[]string) {
-	t.Helper()
-	requests = new([]string)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		in, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		*requests = append(*requests, r.Header.Get("X-Amz-Target")+" "+string(in))
-		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}))
-	t.Cleanup(server.Close)
-	return aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &server.URL, RetryMaxAttempts: 1, // the caller configures retries
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
-		}),
-	}, requests
+// service answers every request with one response, and keeps the requests.
+type service struct {
+	status   int
+	body     string
+	requests []string
+}
+
+func (s *service) Do(r *http.Request) (*http.Response, error) {
+	in, err := io.ReadAll(r.Body)
+	s.requests = append(s.requests, r.Header.Get("X-Amz-Target")+" "+string(in))
+	body := io.NopCloser(strings.NewReader(s.body))
+	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: body}, err
 }
 
 func TestRead(t *testing.T) {
@@ -58,25 +47,21 @@ func TestRead(t *testing.T) {
 		"a service that fails":          {500, `{"__type":"InternalServiceError"}`, "", "InternalServiceError"},
 		"a truncated response":          {200, `{"SecretString":"` + secret, "", "deserialization failed"},
 	} {
-		t.Run(claim, func(t *testing.T) {
-			cfg, requests := answering(t, tt.status, tt.response)
-			got, err := secretsmanager.Read(t.Context(), cfg, arn)
-			if got != tt.want || (err == nil) != (tt.err == "") {
-				t.Fatalf("Read = %q, %v, want %q", got, err, tt.want)
-			}
-			// Without a stage or a version, Secrets Manager returns the version labeled
-			// AWSCURRENT (API reference, GetSecretValue). A rotation's previous or
-			// pending version must not be read.
-			if diff := cmp.Diff(*requests, []string{`secretsmanager.GetSecretValue {"SecretId":"` + arn + `"}`}); diff != "" {
-				t.Errorf("requests (-got +want):\n%s", diff)
-			}
-			if err == nil {
-				return
-			}
-			text := err.Error()
-			if !strings.HasPrefix(text, "read secret "+arn+": ") || !strings.Contains(text, tt.err) || strings.Contains(text, secret) {
-				t.Errorf("error = %q, want the ARN and %q, and not the secret", text, tt.err)
-			}
-		})
+		s := service{status: tt.status, body: tt.response}
+		cfg := aws.Config{ // the caller configures retries
+			Region: "eu-west-1", HTTPClient: &s, RetryMaxAttempts: 1, Credentials: aws.AnonymousCredentials{},
+		}
+		got, err := secretsmanager.Read(t.Context(), cfg, arn)
+		text := fmt.Sprint(err)
+		named := strings.HasPrefix(text, "read secret "+arn+": ") && strings.Contains(text, tt.err) && !strings.Contains(text, secret)
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !named {
+			t.Errorf("%s: got %q, %v, want %q, or the ARN and %q without the secret", claim, got, err, tt.want, tt.err)
+		}
+		// Without a stage or a version, Secrets Manager returns the version labeled
+		// AWSCURRENT (API reference, GetSecretValue). A rotation's previous or pending
+		// version must not be read.
+		if diff := cmp.Diff(s.requests, []string{`secretsmanager.GetSecretValue {"SecretId":"` + arn + `"}`}); diff != "" {
+			t.Errorf("%s: requests (-got +want):\n%s", claim, diff)
+		}
 	}
 }

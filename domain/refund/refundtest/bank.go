@@ -122,12 +122,10 @@ func (s *session) ReadRefund(_ context.Context, id refund.ProviderID) (refund.Re
 	if err := s.bank.fail(ReadRefund); err != nil {
 		return refund.Refund{}, err
 	}
-	for _, e := range s.bank.refunds {
-		if e.ID == id {
-			return e.Refund, nil
-		}
+	if r := s.bank.byID(id); r.ID != "" {
+		return r, nil
 	}
-	return refund.Refund{}, &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
+	return refund.Refund{}, failed(order.KindMisconfigured)
 }
 
 func (s *session) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
@@ -142,29 +140,39 @@ func (s *session) Create(ctx context.Context, o refund.CreateParams) (refund.Ref
 	if !s.open || b.Now().Sub(s.readAt) > maxIdle {
 		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errNotSent}
 	}
-	switch fault { //nolint:exhaustive // the others are below
-	case ordertest.ReturnsUnavailable:
-		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errRejected}
-	case ordertest.ReturnsMisconfigured:
-		return refund.Refund{}, &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
-	case ordertest.LosesRequest:
+	if err := rejected(fault); err != nil {
+		return refund.Refund{}, err
+	}
+	if fault == ordertest.LosesRequest {
 		s.open = false
 		b.late = append(b.late, func() { _, _ = b.create(o, intent, "") })
-		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
+		return refund.Refund{}, failed(order.KindUnknown)
 	}
 	r, err := b.create(o, intent, fault)
 	if fault == ordertest.LosesResponse {
 		s.open = false
-		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
+		return refund.Refund{}, failed(order.KindUnknown)
 	}
 	return r, err
 }
 
 var (
-	errNotSent    = errors.New("not sent: the connection of the last read is gone")
-	errNoResponse = errors.New("no response from the bank")
-	errRejected   = errors.New("the bank rejected the call, or a fault was injected")
+	errNotSent  = errors.New("not sent: the connection of the last read is gone")
+	errRejected = errors.New("the bank rejected the call, or a fault was injected")
 )
+
+func failed(k order.ErrorKind) error { return &order.PaymentError{Kind: k, Err: errRejected} }
+
+// rejected returns the error of a fault that has no effect and says so.
+func rejected(f ordertest.Fault) error {
+	switch f { //nolint:exhaustive // the others may have an effect
+	case ordertest.ReturnsUnavailable:
+		return failed(order.KindUnavailable)
+	case ordertest.ReturnsMisconfigured:
+		return failed(order.KindMisconfigured)
+	}
+	return nil
+}
 
 // create returns the response to one request.
 func (b *Bank) create(
@@ -173,9 +181,9 @@ func (b *Bank) create(
 	if k, used := b.keys[o.Key]; used && b.Now().Sub(k.at) < b.KeyLife {
 		switch {
 		case k.order != o:
-			return refund.Refund{}, &order.PaymentError{Kind: order.KindKeyReused, Err: errRejected}
+			return refund.Refund{}, failed(order.KindKeyReused)
 		case k.failed:
-			return refund.Refund{}, &order.PaymentError{Kind: order.KindReplayed, Err: errRejected}
+			return refund.Refund{}, failed(order.KindReplayed)
 		case k.refused != nil:
 			return refund.Refund{}, k.refused
 		}
@@ -184,7 +192,7 @@ func (b *Bank) create(
 	if fault == ordertest.StoresFailure {
 		b.store(o, stored{failed: true})
 		b.late = append(b.late, func() { _, _ = b.effect(o, intent) })
-		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errRejected}
+		return refund.Refund{}, failed(order.KindUnknown)
 	}
 	r, err := b.effect(o, intent)
 	if err != nil {
@@ -193,10 +201,10 @@ func (b *Bank) create(
 		}
 		return refund.Refund{}, err
 	}
-	failed := fault == ordertest.StoresFailureAfterEffect
-	b.store(o, stored{id: r.ID, failed: failed})
-	if failed {
-		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnknown, Err: errRejected}
+	hidden := fault == ordertest.StoresFailureAfterEffect
+	b.store(o, stored{id: r.ID, failed: hidden})
+	if hidden {
+		return refund.Refund{}, failed(order.KindUnknown)
 	}
 	return r, nil
 }
@@ -271,24 +279,18 @@ func (b *Bank) next(c Call) (f ordertest.Fault) {
 
 // fail returns the error of the next fault of a read.
 func (b *Bank) fail(c Call) error {
-	switch b.next(c) { //nolint:exhaustive // a read has no effect and no key
-	case "":
-		return nil
-	case ordertest.ReturnsUnavailable:
-		return &order.PaymentError{Kind: order.KindUnavailable, Err: errRejected}
-	case ordertest.ReturnsMisconfigured:
-		return &order.PaymentError{Kind: order.KindMisconfigured, Err: errRejected}
+	f := b.next(c)
+	if err := rejected(f); err != nil || f == "" {
+		return err
 	}
-	return &order.PaymentError{Kind: order.KindUnknown, Err: errNoResponse}
+	return failed(order.KindUnknown)
 }
 
 // Complete executes the requests that were lost, or answered with a failure, before their
 // effect, as the network and the provider may do days later.
 func (b *Bank) Complete() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for n := range b.late {
-		b.complete(n)
+	for n := range b.Late() {
+		b.CompleteOne(n)
 	}
 }
 
@@ -304,10 +306,6 @@ func (b *Bank) Late() int {
 func (b *Bank) CompleteOne(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.complete(n)
-}
-
-func (b *Bank) complete(n int) {
 	if execute := b.late[n]; execute != nil {
 		b.late[n] = nil
 		execute()
@@ -315,36 +313,30 @@ func (b *Bank) complete(n int) {
 }
 
 // Settle settles every pending refund: succeeded, or failed.
-func (b *Bank) Settle(s refund.Status) { b.change(refund.Pending, s) }
+func (b *Bank) Settle(s refund.Status) {
+	b.change(func(r refund.Refund) bool { return r.Status == refund.Pending }, s)
+}
 
 // Return returns the money of every succeeded refund to the account: it failed.
-func (b *Bank) Return() { b.change(refund.Succeeded, refund.Failed) }
-
-func (b *Bank) change(from, to refund.Status) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for n := range b.refunds {
-		if b.refunds[n].Status == from {
-			b.refunds[n].set(to, b.Now())
-		}
-	}
+func (b *Bank) Return() {
+	b.change(func(r refund.Refund) bool { return r.Status == refund.Succeeded }, refund.Failed)
 }
 
 // Set sets the status of one refund, as the customer's bank does.
 func (b *Bank) Set(id refund.ProviderID, to refund.Status) {
+	b.change(func(r refund.Refund) bool { return r.ID == id }, to)
+}
+
+func (b *Bank) change(which func(refund.Refund) bool, to refund.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for n := range b.refunds {
-		if b.refunds[n].ID == id {
-			b.refunds[n].set(to, b.Now())
+		if e := &b.refunds[n]; which(e.Refund) {
+			e.was, e.changed = e.Refund, b.Now()
+			if e.Status = to; to == refund.Failed {
+				e.Failure = "lost_or_stolen_card"
+			}
 		}
-	}
-}
-
-func (e *entry) set(to refund.Status, at time.Time) {
-	e.was, e.changed = e.Refund, at
-	if e.Status = to; to == refund.Failed {
-		e.Failure = "lost_or_stolen_card"
 	}
 }
 
