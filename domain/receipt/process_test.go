@@ -101,9 +101,26 @@ func (w *world) want(r receipt.Result, want string) {
 func (w *world) deliver() receipt.Result { return w.deliverFor(30 * time.Second) }
 
 func (w *world) deliverFor(left time.Duration) receipt.Result {
+	w.Helper()
 	w.workers++
-	owner := fmt.Sprintf("worker-%d", w.workers)
-	return w.Process(w.Context(), paid(), order.Lease{Owner: owner, From: w.now, Until: w.now.Add(left)})
+	before, l := w.item(), order.Lease{Owner: fmt.Sprintf("worker-%d", w.workers), From: w.now, Until: w.now.Add(left)}
+	r := w.Process(w.Context(), paid(), l)
+	of := order.Result{Attempt: before.Attempt + 1, Takeover: before.Status == receipt.Sending, Intent: "pi_1", Trace: trace}
+	got := order.Result{Attempt: r.Attempt, Takeover: r.Takeover, Intent: r.Intent, Trace: r.Trace}
+	if diff := cmp.Diff(got, of); r.Attempt != 0 && diff != "" {
+		w.Errorf("result of an attempt (-got +want):\n%s", diff)
+	}
+	if i := w.item(); r.Receipt != "" && r.Receipt != i.Status || r.Reason == order.ReasonInProgress && !r.NotBefore.Equal(i.Until) {
+		w.Errorf("got %+v and %+v, want it to name what it wrote, or the end of the lease", r, i)
+	}
+	last := 0
+	for _, m := range w.mailbox.Sent() {
+		if m.OrderID != "ORD-1" || m.Key != receipt.Paid || m.Attempt <= last || m.Attempt > w.item().Attempt {
+			w.Errorf("e-mail of order %q, receipt %q, attempt %d after %d, want those of its claim", m.OrderID, m.Key, m.Attempt, last)
+		}
+		last = m.Attempt
+	}
+	return r
 }
 
 // report delivers an event of the e-mail service about its first message.
@@ -299,42 +316,6 @@ func TestNothingIsClaimedWithoutTimeToRecordIt(t *testing.T) {
 	}
 	if w.deliver(); w.payers.Calls() != 2 {
 		t.Errorf("%d look-ups, want 2: a duplicate needs none", w.payers.Calls())
-	}
-}
-
-func TestAResultNamesItsAttempt(t *testing.T) {
-	w := newWorld(t)
-	w.AtLeastOnce = true
-	until := noon().Add(30 * time.Second)
-	for _, tt := range []struct {
-		before func(*world)
-		want   receipt.Result
-	}{
-		{fate(receipttest.IsThrottled), receipt.Result{Receipt: receipt.Failed, Result: order.Result{
-			Verdict: order.Redeliver, Reason: receipt.ReasonMailUnavailable, Transient: true,
-			Attempt: 1, Intent: "pi_1", Trace: trace,
-		}}},
-		{die, receipt.Result{Result: order.Result{
-			Verdict: order.Redeliver, Reason: order.ReasonStore, Transient: true, Attempt: 2, Intent: "pi_1", Trace: trace,
-		}}},
-		{heal, receipt.Result{Result: order.Result{
-			Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true, NotBefore: until,
-		}}},
-		{revive, receipt.Result{Receipt: receipt.Sent, Result: order.Result{
-			Verdict: order.Done, Reason: order.ReasonSettled, Attempt: 3, Takeover: true, Intent: "pi_1", Trace: trace,
-		}}},
-	} {
-		tt.before(w)
-		got := w.deliver()
-		got.Err = nil
-		if diff := cmp.Diff(got, tt.want); diff != "" {
-			t.Errorf("(-got +want):\n%s", diff)
-		}
-	}
-	for i, m := range w.mailbox.Sent() {
-		if m.OrderID != "ORD-1" || m.Key != receipt.Paid || m.Attempt != i+2 {
-			t.Errorf("e-mail of order %q, receipt %q, attempt %d, want those of its claim", m.OrderID, m.Key, m.Attempt)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package refunds_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -52,8 +51,6 @@ func TestDecodeRejects(t *testing.T) {
 	const (
 		wantType    = `message body: type: want "refund"; send orders to the order queue`
 		wantInteger = "message body: amount: want an integer of at most 64 bits, without a fraction, an exponent or quotes"
-		wantAmount  = "want 1 to 999999999999"
-		wantReason  = `want "duplicate", "fraudulent" or "requested_by_customer"`
 		missing     = "want a number: missing field"
 		wantID      = "want " + order.IDRule
 	)
@@ -70,13 +67,12 @@ func TestDecodeRejects(t *testing.T) {
 		"an empty currency": {
 			with(`"amount"`, `"currency":"","amount"`), "invalid refund: currency: want at least one character, or no field",
 		},
-		"no amount":                    {with(`"amount":1999,`, ""), "invalid refund: amount: " + missing},
-		"null for the amount":          {with("1999", "null"), "invalid refund: amount: " + missing},
-		"nothing to give back":         {with("1999", "0"), "invalid refund: amount 0: " + wantAmount},
-		"an amount of thirteen digits": {with("1999", "1000000000000"), "invalid refund: amount [withheld: 13 digits]: " + wantAmount},
-		"several problems": {`{"type":"refund"}`, "invalid refund: amount: " + missing + strings.Join([]string{
-			"", `orderId "": ` + wantID, `refundId "": ` + wantID, `reason "": ` + wantReason,
-		}, "; ")},
+		"no amount":           {with(`"amount":1999,`, ""), "invalid refund: amount: " + missing},
+		"null for the amount": {with("1999", "null"), "invalid refund: amount: " + missing},
+		"no fields": {
+			`{"type":"refund"}`, "invalid refund: amount: " + missing + `; orderId "": ` + wantID + `; refundId "": ` + wantID +
+				`; reason "": want "duplicate", "fraudulent" or "requested_by_customer"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := decoder.Decode(bad[0])

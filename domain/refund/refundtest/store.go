@@ -98,51 +98,31 @@ func saves(orders order.Store, store refund.Store) ordertest.Saves[refund.Accoun
 	}
 }
 
-// item is a field of the first refund.
-func item(name string, cp func(to *refund.Item, from refund.Item)) ordertest.Field[refund.Account] {
-	return ordertest.Field[refund.Account]{Name: name, Copy: func(to *refund.Account, from refund.Account) {
-		to.Items = slices.Clone(to.Items)
-		cp(&to.Items[0], from.Items[0])
-	}}
-}
-
+// fields returns the fields of the order's money, of the first refund, and the second
+// refund as one.
 func fields() []ordertest.Field[refund.Account] {
-	type account = refund.Account
-	return []ordertest.Field[account]{
-		{Name: "order's status", Copy: func(to *account, from account) { to.Status = from.Status }},
-		{Name: "order's update", Copy: func(to *account, from account) { to.UpdatedAt = from.UpdatedAt }},
-		{Name: "seq", Copy: func(to *account, from account) { to.Seq = from.Seq }},
-		{Name: "due", Copy: func(to *account, from account) { to.Due = from.Due }},
-		{Name: "outside", Copy: func(to *account, from account) { to.Outside = from.Outside }},
-		{Name: "another refund", Copy: func(to *account, from account) {
+	type field = ordertest.Field[refund.Account]
+	all := ordertest.FieldsBut[refund.Account]("OrderID", "Charged", "Intent", "Trace", "Items", "Events")
+	for _, f := range ordertest.FieldsBut[refund.Item]("ID") {
+		all = append(all, field{Name: "R1 " + f.Name, Copy: func(to *refund.Account, from refund.Account) {
 			to.Items = slices.Clone(to.Items)
-			to.Items[1] = from.Items[1]
-		}},
-		item("amount", func(to *refund.Item, from refund.Item) { to.Amount = from.Amount }),
-		item("reason", func(to *refund.Item, from refund.Item) { to.Reason = from.Reason }),
-		item("status", func(to *refund.Item, from refund.Item) { to.Status = from.Status }),
-		item("fingerprint", func(to *refund.Item, from refund.Item) { to.Fingerprint = from.Fingerprint }),
-		item("owner", func(to *refund.Item, from refund.Item) { to.Owner = from.Owner }),
-		item("provider's id", func(to *refund.Item, from refund.Item) { to.Refund = from.Refund }),
-		item("lease", func(to *refund.Item, from refund.Item) { to.Until = from.Until }),
-		item("failure", func(to *refund.Item, from refund.Item) { to.Failure = from.Failure }),
-		item("attempt", func(to *refund.Item, from refund.Item) { to.Attempt = from.Attempt }),
-		item("last error", func(to *refund.Item, from refund.Item) { to.LastError = from.LastError }),
-		item("key", func(to *refund.Item, from refund.Item) { to.KeySeq = from.KeySeq }),
-		item("created", func(to *refund.Item, from refund.Item) { to.CreatedAt = from.CreatedAt }),
-		item("sent", func(to *refund.Item, from refund.Item) { to.SentAt = from.SentAt }),
-		item("updated", func(to *refund.Item, from refund.Item) { to.UpdatedAt = from.UpdatedAt }),
+			f.Copy(&to.Items[0], from.Items[0])
+		}})
 	}
+	return append(all, field{Name: "R2", Copy: func(to *refund.Account, from refund.Account) {
+		to.Items = slices.Clone(to.Items)
+		to.Items[1] = from.Items[1]
+	}})
 }
 
 // stale reports what a write rests on: the order, what is left of its charge, and the
 // refund that the write changes.
 func stale(meanwhile, write string) bool {
-	order := []string{"order's status", "order's update", "seq", "due", "outside", "another refund"}
-	claim := []string{"status", "owner", "lease", "attempt", "key", "sent"}
-	if slices.Contains(claim, meanwhile) && !slices.Contains(order, write) {
+	of := []string{"Status", "UpdatedAt", "Seq", "Due", "Outside", "R2"}
+	claim := []string{"R1 Status", "R1 Owner", "R1 Until", "R1 Attempt", "R1 KeySeq", "R1 SentAt"}
+	if slices.Contains(claim, meanwhile) && !slices.Contains(of, write) {
 		return true
 	}
-	guard := []string{"order's status", "seq", "outside", "amount"}
-	return ordertest.AnyOf(guard, []string{"order's update"})(meanwhile, write)
+	guard := []string{"Status", "Seq", "Outside", "R1 Amount"}
+	return ordertest.AnyOf(guard, []string{"UpdatedAt"})(meanwhile, write)
 }
