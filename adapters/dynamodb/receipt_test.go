@@ -31,7 +31,7 @@ func openReceipts(t *testing.T) (*receipttable.Store, *dynamodbtest.Harness, str
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	store, _, _ := openReceipts(t)
-	receipttest.TestStore(t, func(*testing.T) receipttest.Store { return store })
+	receipttest.TestStore(t, func(*testing.T) receipt.Store { return store })
 }
 
 func claim() receipt.Item {
@@ -77,6 +77,46 @@ func TestACorruptReceiptIsRefused(t *testing.T) {
 		_, err := store.Load(t.Context(), "ORD-1", receipt.Paid)
 		if _, listErr := store.OfOrder(t.Context(), "ORD-1"); !errors.Is(err, want) || !errors.Is(listErr, want) {
 			t.Errorf("%s: got %v and %v from the list, want %v", attribute, err, listErr, want)
+		}
+	}
+}
+
+func TestReceiptsAreListedByOrderAndByDoubt(t *testing.T) {
+	t.Parallel()
+	store, _, _ := openReceipts(t)
+	item := func(id order.ID, k receipt.Key, s receipt.Status, revision int) receipt.Item {
+		i := claim()
+		i.OrderID, i.Key, i.Status, i.Owner, i.Until, i.Revision = id, k, s, "", time.Time{}, revision
+		return i
+	}
+	want := []receipt.Item{
+		item("ORD-1", receipt.Paid, receipt.Failed, 1), item("ORD-1", receipt.OfRefund("R-1"), receipt.Sent, 1),
+		item("ORD-1", receipt.OfRefund("R-2"), receipt.Failed, 1),
+	}
+	for _, i := range append(want, item("ORD-10", receipt.Paid, receipt.Sent, 1)) {
+		if _, err := store.Save(t.Context(), receipt.Item{}, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := store.OfOrder(t.Context(), "ORD-1")
+	if diff := cmp.Diff(got, want); err != nil || diff != "" {
+		t.Errorf("receipts of the order: %v (-got +want):\n%s", err, diff)
+	}
+	before := want[0]
+	for n, s := range []receipt.Status{receipt.Doubtful, receipt.Sent, receipt.Delivered, receipt.Bounced} {
+		after := item("ORD-1", receipt.Paid, s, n+2)
+		if _, err := store.Save(t.Context(), before, after); err != nil {
+			t.Fatal(err)
+		}
+		before = after
+		listed := 0
+		for i, err := range store.Doubtful(t.Context()) {
+			if listed++; err != nil || i != after {
+				t.Errorf("got %+v, %v, want %+v", i, err, after)
+			}
+		}
+		if (listed == 1) != (s == receipt.Doubtful) {
+			t.Errorf("a %s receipt: %d listed", s, listed)
 		}
 	}
 }

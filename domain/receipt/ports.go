@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"unicode"
 
@@ -23,16 +22,6 @@ type Store interface {
 	// and order.ErrStale with the item that is there, if it has another revision than
 	// before. After any other error the write may or may not have happened.
 	Save(ctx context.Context, before, after Item) (Item, error)
-}
-
-// Doubts lists receipts for a person. receipttest.TestStore tests this contract.
-type Doubts interface {
-	// Doubtful returns the doubtful receipts. It may lag behind Save. It ends at the first
-	// error.
-	Doubtful(ctx context.Context) iter.Seq2[Item, error]
-
-	// OfOrder returns the receipts of an order, strongly consistent.
-	OfOrder(ctx context.Context, id order.ID) ([]Item, error)
 }
 
 // Payers knows where the receipts of a payment go.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	receipttable "orderonce/adapters/dynamodb/receipts"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/scripts/orders/cloud"
@@ -42,7 +43,7 @@ func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
 	return nil
 }
 
-func (l listReceipts) read(ctx context.Context, doubts receipt.Doubts) (all []receipt.Item, err error) {
+func (l listReceipts) read(ctx context.Context, doubts *receipttable.Store) (all []receipt.Item, err error) {
 	if l.Order != "" {
 		return doubts.OfOrder(ctx, order.ID(l.Order))
 	}

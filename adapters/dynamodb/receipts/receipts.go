@@ -16,10 +16,7 @@ import (
 	"orderonce/domain/receipt"
 )
 
-var (
-	_ receipt.Store  = (*Store)(nil)
-	_ receipt.Doubts = (*Store)(nil)
-)
+var _ receipt.Store = (*Store)(nil)
 
 // Store is a table of receipts, with the partition key orderId and the sort key sk,
 // which is the receipt's key. It is safe for concurrent use. It stores times in
@@ -82,8 +79,8 @@ func sameReceipt(stored, written receipt.Item) bool {
 	return err == nil && stored == again
 }
 
-// Doubtful implements receipt.Doubts with one Query of the index per page, the oldest
-// doubt first. The index is eventually consistent.
+// Doubtful lists the doubtful receipts with one Query of the index per page, the oldest
+// doubt first. The index is eventually consistent. The list ends at the first error.
 func (s *Store) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] {
 	return s.query(ctx, "query doubtful receipts", &sdk.QueryInput{
 		TableName: &s.table, IndexName: aws.String(doubtful),
@@ -92,7 +89,7 @@ func (s *Store) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] {
 	})
 }
 
-// OfOrder implements receipt.Doubts with one strongly consistent Query.
+// OfOrder returns the receipts of an order, with one strongly consistent Query.
 func (s *Store) OfOrder(ctx context.Context, id order.ID) (all []receipt.Item, err error) {
 	for i, err := range s.query(ctx, fmt.Sprintf("query receipts of order %q", id), &sdk.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),

@@ -3,20 +3,14 @@
 package receipttest
 
 import (
-	"cmp"
 	"context"
-	"iter"
-	"slices"
 	"sync"
 
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 )
 
-var (
-	_ receipt.Store  = (*Memory)(nil)
-	_ receipt.Doubts = (*Memory)(nil)
-)
+var _ receipt.Store = (*Memory)(nil)
 
 // Memory keeps receipts in a map, and is the specification of a store. The zero value is
 // ready to use.
@@ -69,35 +63,4 @@ func (m *Memory) Save(_ context.Context, before, after receipt.Item) (receipt.It
 	}
 	m.items[name{after.OrderID, after.Key}] = after
 	return after, fault
-}
-
-// Doubtful returns the doubtful receipts, sorted.
-func (m *Memory) Doubtful(context.Context) iter.Seq2[receipt.Item, error] {
-	doubtful := m.all(func(i receipt.Item) bool { return i.Status == receipt.Doubtful })
-	return func(yield func(receipt.Item, error) bool) {
-		for _, i := range doubtful {
-			if !yield(i, nil) {
-				return
-			}
-		}
-	}
-}
-
-// OfOrder returns the receipts of an order, sorted by key.
-func (m *Memory) OfOrder(_ context.Context, id order.ID) ([]receipt.Item, error) {
-	return m.all(func(i receipt.Item) bool { return i.OrderID == id }), nil
-}
-
-func (m *Memory) all(keep func(receipt.Item) bool) (found []receipt.Item) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, i := range m.items {
-		if keep(i) {
-			found = append(found, i)
-		}
-	}
-	slices.SortFunc(found, func(a, b receipt.Item) int {
-		return cmp.Or(cmp.Compare(a.OrderID, b.OrderID), cmp.Compare(a.Key, b.Key))
-	})
-	return found
 }
