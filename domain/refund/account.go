@@ -140,7 +140,8 @@ type Outcome struct {
 	Failure string
 }
 
-// Settled returns the account with an outcome, or the error of Transition. The claim ends.
+// Settled returns the account with an outcome, or the error of Transition. It ends the
+// claim.
 func Settled(a Account, id ID, o Outcome, at time.Time) (Account, error) {
 	i, found := a.Item(id)
 	if !found {

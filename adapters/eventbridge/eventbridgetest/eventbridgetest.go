@@ -1,6 +1,6 @@
 // Package eventbridgetest is a pretend EventBridge with one event bus. It serves
-// PutEvents over HTTP with the documented failures, and keeps what it accepted. It has one
-// target without a rule. It checks no signatures and no sizes: ours are far below.
+// PutEvents over HTTP with the documented failures, and keeps what it accepted. It has
+// one target without a rule. It checks no signatures and no sizes: ours are far below.
 //
 // Source, unless noted otherwise:
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
