@@ -29,7 +29,8 @@ func TestTheIDOfANewOrderIsNotACardNumber(t *testing.T) {
 	}
 	for name, id := range map[string]string{
 		"wrong check digit": "4242424242424241", "a text around it": "ORD-4242424242424242", "12 digits": "424242424242",
-		"20 digits": "42424242424242424242", "Visa of 14 digits": "42424242424242", "milliseconds": "1790000000005",
+		"20 digits": "42424242424242424242", "UnionPay of 20 digits": "62055000000000000009", "a letter in it": "4242X24242424242",
+		"Visa of 14 digits": "42424242424242", "milliseconds": "1790000000005",
 		"a date and a number": "2026-1123-0000-0006", "between two ranges": "5600000000000003", "before the 2 series": "2220000000000000",
 		"behind the 2 series": "2721000000000004", "JCB, too early": "3527000000000008", "JCB, too late": "3590000000000000",
 		"Discover, too early": "6439000000000008", "Amex of 16 digits": "3400000000000000", "Diners Club, too late": "30600000000001",

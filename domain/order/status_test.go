@@ -105,6 +105,16 @@ func TestOnlyWaitingStatusesAreRechecked(t *testing.T) {
 			t.Errorf("%s: got %v, %t, want %v, %t", s, got, waits, want[s], wantWaits)
 		}
 	}
+	held := order.Quantities{"TSHIRT-M": 1}
+	if _, waits := (order.Record{Status: order.Refused}).RecheckAfter(); waits {
+		t.Error("a refused order without stock waits, want it at rest")
+	}
+	if after, waits := (order.Record{Status: order.Refused, Stock: held}).RecheckAfter(); after != 24*time.Hour || !waits {
+		t.Errorf("a refused order that holds stock: got %v, %t, want a day", after, waits)
+	}
+	if after, waits := (order.Record{Status: order.Pending, Stock: held}).RecheckAfter(); after != time.Hour || !waits {
+		t.Errorf("a pending order that holds stock: got %v, %t, want an hour", after, waits)
+	}
 	if want[order.Open] < order.MaxLease {
 		t.Errorf("open: got %v, want at least MaxLease, %v", want[order.Open], order.MaxLease)
 	}

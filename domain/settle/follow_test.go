@@ -82,6 +82,9 @@ func followCases() map[string]followCase {
 	clears := func(w *world) { w.bank.Clear("pi_1") }
 	cancels := func(w *world) { w.bank.Cancel("pi_1") }
 	leased := func(w *world) { w.now = w.record("ORD-1").Until }
+	scoped := func(s order.Scope, id order.ID) func(w *world) {
+		return func(w *world) { w.change = func(i *order.Intent) { i.Scope, i.OrderID = s, id } }
+	}
 	other := settle.Hint{OrderID: "ORD-1", Scope: "other", Intent: "pi_1", Disputed: true}
 	unbound := settle.Hint{OrderID: "ORD-1", Intent: "pi_2", Status: order.Canceled}
 	onlyOrder, onlyIntent := settle.Hint{OrderID: "ORD-1"}, settle.Hint{Intent: "pi_1"}
@@ -121,6 +124,12 @@ func followCases() map[string]followCase {
 			pays, "", nil, unbound, settle.HintUnbound, "load", "paid",
 		},
 		"another scope is foreign": {pays, "", nil, other, settle.HintForeign, "", "paid"},
+		"an intent of another scope is foreign": {
+			pays, "", scoped("other", "ORD-1"), onlyIntent, settle.HintForeign, "read", "paid",
+		},
+		"an intent without an order is foreign": {
+			pays, "", scoped("test", ""), onlyIntent, settle.HintForeign, "read", "paid",
+		},
 		"a hint without an order is read first": {
 			days, "", clears, onlyIntent, settle.HintSettled, "read load read finish", "pending paid",
 		},

@@ -367,15 +367,20 @@ func TestOrdersAreRecheckedSoonAfterAnOutage(t *testing.T) {
 func TestAFailedRecheckIsPostponed(t *testing.T) {
 	for claim, tt := range map[string]struct {
 		card  ordertest.Card
+		due   time.Duration // after the delivery; 0 if the order's status says it
 		first time.Duration
 	}{
-		"a pending order":              {ordertest.TakesDays, 15 * time.Minute},
-		"a declined order is not lost": {ordertest.Declines, 6 * time.Hour},
+		"a pending order":                {ordertest.TakesDays, 0, 15 * time.Minute},
+		"an order that has just changed": {ordertest.TakesDays, time.Minute, 15 * time.Minute},
+		"a declined order is not lost":   {ordertest.Declines, 0, 6 * time.Hour},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			w := newWorld(t)
 			w.deliver("order", tt.card, "")
 			w.reads = func(order.IntentID) error { return errAccount() }
+			if tt.due != 0 {
+				w.edit("order", func(r *order.Record) { r.DueAt = w.now.Add(tt.due) })
+			}
 			w.now = w.record("order").DueAt
 			var waits []time.Duration
 			for range 20 {
