@@ -180,7 +180,7 @@ func newStore(client aws.HTTPClient) *dynamodb.Store {
 // openClaim returns a claim on the order as Begin returns it.
 func openClaim() order.Claim {
 	r := order.Record{OrderID: "O1", Status: order.Open, Owner: "first", Attempt: 1}
-	return order.NewClaim(r, ordertest.Order("O1"), lease("first"))
+	return order.NewClaim(r, ordertest.Order("O1"))
 }
 
 // API reference, TransactWriteItems: a canceled transaction has a reason for each item.

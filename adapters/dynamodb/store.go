@@ -111,11 +111,11 @@ func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 			err = AddRow(&r, item)
 		}
 		if err != nil {
-			return order.Record{}, Wrap("load", id, err)
+			return order.Record{}, order.About("load", id, err)
 		}
 	}
 	if r.Status == "" {
-		return r, Wrap("load", id, order.ErrNotFound) // with the events that are left
+		return r, order.About("load", id, order.ErrNotFound) // with the events that are left
 	}
 	return r, nil
 }
@@ -135,7 +135,7 @@ func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
 	}
 	raised.Events = nil
 	_, err = s.Save(ctx, r, raised)
-	return Wrap("raise seq of", id, err)
+	return order.About("raise seq of", id, err)
 }
 
 // Partition reads every item of an order. It ends at the first error.
@@ -201,12 +201,4 @@ func (s *Store) DueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[
 			}
 		}
 	}
-}
-
-// Wrap adds the call and its order to an error.
-func Wrap(verb string, id order.ID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s order %q: %w", verb, id, err)
 }

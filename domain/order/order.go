@@ -190,35 +190,20 @@ func problemsOf(d Draft) []Problem {
 	check(ValidCurrency(d.Currency), "currency", Quote(d.Currency), CurrencyRule)
 	check(ValidReference(d.Payment.Customer), "payment.customer", "", ReferenceRule)
 	check(ValidReference(d.Payment.Method), "payment.method", "", ReferenceRule)
-	n := len(d.Lines)
+	n, c := len(d.Lines), Currency(d.Currency)
 	check(1 <= n && n <= MaxLines, "lines", strconv.Itoa(n), fmt.Sprintf("1 to %d lines", MaxLines))
+	quantities, amounts := fmt.Sprintf("1 to %d", MaxQuantity), fmt.Sprintf("0 to %d", MaxUnitAmount)
+	most := int64(MaxUnitAmount)
+	if ValidCurrency(d.Currency) {
+		amounts, most = fmt.Sprintf("0 to %d in %s", c.Max(), c), c.Max()
+	}
 	for i, l := range d.Lines[:min(n, MaxLines)] {
 		at := "lines[" + strconv.Itoa(i) + "]."
 		check(ValidSKU(l.SKU), at+"sku", Quote(l.SKU), SKURule)
-		check(1 <= l.Quantity && l.Quantity <= MaxQuantity, at+"quantity", QuoteInt(l.Quantity), QuantityRule())
-		check(
-			0 <= l.UnitAmount && l.UnitAmount <= MaxUnitAmount, at+"unitAmount", QuoteInt(l.UnitAmount),
-			UnitAmountRule(),
-		)
+		check(1 <= l.Quantity && l.Quantity <= MaxQuantity, at+"quantity", QuoteInt(l.Quantity), quantities)
+		check(0 <= l.UnitAmount && l.UnitAmount <= most, at+"unitAmount", QuoteInt(l.UnitAmount), amounts)
 	}
-	if len(all) > 0 {
-		return all
-	}
-	return problemsOfMoney(d)
-}
-
-// problemsOfMoney checks amounts against the limits of the order's currency. Every field
-// is valid by itself already.
-func problemsOfMoney(d Draft) []Problem {
-	var all []Problem
-	c := Currency(d.Currency)
-	for i, l := range d.Lines {
-		if l.UnitAmount > c.Max() {
-			field := fmt.Sprintf("lines[%d].unitAmount", i)
-			all = append(all, Problem{field, QuoteInt(l.UnitAmount), fmt.Sprintf("0 to %d in %s", c.Max(), c)})
-		}
-	}
-	if len(all) > 0 {
+	if len(all) > 0 { // the sum of invalid lines says nothing
 		return all
 	}
 	total, fits := sum(d.Lines, c.Max())
@@ -229,21 +214,9 @@ func problemsOfMoney(d Draft) []Problem {
 	if (Money{total, c}).Validate() == nil {
 		return nil
 	}
-	return []Problem{{"total", strconv.FormatInt(total, 10), totalRule(c)}}
-}
-
-// QuantityRule returns the range of a line's quantity, for error messages.
-func QuantityRule() string { return fmt.Sprintf("1 to %d", MaxQuantity) }
-
-// UnitAmountRule returns the range of a line's unit amount in the currency with the
-// largest amounts, for error messages. New also applies the limit of the order's own
-// currency.
-func UnitAmountRule() string { return fmt.Sprintf("0 to %d", MaxUnitAmount) }
-
-func totalRule(c Currency) string {
 	rule := fmt.Sprintf("1 to %d in %s", c.Max(), c)
 	if step := c.Step(); step > 1 {
 		rule += fmt.Sprintf(", a multiple of %d", step)
 	}
-	return rule
+	return []Problem{{"total", strconv.FormatInt(total, 10), rule}}
 }

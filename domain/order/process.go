@@ -106,7 +106,7 @@ func (p *Processor) charge(ctx context.Context, c *Claim, sent time.Time) (Outco
 	} else if err != nil {
 		return Outcome{}, err
 	}
-	if p.Now().Add(p.ConfirmTime).After(c.Lease.Until) {
+	if p.Now().Add(p.ConfirmTime).After(c.Until) {
 		return Outcome{}, errOutOfTime
 	}
 	intent, err = p.confirm(ctx, *c)
@@ -134,7 +134,7 @@ func (p *Processor) boundIntent(ctx context.Context, c *Claim, sent time.Time) (
 	intent, err := prepare(ctx, *c)
 	if err != nil {
 		if lost, ok := errors.AsType[*RecordLostError](err); ok {
-			c.Suspect = lost.Intent
+			c.Found = lost.Intent
 		}
 		return Intent{}, err
 	}

@@ -23,30 +23,22 @@ type Lease struct {
 
 // Claim is the right of one attempt to work on an order until another attempt begins it.
 type Claim struct {
-	Order     Order // with the fingerprint that the record carries
-	Lease     Lease
-	Attempt   int        // number of this claim, from 1
-	Intent    IntentID   // bound by an earlier attempt; "" if none is bound: no money has moved
-	Suspect   IntentID   // see Record; a Suspect that is set here is recorded by Release
-	CreatedAt time.Time  // time of the order's first claim
-	Trace     Trace      // of the record
-	Stock     Quantities // that the order holds; nil if it holds none
-	Short     string     // the SKU that could not be reserved, or TooManySKUs; "" if none is
-	Unlisted  bool       // the store has no SKU Short
+	Record // as Begin left it, with the intent that is bound since
 
-	record *Record // as Begin left it
+	Order    Order    // with the fingerprint that the record carries
+	Found    IntentID // of a record that was lost; Release records it as the Suspect
+	Short    string   // the SKU that could not be reserved, or TooManySKUs; "" if none is
+	Unlisted bool     // the store has no SKU Short
 }
 
-// NewClaim returns the claim on o under l, from the record that Begin wrote.
+// NewClaim returns the claim on o, from the record that Begin wrote.
 //
 // The claim's order carries the record's fingerprint, which the previous release may have
 // written: Prepare sends it, and the provider refuses other parameters under a known key.
-func NewClaim(r Record, o Order, l Lease) Claim {
+func NewClaim(r Record, o Order) Claim {
 	o.fingerprint = r.Fingerprint
-	return Claim{
-		Order: o, Lease: l, Attempt: r.Attempt, Intent: r.Intent, CreatedAt: r.CreatedAt, Trace: r.Trace,
-		Stock: r.Stock, Suspect: r.Suspect, record: &r,
-	}
+	r.OrderID = o.ID()
+	return Claim{Record: r, Order: o}
 }
 
 // Record is an order as the store keeps it.
@@ -57,7 +49,7 @@ type Record struct {
 	Fingerprint Fingerprint
 	Status      Status
 	Owner       string     // of the current claim; "" if there is none
-	Attempt     int        // number of claims
+	Attempt     int        // number of claims, from 1
 	Until       time.Time  // end of the owner's lease
 	Intent      IntentID   // bound intent; "": no money has moved
 	Suspect     IntentID   // found for the order while none was bound: a record that named it was lost

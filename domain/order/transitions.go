@@ -35,9 +35,9 @@ func Begin(ctx context.Context, s Store, o Order, l Lease, quantities Quantities
 		r, err = Change(ctx, s, r, begin(o, l, nil))
 	}
 	if err != nil {
-		return c, about("begin", o.ID(), err)
+		return c, About("begin", o.ID(), err)
 	}
-	c = NewClaim(r, o, l)
+	c = NewClaim(r, o)
 	if short != nil && c.Stock == nil {
 		c.Short, c.Unlisted = short.SKU, short.Unlisted
 	}
@@ -55,11 +55,11 @@ func begin(o Order, l Lease, quantities Quantities) func(Record) (Record, error)
 			return r, err
 		}
 		repeated := r.Owner == l.Owner // because the answer to the first write was lost
-		switch {
-		case r.Stock == nil && quantities != nil:
-			r.Stock = quantities
-		case repeated:
+		if repeated && (r.Stock != nil || quantities == nil) {
 			return r, ErrUnchanged
+		}
+		if r.Stock == nil {
+			r.Stock = quantities
 		}
 		if repeated {
 			return r, nil
@@ -82,10 +82,9 @@ func begin(o Order, l Lease, quantities Quantities) func(Record) (Record, error)
 //
 // It leaves the time of the recheck: each change of it writes the index twice.
 func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error {
-	owner := c.Lease.Owner
-	_, err := Change(ctx, s, c.seen(c.Intent), func(r Record) (Record, error) {
+	_, err := Change(ctx, s, c.Record, func(r Record) (Record, error) {
 		switch {
-		case !r.heldBy(owner) || r.Intent != "" && r.Intent != i.ID:
+		case !r.heldBy(c.Owner) || r.Intent != "" && r.Intent != i.ID:
 			return r, ErrClaimLost
 		case r.Intent == i.ID:
 			return r, ErrUnchanged
@@ -93,7 +92,7 @@ func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error 
 		r.Intent, r.Mode, r.Suspect, r.UpdatedAt = i.ID, i.Mode, "", at
 		return r, nil
 	})
-	return about("bind", c.Order.ID(), err)
+	return About("bind", c.Order.ID(), err)
 }
 
 // Finish settles or refuses the order, adds one event and ends the claim. It returns nil
@@ -102,43 +101,36 @@ func (c Claim) Bind(ctx context.Context, s Store, i Intent, at time.Time) error 
 // cannot follow open. Finish and Settle have the StockEffect of the transition on the
 // stock that the order holds, in the same write.
 func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) error {
-	owner := c.Lease.Owner
-	_, err := Change(ctx, s, c.seen(o.Intent), func(r Record) (Record, error) {
+	seen := c.Record
+	seen.Intent = o.Intent
+	_, err := Change(ctx, s, seen, func(r Record) (Record, error) {
 		if err := Open.Transition(o.Status); err != nil {
 			return r, err
 		}
 		switch {
 		case r.has(o):
 			return r, ErrUnchanged
-		case !r.heldBy(owner) || !r.takes(o):
+		case !r.heldBy(c.Owner) || !r.takes(o):
 			return r, ErrClaimLost
 		}
 		return r.settled(o, at), nil
 	})
-	return about("finish", c.Order.ID(), err)
+	return About("finish", c.Order.ID(), err)
 }
 
 // Release ends the claim of an attempt that did not settle the order, and records the
-// reason and the claim's Suspect, if it has one. It returns ErrClaimLost if the claim was
+// reason, and what the claim Found as the Suspect. It returns ErrClaimLost if the claim was
 // lost.
 func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) error {
-	owner, suspect := c.Lease.Owner, c.Suspect
-	_, err := Change(ctx, s, c.seen(c.Intent), func(r Record) (Record, error) {
-		if !r.heldBy(owner) {
+	_, err := Change(ctx, s, c.Record, func(r Record) (Record, error) {
+		if !r.heldBy(c.Owner) {
 			return r, ErrClaimLost
 		}
 		r.Owner, r.Until, r.LastError, r.UpdatedAt = "", time.Time{}, string(why), at
-		r.Suspect = cmp.Or(suspect, r.Suspect)
+		r.Suspect = cmp.Or(c.Found, r.Suspect)
 		return r, nil
 	})
-	return about("release", c.Order.ID(), err)
-}
-
-// seen returns the record as the claim knows it, bound to an intent.
-func (c Claim) seen(bound IntentID) Record {
-	r := *c.record
-	r.OrderID, r.Intent = c.Order.ID(), bound
-	return r
+	return About("release", c.Order.ID(), err)
 }
 
 // heldBy reports whether the record is open and still claimed by the owner.
@@ -161,7 +153,7 @@ func Settle(ctx context.Context, s Store, seen Record, o Outcome, at time.Time) 
 		}
 		return r.settled(o, at), nil
 	})
-	return about("settle", seen.OrderID, err)
+	return About("settle", seen.OrderID, err)
 }
 
 // NoteParked records that the order's message was moved to the dead-letter queue, and
@@ -183,7 +175,7 @@ func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time)
 			return r, nil
 		})
 	}
-	return about("note parked", o.ID(), err)
+	return About("note parked", o.ID(), err)
 }
 
 // settled returns the record after an outcome: with its event, without a claim, and
@@ -230,7 +222,8 @@ func (r Record) UnchangedSince(seen Record) bool {
 		maps.Equal(r.Stock, seen.Stock)
 }
 
-func about(verb string, id ID, err error) error {
+// About adds the call and its order to an error.
+func About(verb string, id ID, err error) error {
 	if err == nil {
 		return nil
 	}

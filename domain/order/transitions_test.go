@@ -133,7 +133,7 @@ func (x step) lostClaim() {
 	x.wantUnchanged("release again", order.ErrClaimLost, func() error {
 		return current.Release(ctx, x, order.ReasonStore, after(time.Second))
 	})
-	unknown := order.NewClaim(order.Record{Status: order.Open, Owner: "w"}, ordertest.Order("NONE"), order.Lease{Owner: "w"})
+	unknown := order.NewClaim(order.Record{Status: order.Open, Owner: "w"}, ordertest.Order("NONE"))
 	if err := unknown.Bind(ctx, x, order.Intent{ID: "pi_1"}, noon()); !errors.Is(err, order.ErrClaimLost) {
 		x.Errorf("bind of an unknown order: got %v, want %v", err, order.ErrClaimLost)
 	}
@@ -163,7 +163,7 @@ func (x step) oneIntent() {
 
 func (x step) suspect() {
 	c := x.mustBegin("first", noon())
-	c.Suspect = "pi_1"
+	c.Found = "pi_1"
 	x.must(c.Release(x.Context(), x, order.ReasonRecordLost, noon()))
 	x.must(x.mustBegin("second", noon()).Release(x.Context(), x, order.ReasonStore, noon()))
 	next := x.mustBegin("third", noon())

@@ -3,7 +3,6 @@ package settle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"orderonce/domain/order"
@@ -27,7 +26,7 @@ func RecordDispute(
 		r.Dispute, r.UpdatedAt = d, at
 		return r, nil
 	})
-	return about("record dispute of", seen.OrderID, err)
+	return order.About("record dispute of", seen.OrderID, err)
 }
 
 // Recreate writes an open record bound to lost.Intent after the store lost it. The record
@@ -41,7 +40,7 @@ func RecordDispute(
 func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Time) error {
 	there, err := s.Load(ctx, lost.OrderID)
 	if err != nil && !errors.Is(err, order.ErrNotFound) {
-		return about("recreate", lost.OrderID, err)
+		return order.About("recreate", lost.OrderID, err)
 	}
 	last := 0 // the number of the last event that is left, so that the next one does not take its place
 	for _, e := range there.Events {
@@ -60,7 +59,7 @@ func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Tim
 		r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
 		return r.ChangedAt(at), nil
 	})
-	return about("recreate", lost.OrderID, err)
+	return order.About("recreate", lost.OrderID, err)
 }
 
 // checkRecreate returns why an existing record must not be bound to the intent of lost,
@@ -91,12 +90,5 @@ func Postpone(ctx context.Context, s order.Store, r order.Record, due time.Time)
 	after := r
 	after.DueAt = due
 	_, err := s.Save(ctx, r, after)
-	return about("postpone", r.OrderID, err)
-}
-
-func about(verb string, id order.ID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s order %q: %w", verb, id, err)
+	return order.About("postpone", r.OrderID, err)
 }

@@ -154,5 +154,5 @@ func decodeReceipt(item dynamodb.Item) (receipt.Item, error) {
 }
 
 func wrapReceipt(verb string, id order.ID, k receipt.Key, err error) error {
-	return dynamodb.Wrap(verb+" receipt "+string(k)+" of", id, err)
+	return order.About(verb+" receipt "+string(k)+" of", id, err)
 }

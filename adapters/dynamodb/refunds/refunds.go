@@ -62,7 +62,7 @@ func (r *Store) Load(ctx context.Context, id order.ID) (refund.Account, error) {
 	case err == nil:
 		a, err = decodeAccount(out.Item)
 	}
-	return a, dynamodb.Wrap("load account of", id, err)
+	return a, order.About("load account of", id, err)
 }
 
 // Save implements refund.Store with one UpdateItem, or with one TransactWriteItems if the

@@ -39,7 +39,7 @@ func (s *Store) Register(ctx context.Context, r intake.Registration) (intake.Reg
 	if item, refused := dynamodb.Refused(err); refused {
 		stored, err = decodeRegistration(item)
 	}
-	return stored, dynamodb.Wrap("register", r.OrderID, err)
+	return stored, order.About("register", r.OrderID, err)
 }
 
 // MarkSent implements intake.Book with one UpdateItem.
@@ -55,7 +55,7 @@ func (s *Store) MarkSent(ctx context.Context, id order.ID) error {
 	if _, refused := dynamodb.Refused(err); refused {
 		err = order.ErrNotFound
 	}
-	return dynamodb.Wrap("mark as sent", id, err)
+	return order.About("mark as sent", id, err)
 }
 
 // unsentAfter is the age at which a registration that was not marked as sent is listed:
@@ -93,7 +93,7 @@ func (s *Store) Find(ctx context.Context, id order.ID) (e intake.Entry, err erro
 			err = dynamodb.AddRow(&e.Record, item)
 		}
 		if err != nil {
-			return e, dynamodb.Wrap("find", id, err)
+			return e, order.About("find", id, err)
 		}
 	}
 	if e.Record.OrderID == "" {

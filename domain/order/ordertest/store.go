@@ -128,7 +128,7 @@ func (x storeTest) life() {
 	for step, do := range []func(n int, x storeTest) error{
 		func(n int, x storeTest) error { claims[n] = x.begin("first", at(0)); return nil },
 		func(n int, x storeTest) error {
-			claims[n].Suspect = "pi_9"
+			claims[n].Found = "pi_9"
 			return claims[n].Release(x.Context(), x, order.ReasonRecordLost, at(time.Second))
 		},
 		func(_ int, x storeTest) error {

@@ -58,9 +58,9 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 		OrderID: "ORD-1", Status: order.Open, Owner: lease.Owner, Until: lease.Until, Attempt: 1, Stock: o.Quantities(),
 		Fingerprint: o.Fingerprint(),
 	}
-	unbound := order.NewClaim(record, o, lease)
+	unbound := order.NewClaim(record, o)
 	record.Intent = "pi_1"
-	claim := order.NewClaim(record, o, lease)
+	claim := order.NewClaim(record, o)
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
 	ctx := t.Context()
 	for want, write := range map[watch.Step]func(r *requests){
