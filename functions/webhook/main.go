@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"orderonce/adapters/apigateway"
@@ -59,16 +58,17 @@ func wire(ctx context.Context, environ []string, out io.Writer) (http.Handler, e
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := provider.Secret(ctx, f, c.Secret, c.Secrets)
+	secret, err := provider.Secret(ctx, f, c.Secret, c.Secrets)
 	if err != nil {
 		return nil, err
 	}
-	if err := webhook.CheckSecrets(strings.Fields(secrets)); err != nil {
+	secrets, err := webhook.ParseSecrets(secret)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmp.Or(c.Secret.Reveal(), "WEBHOOK_SECRETS"), err)
 	}
 	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	return &webhook.Endpoint{
-		Secrets: strings.Fields(secrets), Follow: newFollower(store, options).Follow, Now: time.Now,
+		Secrets: secrets, Follow: newFollower(store, options).Follow, Now: time.Now,
 		Log: f.Log, Count: func(result string) {
 			f.Meter.Count("Webhooks", "Result", result)
 			if result == string(settle.HintDisputed) {

@@ -28,7 +28,7 @@ func complete(url string, changes ...string) []string {
 }
 
 func TestEnvironment(t *testing.T) {
-	const one, notSecrets = "WEBHOOK_SECRET_ARN, WEBHOOK_SECRETS: want exactly one of them", "WEBHOOK_SECRETS: want signing secrets"
+	const one, notSecrets = "WEBHOOK_SECRET_ARN, WEBHOOK_SECRETS: want exactly one of them", "WEBHOOK_SECRETS: want a signing secret"
 	for change, want := range map[string]string{
 		"WEBHOOK_SECRET_ARN=arn:aws:secretsmanager:eu-west-1:1:secret:webhook": one,
 		"WEBHOOK_SECRETS=":                                 one,
@@ -37,8 +37,8 @@ func TestEnvironment(t *testing.T) {
 		"SCOPE=test":                                       "",
 		"WEBHOOK_SECRETS=whsec_a":                          "",
 		"WEBHOOK_SECRETS= whsec_a\nwhsec_b\n":              "",
-		"WEBHOOK_SECRETS=whsec_a whsec_b whsec_c":          "WEBHOOK_SECRETS: want one signing secret",
-		"WEBHOOK_SECRETS= \n":                              "WEBHOOK_SECRETS: want one signing secret",
+		"WEBHOOK_SECRETS=whsec_a whsec_b whsec_c":          notSecrets,
+		"WEBHOOK_SECRETS= \n":                              notSecrets,
 		"WEBHOOK_SECRETS=sk_test_canary":                   notSecrets,
 		"WEBHOOK_SECRETS=whsec_a canary":                   notSecrets,
 		`WEBHOOK_SECRETS={"secret":"whsec_canary"}`:        notSecrets,

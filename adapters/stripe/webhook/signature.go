@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,23 +19,17 @@ const SignatureTolerance = 300 * time.Second
 // within SignatureTolerance.
 var ErrSignature = errors.New("invalid Stripe-Signature")
 
-// The reasons why the secrets of an endpoint are not used. No error contains a secret.
-var (
-	ErrSecretCount = errors.New("want one signing secret, or two while one is rolled, separated by blanks")
-	ErrNotASecret  = errors.New("want signing secrets of an endpoint, which start with whsec_")
-)
+// ErrNotSecrets contains none of them.
+var ErrNotSecrets = errors.New(
+	"want a signing secret, which starts with whsec_, or two while one is rolled, separated by a blank")
 
-// CheckSecrets returns ErrSecretCount or ErrNotASecret unless these can be the secrets of
-// an endpoint. A wrong one would show only when Stripe's first event is refused.
-func CheckSecrets(secrets []string) error {
-	if len(secrets) < 1 || len(secrets) > 2 {
-		return ErrSecretCount
+// ParseSecrets returns the secrets of an endpoint, or ErrNotSecrets. A wrong one would
+// show only when Stripe's first event is refused.
+func ParseSecrets(text string) ([]string, error) {
+	if !regexp.MustCompile(`^\s*whsec_[A-Za-z0-9+/=_-]+(\s+whsec_[A-Za-z0-9+/=_-]+)?\s*$`).MatchString(text) {
+		return nil, ErrNotSecrets
 	}
-	form := regexp.MustCompile(`^whsec_[A-Za-z0-9+/=_-]+$`)
-	if slices.ContainsFunc(secrets, func(s string) bool { return !form.MatchString(s) }) {
-		return ErrNotASecret
-	}
-	return nil
+	return strings.Fields(text), nil
 }
 
 // VerifySignature returns nil if one of the secrets signed the body as it was received

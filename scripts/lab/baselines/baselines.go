@@ -2,7 +2,7 @@
 // written against the same small table and the same Stripe client. The simulation and the
 // storm run them beside the product: a search that finds no fault in them would prove
 // nothing about the product. Where a text leaves a choice, the baseline takes the safer
-// one. README.md shows where each fails.
+// one. README.md shows what each does to an order.
 package baselines
 
 import (

@@ -131,7 +131,7 @@ func (hi history) worst(t *testing.T, b baselines.Baseline) (worst outcome) {
 	}
 }
 
-func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
+func TestTheTableInTheReadmeIsTrue(t *testing.T) {
 	all := histories()
 	var want strings.Builder
 	want.WriteString("| |")
@@ -149,12 +149,6 @@ func TestTheTablesInTheReadmeAreTrue(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, b := range baselines.All() {
-		row := fmt.Sprintf("| %s | %s | %s |\n", b.Name, b.Does, b.Fails)
-		if !strings.Contains(string(readme), row) {
-			t.Errorf("README.md lacks the row\n%s", row)
-		}
 	}
 	_, got, _ := strings.Cut(string(readme), "## Outcomes\n\n")
 	got, _, _ = strings.Cut(got, "\n\n")
