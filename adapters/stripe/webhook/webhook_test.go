@@ -199,8 +199,6 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 	}{
 		"a forged request":               {body, sign(signedAt(), "whsec_forged"), 400, "invalid_signature"},
 		"a stale request":                {body, sign(signedAt().Add(-time.Hour), endpointSecret), 400, "invalid_signature"},
-		"a truncated request":            {body[:len(body)-9], sign(signedAt(), endpointSecret), 400, "invalid_signature"},
-		"an unsigned request":            {body, "t=1790000000", 400, "invalid_signature"},
 		"a truncated and signed request": {body[:40], "", 400, "not_an_event"},
 		"one byte too many":              {filled(webhook.MaxBody + 1), "", 413, "too_large"},
 		"an array":                       {[]byte(`[]`), "", 400, "not_an_event"},
