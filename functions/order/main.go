@@ -33,8 +33,9 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 		return nil, err
 	}
 	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
+	payments := charge.New(options)
 	tasks := orders.Tasks{
-		Decoder: orders.NewDecoder(), Process: newProcess(c, store, charge.New(options)),
+		Decoder: orders.NewDecoder(), Process: newProcess(newProcessor(c, store, payments), payments),
 		NoteParked: func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
 			return order.NoteParked(ctx, store, o, why, at)
 		},

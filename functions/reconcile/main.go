@@ -13,6 +13,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
+	"orderonce/domain/order"
 	"orderonce/domain/settle"
 	"orderonce/functions/internal/setup"
 )
@@ -41,7 +42,9 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 				Refunds: refunds{newRefunds(store, options), allow, f.Log, f.Meter}.recheck,
 			},
 			Waiting: store, Parallel: c.parallel(),
-			CancelDeclined: newCancelDeclined(c, store, payments, time.Now),
+			CancelDeclined: newCancelDeclined(c, order.Cancellation{
+				Store: store, Payments: payments, Canceler: payments, Scope: c.Scope.Order(),
+			}, time.Now),
 		},
 		margin: c.margin(), log: f.Log, meter: f.Meter, now: time.Now,
 	}, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -70,51 +69,23 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	}
 }
 
-func TestNoMoreOrdersAreLookedAtAtOnceThanCallsAreAllowed(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ parallel, rate, want int }{{10, 1000, 10}, {10, 3, 3}, {1, 10, 1}} {
-		if got := (environment{Parallel: tt.parallel, Rate: tt.rate}).parallel(); got != tt.want {
-			t.Errorf("%d orders and %d calls: got %d, want %d", tt.parallel, tt.rate, got, tt.want)
-		}
-	}
-}
-
-// failing is an index that cannot be read.
-type failing struct{ settle.Waiting }
-
-var errIndex = errors.New("index unavailable")
-
-func (failing) Due(context.Context, time.Time) iter.Seq2[order.ID, error] {
-	return func(yield func(order.ID, error) bool) { yield("", errIndex) }
-}
-
-func TestAFailedIndexIsAnErrorOfTheFunction(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	r := &run{
-		reconciler: settle.Reconciler{Follower: settle.Follower{Now: noon}, Waiting: failing{}}, now: noon,
-		log: slog.New(slog.NewJSONHandler(&out, nil)), meter: lambda.NewMeter(&out, "orderonce", nil, noon),
-	}
-	if _, err := r.handle(t.Context(), nil); !errors.Is(err, errIndex) || !strings.Contains(out.String(), `"level":"ERROR"`) {
-		t.Errorf("got %v and %s, want %v at level ERROR", err, out.String(), errIndex)
-	}
-}
-
 func TestARunWithOrdersThatFailedIsAnError(t *testing.T) {
 	t.Parallel()
-	failed := []settle.FailedRecheck{{OrderID: "ORD-1", Err: errIndex}}
+	errDown := errors.New("unavailable")
+	failed := []settle.FailedRecheck{{OrderID: "ORD-1", Err: errDown}}
 	for claim, tt := range map[string]struct {
 		done  settle.Reconciled
+		err   error
 		level string
 	}{
-		"none":                 {settle.Reconciled{}, `"level":"INFO"`},
-		"one failed":           {settle.Reconciled{Failed: failed}, `"level":"ERROR"`},
-		"one was not answered": {settle.Reconciled{Unavailable: failed}, `"level":"ERROR"`},
-		"one of both":          {settle.Reconciled{Failed: failed, Unavailable: failed}, `"level":"ERROR"`},
+		"none":                     {settle.Reconciled{}, nil, `"level":"INFO"`},
+		"one failed":               {settle.Reconciled{Failed: failed}, nil, `"level":"ERROR"`},
+		"one was not answered":     {settle.Reconciled{Unavailable: failed}, nil, `"level":"ERROR"`},
+		"the index cannot be read": {settle.Reconciled{}, errDown, `"level":"ERROR"`},
 	} {
 		var out bytes.Buffer
 		r := &run{log: slog.New(slog.NewJSONHandler(&out, nil)), meter: lambda.NewMeter(&out, "orderonce", nil, noon)}
-		r.report(t.Context(), tt.done, nil)
+		r.report(t.Context(), tt.done, tt.err)
 		for line := range strings.Lines(out.String()) {
 			if strings.Contains(line, `"msg":"reconciled"`) && !strings.Contains(line, tt.level) {
 				t.Errorf("%s: got %s, want %s", claim, line, tt.level)
