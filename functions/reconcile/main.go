@@ -11,9 +11,12 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
+	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/domain/settle"
 	"orderonce/functions/internal/setup"
 )
@@ -35,17 +38,20 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*run, error) {
 	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	client, allow := charge.New(options), perSecond(c.Rate)
 	payments := settle.Paced{Payments: client, Canceler: client, Allow: allow}
-	return &run{
-		reconciler: settle.Reconciler{
-			Follower: settle.Follower{
-				Store: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
-				Refunds: refunds{newRefunds(store, options), allow, f.Log, f.Meter}.recheck,
-			},
-			Waiting: store, Parallel: c.parallel(),
-			CancelDeclined: newCancelDeclined(c, order.Cancellation{
-				Store: store, Payments: payments, Canceler: payments, Scope: c.Scope.Order(),
-			}, time.Now),
+	refresher := refund.Refresher{
+		Store: refundtable.New(store), Provider: striperefund.New(options), Scope: c.Scope.Order(), Now: time.Now,
+	}
+	reconciler := settle.Reconciler{
+		Follower: settle.Follower{
+			Store: store, Payments: payments, Scope: c.Scope.Order(), Mode: stripe.ModeOf(options.Key), Now: time.Now,
+			Refunds: refunds{refresher.Refresh, time.Now, allow, f.Log, f.Meter}.recheck,
 		},
-		margin: c.margin(), log: f.Log, meter: f.Meter, now: time.Now,
+		Waiting: store, Parallel: c.parallel(),
+		CancelDeclined: newCancelDeclined(c, order.Cancellation{
+			Store: store, Payments: payments, Canceler: payments, Scope: c.Scope.Order(),
+		}, time.Now),
+	}
+	return &run{
+		reconcile: reconciler.Run, margin: c.margin(), log: f.Log, meter: f.Meter, now: time.Now,
 	}, nil
 }

@@ -5,11 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"orderonce/adapters/dynamodb"
-	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/stripe"
-	striperefund "orderonce/adapters/stripe/refund"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -17,25 +13,20 @@ import (
 // refunds looks at the refunds of charged orders, and reports those that a person must
 // look at.
 type refunds struct {
-	refresher refund.Refresher
-	allow     func(context.Context) error // waits until Stripe may be called once more
-	log       *slog.Logger
-	meter     *lambda.Meter
-}
-
-func newRefunds(store *dynamodb.Store, o stripe.Options) refund.Refresher {
-	return refund.Refresher{
-		Store: refundtable.New(store), Provider: striperefund.New(o), Scope: o.Scope, Now: time.Now,
-	}
+	refresh func(context.Context, order.ID) (refund.Account, error)
+	now     func() time.Time
+	allow   func(context.Context) error // waits until Stripe may be called once more
+	log     *slog.Logger
+	meter   *lambda.Meter
 }
 
 func (r refunds) recheck(ctx context.Context, id order.ID) (seq int, err error) {
 	if err := r.allow(ctx); err != nil {
 		return 0, err
 	}
-	account, err := r.refresher.Refresh(ctx, id)
+	account, err := r.refresh(ctx, id)
 	for _, i := range account.Items {
-		switch now := r.refresher.Now(); {
+		switch now := r.now(); {
 		case i.Abandoned(now):
 			r.meter.Observe("OldestWaiting", "Status", string(order.Open), now.Sub(i.UpdatedAt))
 			r.log.LogAttrs(ctx, slog.LevelWarn, "refund open without an attempt for a day: its message may be gone",

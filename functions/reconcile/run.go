@@ -15,15 +15,15 @@ import (
 
 // run handles one event of the schedule.
 type run struct {
-	reconciler settle.Reconciler
-	margin     time.Duration // kept of the function's time for the last orders
-	log        *slog.Logger
-	meter      *lambda.Meter
-	now        func() time.Time
+	reconcile func(ctx context.Context, until time.Time) (settle.Reconciled, error) // settle.Reconciler.Run
+	margin    time.Duration                                                         // kept for the last orders
+	log       *slog.Logger
+	meter     *lambda.Meter
+	now       func() time.Time
 }
 
 // handle looks at due orders until none is left or the function's time is over. The
-// event's content does not matter. It returns the error of Reconciler.Run; the next event
+// event's content does not matter. It returns the error of reconcile; the next event
 // tries again.
 func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {
 	defer r.meter.Flush()
@@ -31,7 +31,7 @@ func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		until = deadline.Add(-r.margin)
 	}
-	done, err := r.reconciler.Run(ctx, until)
+	done, err := r.reconcile(ctx, until)
 	r.report(ctx, done, err)
 	return struct{}{}, err
 }

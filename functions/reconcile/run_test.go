@@ -4,73 +4,47 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/lambda"
-	"orderonce/domain/order"
-	"orderonce/domain/order/ordertest"
 	"orderonce/domain/settle"
 )
 
 // noon is in the future, because the deadline of a context is on the real clock.
 func noon() time.Time { return time.Date(2126, 5, 1, 12, 0, 0, 0, time.UTC) }
 
-// waiting returns a store and a bank in which n payments wait for the bank since noon.
-func waiting(t *testing.T, n int) (*ordertest.Memory, *ordertest.Bank) {
-	t.Helper()
-	store, bank := new(ordertest.Memory), &ordertest.Bank{Scope: "test"}
-	p := order.Processor{Store: store, Payments: bank, Scope: "test", Now: noon, ConfirmTime: time.Second}
-	for i := range n {
-		d := ordertest.Draft(order.ID(fmt.Sprintf("ORD-%d", i+1)))
-		d.Payment.Method = ordertest.PaymentMethod(ordertest.TakesDays)
-		o, err := order.New(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := order.Lease{Owner: fmt.Sprint(i), From: noon(), Until: noon().Add(time.Minute)}
-		if got := p.Process(t.Context(), o, noon(), l); got.Status != order.Pending {
-			t.Fatalf("got %+v, want a pending order", got)
+func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
+	var until time.Time
+	r := &run{
+		reconcile: func(_ context.Context, at time.Time) (settle.Reconciled, error) {
+			until = at
+			return settle.Reconciled{}, nil
+		},
+		margin: 12 * time.Second, now: noon, log: slog.New(slog.DiscardHandler), meter: lambda.NewMeter(io.Discard, "", nil, noon),
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), noon().Add(20*time.Second))
+	defer cancel()
+	for left, ctx := range map[time.Duration]context.Context{8 * time.Second: ctx, 12 * time.Second: t.Context()} {
+		if _, err := r.handle(ctx, nil); err != nil || until.Sub(noon()) != left {
+			t.Errorf("got %v to look at orders, %v, want %v", until.Sub(noon()), err, left)
 		}
 	}
-	return store, bank
 }
 
-func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
-	t.Parallel()
-	store, bank := waiting(t, 20)
-	began := noon().Add(2 * time.Hour)
-	var looks atomic.Int64 // one a second
-	now := func() time.Time { return began.Add(time.Duration(looks.Load()) * time.Second) }
-	var out bytes.Buffer
-	r := &run{
-		reconciler: settle.Reconciler{
-			Follower: settle.Follower{
-				Store: store, Scope: "test", Now: now,
-				Payments: settle.Paced{Payments: bank, Allow: func(context.Context) error { looks.Add(1); return nil }},
-			},
-			Waiting: store, Parallel: 1,
-		},
-		margin: 12 * time.Second, now: now, log: slog.New(slog.NewJSONHandler(&out, nil)),
-		meter: lambda.NewMeter(&out, "orderonce", nil, now),
-	}
-	ctx, cancel := context.WithDeadline(t.Context(), began.Add(20*time.Second))
-	defer cancel()
-	if _, err := r.handle(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), `"Reconciled":[8]`) || !strings.Contains(out.String(), `"more":true`) {
-		t.Errorf("got %s, want eight orders, because the last twelve seconds are kept", out.String())
+func TestNoMoreOrdersAreLookedAtAtOnceThanCallsAreAllowed(t *testing.T) {
+	for _, tt := range []struct{ parallel, rate, want int }{{10, 1000, 10}, {10, 3, 3}, {1, 10, 1}} {
+		if got := (environment{Parallel: tt.parallel, Rate: tt.rate}).parallel(); got != tt.want {
+			t.Errorf("%d orders and %d calls: got %d, want %d", tt.parallel, tt.rate, got, tt.want)
+		}
 	}
 }
 
 func TestARunWithOrdersThatFailedIsAnError(t *testing.T) {
-	t.Parallel()
 	errDown := errors.New("unavailable")
 	failed := []settle.FailedRecheck{{OrderID: "ORD-1", Err: errDown}}
 	for claim, tt := range map[string]struct {
@@ -95,7 +69,6 @@ func TestARunWithOrdersThatFailedIsAnError(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	t.Parallel()
 	valid := []string{
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend",
 		"ORDERS_TABLE=orders", "SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary", "STRIPE_API_BASE=http://127.0.0.1:1",

@@ -86,24 +86,18 @@ func (s *shop) order(id order.ID, method, stock string) {
 	}
 }
 
-// wire wires the function.
-func (s *shop) wire(changes ...string) (*run, error) {
+// run wires the function and invokes it once. It returns the error and the sums of the
+// metrics by name and dimension.
+func (s *shop) run(changes ...string) (map[string]float64, error) {
 	s.Helper()
 	credentials, err := s.table.Config.Credentials.Retrieve(s.Context())
 	s.must(err)
-	return wire(s.Context(), append([]string{
+	r, err := wire(s.Context(), append([]string{
 		"AWS_REGION=" + s.table.Config.Region, "AWS_ACCESS_KEY_ID=" + credentials.AccessKeyID,
 		"AWS_SECRET_ACCESS_KEY=" + credentials.SecretAccessKey, "AWS_SESSION_TOKEN=" + credentials.SessionToken,
 		"AWS_ENDPOINT_URL_DYNAMODB=" + s.table.Proxy.URL, "ORDERS_TABLE=" + s.table.Table, "SCOPE=test",
 		"STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + s.stripe.URL, "STRIPE_RATE=1000", "STOCK_TABLE=" + s.stock,
 	}, changes...), &s.out)
-}
-
-// run wires the function and invokes it once. It returns the error and the sums of the
-// metrics by name and dimension.
-func (s *shop) run(changes ...string) (map[string]float64, error) {
-	s.Helper()
-	r, err := s.wire(changes...)
 	s.must(err)
 	s.out.Reset()
 	_, err = r.handle(s.Context(), json.RawMessage(`{}`))
@@ -251,18 +245,13 @@ func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {
 	}
 }
 
-// No more orders are looked at at once than calls are allowed in a second, and the calls
-// of freed stock and of refunds wait as well.
+// The calls of freed stock and of refunds wait for their turn as well.
 func TestTheWiredFunctionKeepsTheRate(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.order("holds", "pm_card_authenticationRequired", s.stock)
 	s.order("refunded", "pm_card_pendingRefund", "")
 	s.refund("refunded")
-	r, err := s.wire("STRIPE_RATE=3", "PARALLEL_ORDERS=10")
-	if err != nil || r.reconciler.Parallel != 3 {
-		t.Fatalf("got %v, want three orders at once at three calls a second", err)
-	}
 	began := time.Now()
 	if got, err := s.run("STRIPE_RATE=20"); err != nil || got["freed"] != 1 || got["unchanged"] != 1 {
 		t.Fatalf("got %v, %v, want both orders looked at", got, err)
