@@ -22,9 +22,7 @@ func (w *world) state() order.IntentState {
 		return ""
 	}
 	i, err := w.bank.Read(w.Context(), r.Intent)
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	return i.State
 }
 

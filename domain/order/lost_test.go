@@ -64,9 +64,7 @@ func lostCases() map[string]processCase {
 				w.findLost()
 				other := w.prepare(w.order, w.prepareAgainKey(1))
 				i, err := w.bank.Read(w.Context(), other)
-				if err != nil {
-					w.Fatal(err)
-				}
+				w.must(err)
 				w.payments = finds{w.bank, []order.Intent{i}}
 			},
 			want: unsettled(2, lost), calls: "begin begin find release",

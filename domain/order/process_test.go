@@ -98,51 +98,45 @@ func (w *world) crash(fault ordertest.Interceptor) (crashed bool) {
 	return false
 }
 
-func (w *world) record() order.Record {
+func (w *world) must(err error) {
 	w.Helper()
-	r, err := w.store.Load(w.Context(), w.order.ID())
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+func (w *world) record() order.Record {
+	w.Helper()
+	r, err := w.store.Load(w.Context(), w.order.ID())
+	w.must(err)
 	return r
 }
 
 // claim claims the order as an earlier attempt does.
 func (w *world) claim() order.Claim {
 	w.Helper()
-	l := order.Lease{Owner: "earlier", From: w.now, Until: w.now.Add(w.lease)}
-	c, err := order.Begin(w.Context(), w.store, w.order, l, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return c
+	return w.begin("earlier", w.now)
 }
 
 // claimAndRelease creates a record as an earlier attempt that gave up does.
 func (w *world) claimAndRelease() {
 	w.Helper()
-	if err := w.claim().Release(w.Context(), w.store, order.ReasonUnknown, w.now); err != nil {
-		w.Fatal(err)
-	}
+	w.must(w.claim().Release(w.Context(), w.store, order.ReasonUnknown, w.now))
 }
 
 // bind binds the intent as an earlier attempt that gave up does.
 func (w *world) bind(id order.IntentID) {
 	w.Helper()
 	c := w.claim()
-	err := c.Bind(w.Context(), w.store, order.Intent{ID: id}, w.now)
-	if err = errors.Join(err, c.Release(w.Context(), w.store, order.ReasonUnknown, w.now)); err != nil {
-		w.Fatal(err)
-	}
+	w.must(c.Bind(w.Context(), w.store, order.Intent{ID: id}, w.now))
+	w.must(c.Release(w.Context(), w.store, order.ReasonUnknown, w.now))
 }
 
 // prepare creates an intent at the bank without the processor.
 func (w *world) prepare(o order.Order, k order.Key) order.IntentID {
 	w.Helper()
 	i, err := w.bank.Prepare(w.Context(), o, k)
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	return i.ID
 }
 
@@ -417,9 +411,7 @@ func claimCases() map[string]processCase {
 		"a record of a newer release is redelivered": {
 			before: func(w *world) {
 				w.claimAndRelease()
-				if err := w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"); err != nil {
-					w.Fatal(err)
-				}
+				w.must(w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"))
 			},
 			want: transient(order.ReasonUnknownVersion, ""), calls: "begin",
 		},

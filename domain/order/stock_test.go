@@ -53,9 +53,8 @@ func (w *world) track(units int64) {
 
 func (w *world) add(sku string, n int64) {
 	w.Helper()
-	if _, err := w.store.AddStock(w.Context(), sku, n); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.store.AddStock(w.Context(), sku, n)
+	w.must(err)
 }
 
 // stock returns the stock of the order's SKUs, of which it has one unit each and
@@ -64,9 +63,7 @@ func (w *world) stock() (all order.Stock) {
 	w.Helper()
 	for sku := range w.order.Quantities() {
 		s, err := w.store.Stock(w.Context(), sku)
-		if err != nil {
-			w.Fatal(err)
-		}
+		w.must(err)
 		s.SKU = ""
 		if all != (order.Stock{}) && s != all {
 			w.Errorf("stock of %s is %+v, of another SKU %+v, want all or none", sku, s, all)
@@ -123,9 +120,8 @@ func (w *world) restored(i order.IntentID) {
 		OrderID: w.order.ID(), Total: w.order.Total(), Fingerprint: w.order.Fingerprint(), Status: order.Open,
 		Attempt: 1, Intent: i, CreatedAt: w.now,
 	}
-	if _, err := w.store.Save(w.Context(), order.Record{}, r.ChangedAt(w.now)); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.store.Save(w.Context(), order.Record{}, r.ChangedAt(w.now))
+	w.must(err)
 }
 
 // Somebody forgot to add a SKU to the stock. Its orders wait until it is there.
@@ -205,43 +201,10 @@ func TestAChargeIsRecordedWithoutStock(t *testing.T) {
 	w.crashAfter(ordertest.Bind)
 	w.track(0) // another store
 	w.restored("pi_1")
-	if _, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.bank.Confirm(t.Context(), "pi_1", order.ConfirmKey("test", w.order.ID(), 1))
+	w.must(err)
 	if r := w.redeliver(noFault); r.Status != order.Paid || w.violations() != "" {
 		t.Errorf("got %+v %s, want it paid", r, w.violations())
-	}
-}
-
-// Two workers in a row crash, each before or after any call. The third one completes,
-// and an order that the customer does not pay is freed. After each of them the stock
-// balance.
-func TestTwoCrashesAnywhereKeepTheBalance(t *testing.T) {
-	for card, status := range finalStatuses() {
-		for _, units := range []int64{0, 1, 5} {
-			w := newWorld(t, card)
-			for i := range 2 * maxCalls * 2 * maxCalls {
-				w.reset()
-				w.track(units)
-				for n, rest := 0, i; n < 2; n, rest = n+1, rest/(2*maxCalls) {
-					w.crash(ordertest.CrashAt(rest%(2*maxCalls)/2, rest%2 == 0))
-					w.balance(units)
-				}
-				want := status
-				if units == 0 {
-					want = order.OutOfStock
-				}
-				if r := w.redeliver(noFault); r.Status != want || w.violations() != "" {
-					t.Fatalf("%s, %d units, history %d: got %+v %s, want %s", card, units, i, r, w.violations(), want)
-				}
-				w.balance(units)
-				w.free(0)
-				w.balance(units)
-				if s := w.stock(); want != order.Pending && s.Reserved != 0 {
-					t.Fatalf("%s, %d units, history %d: got %+v, want none reserved", card, units, i, s)
-				}
-			}
-		}
 	}
 }
 
@@ -249,9 +212,7 @@ func (w *world) free(hold time.Duration) order.Record {
 	w.Helper()
 	c := order.Cancellation{Store: w.store, Payments: w.bank, Canceler: w.bank, Scope: "test"}
 	r, err := c.CancelDeclined(w.Context(), w.record(), hold, w.now)
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	return r
 }
 
@@ -261,9 +222,7 @@ func declinedLater(after time.Duration) func(*world) {
 		w.deliver(noFault)
 		w.now = w.now.Add(after)
 		declined := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "card_declined"}
-		if err := order.Settle(w.Context(), w.store, w.record(), declined, w.now); err != nil {
-			w.Fatal(err)
-		}
+		w.must(order.Settle(w.Context(), w.store, w.record(), declined, w.now))
 	}
 }
 

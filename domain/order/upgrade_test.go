@@ -14,9 +14,7 @@ func (w *world) upgrade() {
 	o, err := order.NewInRelease2(with(func(d *order.Draft) {
 		d.ID, d.Payment = string(w.order.ID()), w.order.Payment()
 	}))
-	if err != nil {
-		w.Fatal(err)
-	}
+	w.must(err)
 	w.order = o
 }
 

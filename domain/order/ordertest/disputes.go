@@ -28,11 +28,9 @@ type DisputesUnderTest struct {
 func TestDisputes(t *testing.T, open func(t *testing.T) DisputesUnderTest) {
 	t.Helper()
 	for name, test := range map[string]func(disputesTest){
-		"a charge that nobody disputed has no disputes":   func(x disputesTest) { x.want() },
-		"a dispute is open until the bank decides it":     disputesTest.decided,
-		"the disputes of an intent are those of no other": disputesTest.several,
-		"a failed call returns no disputes":               disputesTest.fails,
-		"disputes of an unknown intent are Misconfigured": disputesTest.unknown,
+		"an intent has the disputes of its charge, as the bank decides them": disputesTest.story,
+		"a failed call returns no disputes":                                  disputesTest.fails,
+		"disputes of an unknown intent are Misconfigured":                    disputesTest.unknown,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := open(t)
@@ -72,24 +70,18 @@ func (x disputesTest) want(want ...order.Dispute) {
 	}
 }
 
-func (x disputesTest) decided() {
-	for _, s := range []order.DisputeStatus{order.DisputeWon, order.DisputeLost} {
-		x := x.pay(string(s))
-		id := x.Dispute(x.intent)
-		x.want(order.Dispute{ID: id, Status: order.DisputeOpen})
-		x.Close(id, s)
-		x.want(order.Dispute{ID: id, Status: s})
-	}
-}
-
-func (x disputesTest) several() {
+func (x disputesTest) story() {
+	x.want()
 	first := x.Dispute(x.intent)
+	x.want(order.Dispute{ID: first, Status: order.DisputeOpen})
+	x.Close(first, order.DisputeWon)
+	x.want(order.Dispute{ID: first, Status: order.DisputeWon})
 	other := x.pay("other")
 	theirs := other.Dispute(other.intent)
-	x.Close(first, order.DisputeWon)
 	second := x.Dispute(x.intent)
+	x.Close(second, order.DisputeLost)
 	x.want(
-		order.Dispute{ID: second, Status: order.DisputeOpen}, order.Dispute{ID: first, Status: order.DisputeWon},
+		order.Dispute{ID: second, Status: order.DisputeLost}, order.Dispute{ID: first, Status: order.DisputeWon},
 	)
 	other.want(order.Dispute{ID: theirs, Status: order.DisputeOpen})
 }
