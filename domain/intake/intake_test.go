@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,36 +19,56 @@ const (
 	bob   intake.Caller = "bob"
 )
 
-// queue is a queue in memory.
-type queue struct {
-	mu    sync.Mutex
-	sent  []order.ID
-	first time.Time   // of the last order
-	trace order.Trace // of the last order
+// world is an intake with its book and its queue. The call named by fails fails after its
+// effect.
+type world struct {
+	*intake.Intake
+	intake.Book
+
+	orders *ordertest.Memory
+	fails  string
+	sent   []order.ID
+	first  time.Time   // of the last order
+	trace  order.Trace // of the last order
 }
 
-func (q *queue) Send(_ context.Context, o order.Order, first time.Time, t order.Trace) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.sent, q.first, q.trace = append(q.sent, o.ID()), first, t
+func newWorld(owned bool) *world {
+	w := &world{orders: new(ordertest.Memory)}
+	w.Book = &intaketest.Memory{Orders: w.orders}
+	now := func() time.Time { return time.UnixMilli(1_790_000_000_000) }
+	w.Intake = &intake.Intake{Book: w, Queue: w, Owned: owned, Now: now}
+	return w
+}
+
+var errDown = errors.New("down")
+
+func (w *world) fault(call string) error {
+	if w.fails == call {
+		return errDown
+	}
 	return nil
 }
 
-// world is an intake with what is behind it.
-type world struct {
-	*intake.Intake
-
-	orders *ordertest.Memory
-	queue  *queue
+func (w *world) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
+	e, err := w.Book.Find(ctx, id)
+	return e, errors.Join(err, w.fault("find"))
 }
 
-func newWorld(owned bool) world {
-	w := world{orders: new(ordertest.Memory), queue: new(queue)}
-	w.Intake = &intake.Intake{
-		Book: &intaketest.Memory{Orders: w.orders}, Queue: w.queue, Owned: owned,
-		Now: func() time.Time { return time.UnixMilli(1_790_000_000_000) },
+func (w *world) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
+	stored, err := w.Book.Register(ctx, r)
+	return stored, errors.Join(err, w.fault("register"))
+}
+
+func (w *world) Send(_ context.Context, o order.Order, first time.Time, t order.Trace) error {
+	w.sent, w.first, w.trace = append(w.sent, o.ID()), first, t
+	return w.fault("send")
+}
+
+func (w *world) MarkSent(ctx context.Context, id order.ID) error {
+	if err := w.fault("mark"); err != nil {
+		return err
 	}
-	return w
+	return w.Book.MarkSent(ctx, id)
 }
 
 // other returns an order with the id of ordertest.Order and other content.
@@ -64,7 +83,7 @@ func other(id order.ID) order.Order {
 }
 
 // work claims an order, as a worker does, and refuses it if settle is true.
-func (w world) work(t *testing.T, o order.Order, settle bool) {
+func (w *world) work(t *testing.T, o order.Order, settle bool) {
 	t.Helper()
 	from := w.Now()
 	c, err := order.Begin(t.Context(), w.orders, o, order.Lease{Owner: "w", From: from, Until: from.Add(time.Minute)}, nil)
@@ -160,7 +179,7 @@ func TestIntake(t *testing.T) {
 }
 
 // take takes a step on the order O-1.
-func (w world) take(t *testing.T, s step) string {
+func (w *world) take(t *testing.T, s step) string {
 	t.Helper()
 	var v intake.View
 	var err error
@@ -213,48 +232,10 @@ func TestARepetitionIsSentWithTheTimeOfTheFirstPut(t *testing.T) {
 		if _, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, trace); err != nil {
 			t.Fatal(err)
 		}
-		if !w.queue.first.Equal(first) || w.queue.trace != trace {
-			t.Errorf("sent %d: first put at %v, trace %q, want %v and %q", n, w.queue.first, w.queue.trace, first, trace)
+		if !w.first.Equal(first) || w.trace != trace {
+			t.Errorf("sent %d: first put at %v, trace %q, want %v and %q", n, w.first, w.trace, first, trace)
 		}
 	}
-}
-
-// failing is an intake whose book or queue fails in one call.
-type failing struct {
-	intake.Book
-	intake.Queue
-
-	call string
-}
-
-var errDown = errors.New("down")
-
-func (f failing) fails(call string) error {
-	if f.call == call {
-		return errDown
-	}
-	return nil
-}
-
-func (f failing) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
-	e, err := f.Book.Find(ctx, id)
-	return e, errors.Join(err, f.fails("find"))
-}
-
-func (f failing) Register(ctx context.Context, r intake.Registration) (intake.Registration, error) {
-	stored, err := f.Book.Register(ctx, r)
-	return stored, errors.Join(err, f.fails("register"))
-}
-
-func (f failing) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
-	return errors.Join(f.Queue.Send(ctx, o, first, t), f.fails("send"))
-}
-
-func (f failing) MarkSent(ctx context.Context, id order.ID) error {
-	if err := f.fails("mark"); err != nil {
-		return err
-	}
-	return f.Book.MarkSent(ctx, id)
 }
 
 // A 202 promises that nobody has to put the order again. Nothing is sent unless it is
@@ -262,20 +243,19 @@ func (f failing) MarkSent(ctx context.Context, id order.ID) error {
 func TestAPutThatFailsIsAnErrorAndCanBeRepeated(t *testing.T) {
 	for call, sent := range map[string]int{"find": 0, "register": 0, "send": 1, "mark": 1} {
 		w := newWorld(false)
-		f := failing{w.Book, w.queue, call}
-		w.Book, w.Queue = f, f
+		w.fails = call
 		v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, "")
-		if !errors.Is(err, errDown) || v.Sent || len(w.queue.sent) != sent {
-			t.Errorf("%s: got %+v, %v and %d sent, want %v and %d", call, v, err, len(w.queue.sent), errDown, sent)
+		if !errors.Is(err, errDown) || v.Sent || len(w.sent) != sent {
+			t.Errorf("%s: got %+v, %v and %d sent, want %v and %d", call, v, err, len(w.sent), errDown, sent)
 		}
 		if _, err := w.Get(t.Context(), "O-1", alice); call == "find" && !errors.Is(err, errDown) {
 			t.Errorf("get: got %v, want %v", err, errDown)
 		}
-		w.Book, w.Queue = f.Book, f.Queue
+		w.fails = ""
 		if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || v.Status() != intake.Received {
 			t.Errorf("%s: got %+v, %v, want it received", call, v, err)
 		}
-		w.Book = failing{f.Book, f.Queue, "mark"} // it is marked already
+		w.fails = "mark" // it is marked already
 		if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); err != nil || !v.Sent {
 			t.Errorf("%s: got %+v, %v, want it sent again", call, v, err)
 		}
@@ -291,8 +271,8 @@ func TestARegistrationOfANewerReleaseIsNotAConflict(t *testing.T) {
 	if v, err := w.Put(t.Context(), ordertest.Order("O-1"), alice, ""); !errors.Is(err, order.ErrUnknownVersion) {
 		t.Errorf("got %+v, %v, want %v", v, err, order.ErrUnknownVersion)
 	}
-	if len(w.queue.sent) > 0 {
-		t.Errorf("got %q sent, want nothing", w.queue.sent)
+	if len(w.sent) > 0 {
+		t.Errorf("got %q sent, want nothing", w.sent)
 	}
 }
 
@@ -332,8 +312,8 @@ func TestAnIDOfAKeyIsItsCallersAlone(t *testing.T) {
 	for _, owned := range []bool{false, true} {
 		w := newWorld(owned)
 		for _, c := range []intake.Caller{bob, alice} {
-			if v, err := w.Put(t.Context(), o, c, ""); !errors.Is(err, order.ErrConflict) || len(w.queue.sent) > 0 {
-				t.Errorf("put by %q before its post: got %+v, %v and %q sent, want a conflict", c, v, err, w.queue.sent)
+			if v, err := w.Put(t.Context(), o, c, ""); !errors.Is(err, order.ErrConflict) || len(w.sent) > 0 {
+				t.Errorf("put by %q before its post: got %+v, %v and %q sent, want a conflict", c, v, err, w.sent)
 			}
 		}
 		if v, err := w.Post(t.Context(), o, alice, ""); err != nil || !v.Sent {
