@@ -395,7 +395,10 @@ func TestAWrongResponseIsNotRecorded(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			w := newWorld(t)
 			w.answers = change
-			w.take(half, []step{{0, nil, "redeliver mismatch held: paid, open claimed sent, made 1"}, {time.Hour, func(w *world) { w.answers = nil }, settled}})
+			w.take(half, []step{
+				{0, nil, "redeliver mismatch held: paid, open claimed sent, made 1"},
+				{time.Hour, func(w *world) { w.answers = nil }, settled},
+			})
 		})
 	}
 }

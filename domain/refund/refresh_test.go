@@ -41,9 +41,10 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 			{0, func(w *world) { w.store = refundtest.NewMemory(w.orders) }, shown},
 			{0, nil, "done duplicate: partially_refunded, succeeded, made 1"},
 		},
-		// A refund that failed is not repeated under its id.
+		// A refund that failed is not repeated under its id, but under another one.
 		"a refund that failed": {
 			{0, nil, settled}, {3 * day, returned, failed}, {0, nil, "done duplicate: paid, failed, made 0"},
+			{0, func(w *world) { w.deliver("R2", total) }, "done duplicate: refunded, failed, made 0"},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) { newWorld(t).take(half, steps) })
@@ -234,7 +235,7 @@ func (s *staleOnce) Save(ctx context.Context, before, after refund.Account) (ref
 
 // A webhook hints at a refund, perhaps of an order whose charge is not recorded yet.
 func TestFollow(t *testing.T) {
-	clear := func(w *world) { w.bank.Intents.Clear("pi_1") }
+	unrecorded := func(w *world) { w.bank.Intents.Clear("pi_1") }
 	refunded := settle.Hint{Intent: "pi_1", Status: order.Paid, Refunded: true}
 	other, charged := refunded, refunded
 	other.Scope, charged.Refunded = "other", false
@@ -248,8 +249,8 @@ func TestFollow(t *testing.T) {
 		{ordertest.Pays, all(), refunded, "agrees, order paid"},
 		{ordertest.Pays, dashboard(total), charged, "agrees, order paid"},
 		{ordertest.Pays, dashboard(total), other, "foreign, order paid"},
-		{ordertest.TakesDays, all(clear, dashboard(total)), refunded, "refunded, order refunded"},
-		{ordertest.TakesDays, clear, refunded, "settled, order paid"},
+		{ordertest.TakesDays, all(unrecorded, dashboard(total)), refunded, "refunded, order refunded"},
+		{ordertest.TakesDays, unrecorded, refunded, "settled, order paid"},
 	} {
 		w := newWorldOf(t, paysWith(tt.card))
 		tt.before(w)

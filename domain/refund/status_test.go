@@ -138,7 +138,8 @@ func TestNew(t *testing.T) {
 		d := valid
 		tt.edit(&d)
 		got, err := refund.New(d)
-		if (err == nil) != tt.valid || tt.valid && (got.Fingerprint() == r.Fingerprint()) != tt.same || tt.valid && string(got.Currency()) != d.Currency {
+		same := got.Fingerprint() == r.Fingerprint()
+		if (err == nil) != tt.valid || tt.valid && (same != tt.same || string(got.Currency()) != d.Currency) {
 			t.Errorf("%s: got %+v, %v, want valid %t, the same content %t", claim, got, err, tt.valid, tt.same)
 		}
 	}

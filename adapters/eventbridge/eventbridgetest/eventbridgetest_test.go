@@ -11,12 +11,12 @@ import (
 	"orderonce/adapters/eventbridge/eventbridgetest"
 )
 
-func entry(source, detailType, detail string) string {
-	return fmt.Sprintf(`{"EventBusName":"orders","Source":%q,"DetailType":%q,"Detail":%q}`, source, detailType, detail)
+func entry(source, detail string) string {
+	return fmt.Sprintf(`{"EventBusName":"orders","Source":%q,"DetailType":"t","Detail":%q}`, source, detail)
 }
 
 func TestLimits(t *testing.T) {
-	fine := entry("s", "t", "{}")
+	fine := entry("s", "{}")
 	for claim, tt := range map[string]struct {
 		entries []string
 		want    string // in the response
@@ -25,9 +25,9 @@ func TestLimits(t *testing.T) {
 		"no entries":         {nil, "ValidationException", 0},
 		"ten entries":        {slices.Repeat([]string{fine}, 10), `"FailedEntryCount":0`, 10},
 		"eleven entries":     {slices.Repeat([]string{fine}, 11), "ValidationException", 0},
-		"a missing source":   {[]string{entry("", "t", "{}"), fine}, "InvalidArgument", 1},
-		"a detail of a list": {[]string{entry("s", "t", "[1]"), fine}, "MalformedDetail", 1},
-		"half a detail":      {[]string{entry("s", "t", "{"), fine}, "MalformedDetail", 1},
+		"a missing source":   {[]string{entry("", "{}"), fine}, "InvalidArgument", 1},
+		"a detail of a list": {[]string{entry("s", "[1]"), fine}, "MalformedDetail", 1},
+		"half a detail":      {[]string{entry("s", "{"), fine}, "MalformedDetail", 1},
 	} {
 		s, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
 		if err != nil {

@@ -32,9 +32,8 @@ func item(id order.ID, s receipt.Status, revision int) receipt.Item {
 // refuses every other one.
 func saves(s receipt.Store) ordertest.Saves[receipt.Item] {
 	all := ordertest.FieldsBut[receipt.Item]("OrderID", "Key", "Status", "Owner", "Revision")
-	all = append(all, ordertest.Field[receipt.Item]{Name: "claim", Copy: func(to *receipt.Item, from receipt.Item) {
-		to.Status, to.Owner = from.Status, from.Owner
-	}})
+	claim := func(to *receipt.Item, from receipt.Item) { to.Status, to.Owner = from.Status, from.Owner }
+	all = append(all, ordertest.Field[receipt.Item]{Name: "claim", Copy: claim})
 	for n, f := range all {
 		all[n].Copy = func(to *receipt.Item, from receipt.Item) {
 			f.Copy(to, from)

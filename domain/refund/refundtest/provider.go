@@ -411,7 +411,8 @@ func (x providerTest) createFails() {
 		x.wantFailure(want.kind)(x.create(o))
 		first := fmt.Sprint(x.Made(x.intent))
 		_, err := x.create(o)
-		if now := fmt.Sprint(x.Made(x.intent)); first != want.first || now != want.now || order.KindOf(err) != want.again {
+		now := fmt.Sprint(x.Made(x.intent))
+		if first != want.first || now != want.now || order.KindOf(err) != want.again {
 			x.Errorf("%s: made %s, then %s, %v, want %+v", fault, first, now, err, want)
 		}
 		x.Complete()
