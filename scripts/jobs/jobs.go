@@ -3,6 +3,7 @@
 package jobs
 
 import (
+	"encoding/json"
 	"errors"
 
 	"orderonce/adapters/sqs/orders"
@@ -46,4 +47,12 @@ func (d *Decoder) Decode(body string) (j Job, err error) {
 		j.Refund, err = d.refunds.Decode(body)
 	}
 	return j, err
+}
+
+// RefundBody returns the message of a refund.
+func RefundBody(r refund.Request) string {
+	body, _ := json.Marshal(map[string]any{ // only strings and a number
+		"type": refunds.Type, "orderId": r.OrderID(), "refundId": r.ID(), "amount": r.Amount(), "reason": r.Reason(),
+	})
+	return string(body)
 }

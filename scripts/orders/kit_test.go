@@ -22,13 +22,13 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
-	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -385,7 +385,7 @@ func serveQueues(
 
 // sale returns the message of an order of one book that costs so many cents.
 func sale(id order.ID, cents int64, method string) string {
-	return jobs.OrderBody(order.Draft{
+	return orders.Encode(order.Draft{
 		ID: string(id), CustomerID: "CUST-1", Currency: "usd",
 		Lines:   []order.Line{{SKU: "BOOK", Quantity: 1, UnitAmount: cents}},
 		Payment: order.Payment{Customer: "cus_Example1", Method: method},
@@ -396,5 +396,5 @@ func sale(id order.ID, cents int64, method string) string {
 func bodyOf(id order.ID, method string) string {
 	d := ordertest.Draft(id)
 	d.Payment.Method = method
-	return jobs.OrderBody(d)
+	return orders.Encode(d)
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -60,7 +60,7 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	if err := d.QueueAt(d.Queue).Send(ctx, o.ID(), jobs.OrderBody(draft)); err != nil {
+	if err := d.QueueAt(d.Queue).Send(ctx, o.ID(), orders.Encode(draft)); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.People(), "Posted order %s, waiting up to %s ...\n", id, s.Limit)

@@ -14,19 +14,18 @@ import (
 	"orderonce/domain/order"
 )
 
-// Encode returns the message of an order: the same bytes for the same order.
-func Encode(o order.Order) (string, error) {
-	lines, id := o.Lines(), string(o.ID())
+// Encode returns the message of a draft, which may be invalid: the same bytes for the same
+// draft, with the fields in the order of docs/reference/message.md.
+func Encode(d order.Draft) string {
 	m := message{
-		OrderID: &id, CustomerID: o.CustomerID(), Currency: string(o.Total().Currency),
-		Lines:   make([]line, len(lines)),
-		Payment: payment{Customer: o.Payment().Customer, Method: o.Payment().Method},
+		OrderID: &d.ID, CustomerID: d.CustomerID, Currency: d.Currency, Lines: make([]line, len(d.Lines)),
+		Payment: payment{Customer: d.Payment.Customer, Method: d.Payment.Method},
 	}
-	for i, l := range lines {
+	for i, l := range d.Lines {
 		m.Lines[i] = line{SKU: l.SKU, Quantity: &l.Quantity, UnitAmount: &l.UnitAmount}
 	}
-	body, err := json.Marshal(m)
-	return string(body), err
+	body, _ := json.Marshal(m) // only strings and numbers
+	return string(body)
 }
 
 // Sender sends orders to the order queue. It is safe for concurrent use.
@@ -43,10 +42,10 @@ func NewSender(cfg aws.Config, url string) *Sender { return &Sender{sdk.NewFromC
 // that is "". On a FIFO queue, each order has a message group of its own. After an error
 // the queue may have the message.
 func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
-	body, err := Encode(o)
-	if err != nil {
-		return err
-	}
+	body := Encode(order.Draft{
+		ID: string(o.ID()), CustomerID: o.CustomerID(), Currency: string(o.Total().Currency), Lines: o.Lines(),
+		Payment: o.Payment(),
+	})
 	text := func(value string) types.MessageAttributeValue {
 		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 	}
@@ -62,7 +61,7 @@ func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t ord
 		in.MessageGroupId = aws.String(string(o.ID()))
 		in.MessageDeduplicationId = aws.String(sqs.DeduplicationID(body))
 	}
-	if _, err = s.client.SendMessage(ctx, in); err != nil {
+	if _, err := s.client.SendMessage(ctx, in); err != nil {
 		return fmt.Errorf("send order %q: %w", o.ID(), err)
 	}
 	return nil

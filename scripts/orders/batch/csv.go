@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
-	"orderonce/scripts/jobs"
 )
 
 // CSVColumns are the columns of a CSV file of orders. Rows with the same orderId, one
@@ -74,7 +74,7 @@ func flush(all []Message, o order.Draft, line int) []Message {
 	if line == 0 {
 		return all
 	}
-	return append(all, Message{line: line, body: jobs.OrderBody(o)})
+	return append(all, Message{line: line, body: orders.Encode(o)})
 }
 
 // indexOf returns the position of each column in the header.

@@ -19,6 +19,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -276,7 +277,7 @@ func (q *queues) lose(body string) (lost sqstest.Message) {
 func bodyOf(id order.ID, method string) string {
 	d := ordertest.Draft(id)
 	d.Payment.Method = method
-	return jobs.OrderBody(d)
+	return orders.Encode(d)
 }
 
 // mortal is the HTTP client of a process that is killed before or after its call number
