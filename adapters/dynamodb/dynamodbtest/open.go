@@ -24,12 +24,8 @@ type Harness struct {
 // the test, or fails it if ORDERONCE_ALL=1 or CI=true is set.
 func Locate(tb testing.TB) Location {
 	tb.Helper()
-	return locate(tb, os.Getenv, ".") //nolint:forbidigo // a test has no composition root; Locate is one
-}
-
-func locate(tb testing.TB, getenv func(string) string, dir string) Location {
-	tb.Helper()
-	location, err := Find(getenv, dir)
+	getenv := os.Getenv //nolint:forbidigo // a test has no composition root; Locate is one
+	location, err := Find(getenv, ".")
 	switch {
 	case errors.Is(err, ErrNoEngine) && getenv("ORDERONCE_ALL") != "1" && getenv("CI") != "true":
 		tb.Skip(err)

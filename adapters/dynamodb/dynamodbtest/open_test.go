@@ -58,14 +58,15 @@ func TestLocate(t *testing.T) {
 		"a failed search is not a missing engine":                  {dir: t.TempDir(), end: "fail module root above"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, value, _ := strings.Cut(tt.env, "=")
+			for _, name := range []string{"DYNAMODB_ENDPOINT", "PATH", "ORDERONCE_ALL", "CI"} {
+				t.Setenv(name, "")
+			}
+			if name, value, set := strings.Cut(tt.env, "="); set {
+				t.Setenv(name, value)
+			}
+			t.Chdir(stdcmp.Or(tt.dir, filepath.Join(root, "adapters/dynamodb")))
 			w := &recorder{}
-			got := dynamodbtest.LocateFrom(w, func(name string) string {
-				if name == set {
-					return value
-				}
-				return ""
-			}, stdcmp.Or(tt.dir, filepath.Join(root, "adapters/dynamodb")))
+			got := dynamodbtest.Locate(w)
 			if !strings.HasPrefix(w.end, tt.end) || (w.end == "") != (tt.end == "") || w.end == "" && got != tt.want {
 				t.Errorf("got %+v and %q, want %+v and %q", got, w.end, tt.want, tt.end)
 			}

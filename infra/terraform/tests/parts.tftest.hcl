@@ -112,12 +112,20 @@ run "settings_can_be_changed" {
   }
 }
 
-run "provisioned_pollers_replace_maximum_concurrency_and_an_event_lives_for_five_minutes" {
+run "pollers_replace_maximum_concurrency_and_tokens_can_need_a_scope_and_claims" {
   command = plan
 
   variables {
     provisioned_pollers = { minimum = 2, maximum = 5 }
     reconcile_minutes   = 60
+    create_intake = true
+    intake_jwt = {
+      issuer               = "https://issuer.invalid"
+      audience             = ["shop"]
+      authorization_scopes = ["orders/put"]
+      owner_claim          = "tenant"
+      customer_claim       = "payer"
+    }
   }
 
   assert {
@@ -131,6 +139,16 @@ run "provisioned_pollers_replace_maximum_concurrency_and_an_event_lives_for_five
   assert {
     condition     = aws_lambda_function_event_invoke_config.reconcile.maximum_event_age_in_seconds == 300
     error_message = "maximum_event_age_in_seconds: must be at most 300"
+  }
+
+  assert {
+    condition = (
+      aws_lambda_function.functions["intake"].environment[0].variables.OWNER_CLAIM == "tenant"
+      && aws_lambda_function.functions["intake"].environment[0].variables.CUSTOMER_CLAIM == "payer"
+      && [for route in aws_apigatewayv2_route.intake : one(route.authorization_scopes)]
+      == [for n in range(3) : "orders/put"]
+    )
+    error_message = "intake_jwt: a claim is ignored, or a route requires no scope"
   }
 }
 
@@ -197,31 +215,6 @@ run "settings_of_optional_parts_can_be_changed" {
       name => value if endswith(name, "_CLAIM")
     } == { OWNER_CLAIM = "client_id" }
     error_message = "OWNER_CLAIM: callers would see the orders of all others, or a person would name prices"
-  }
-}
-
-run "tokens_can_need_a_scope_and_claims" {
-  command = plan
-
-  variables {
-    create_intake = true
-    intake_jwt = {
-      issuer               = "https://issuer.invalid"
-      audience             = ["shop"]
-      authorization_scopes = ["orders/put"]
-      owner_claim          = "tenant"
-      customer_claim       = "payer"
-    }
-  }
-
-  assert {
-    condition = (
-      aws_lambda_function.functions["intake"].environment[0].variables.OWNER_CLAIM == "tenant"
-      && aws_lambda_function.functions["intake"].environment[0].variables.CUSTOMER_CLAIM == "payer"
-      && [for route in aws_apigatewayv2_route.intake : one(route.authorization_scopes)]
-      == [for n in range(3) : "orders/put"]
-    )
-    error_message = "intake_jwt: a claim is ignored, or a route requires no scope"
   }
 }
 
