@@ -61,8 +61,13 @@ func TestALostAnswerBuysOneLabel(t *testing.T) {
 		}
 		if call != "table" {
 			faults = []fault{
-				{lose: true}, {lose: true, after: true}, {status: 500}, {status: 500, after: true},
-				{status: 429}, {status: 409}, {status: 503},
+				{lose: true},
+				{lose: true, after: true},
+				{status: 500},
+				{status: 500, after: true},
+				{status: 429},
+				{status: 409},
+				{status: 503},
 			}
 		}
 		if call == "buy" { // bought by another attempt, which was frozen until now; or not bought yet

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -32,6 +30,7 @@ type world struct {
 
 	mu        sync.Mutex
 	now       time.Time
+	workers   int
 	shipments []Shipment // at the carrier
 	calls     []string   // of the last delivery, to the table and to the carrier
 	fault     func(n int, call string) fault
@@ -202,7 +201,8 @@ func (w *world) deliver(id order.ID, address string) order.Result {
 	defer die()
 	w.mu.Lock()
 	w.calls, w.die = nil, die
-	lease := order.Lease{Owner: rand.Text(), From: w.now, Until: w.now.Add(time.Minute)}
+	w.workers++
+	lease := order.Lease{Owner: fmt.Sprint("worker ", w.workers), From: w.now, Until: w.now.Add(time.Minute)}
 	w.mu.Unlock()
 	task, err := w.job.Task(fmt.Sprintf(`{"orderId":%q,"addressId":%q}`, id, address))
 	if err != nil { // as sqs.Handler does

@@ -38,7 +38,7 @@ const (
 func (k Kind) Possible(operation string) bool {
 	switch k { //nolint:exhaustive // the others are possible for any operation
 	case TransactionConflict:
-		return operation == "PutItem" || operation == "UpdateItem" || operation == "DeleteItem" || operation == transaction
+		return slices.Contains([]string{"PutItem", "UpdateItem", "DeleteItem", transaction}, operation)
 	case TransactionInProgress:
 		return operation == transaction
 	}
