@@ -21,7 +21,7 @@ type apiError struct {
 	Intent Expandable[PaymentIntent] `json:"payment_intent"`
 }
 
-// Result is what a response means if it shows the intent.
+// Result is the intent that a response shows.
 type Result struct {
 	order.Intent
 
@@ -99,7 +99,7 @@ func (c *Call) settles(i order.Intent) bool {
 func (c *Call) kindOf() order.ErrorKind {
 	status, ofCode := c.response.Status, kindOfCode(c.apiError.Code)
 	switch {
-	case c.isSpent():
+	case c.Replayed() && (status >= 500 || status >= 400 && !c.FinalRefusal): // the key holds a failure
 		return order.KindReplayed
 	case status == http.StatusConflict, // the key or the intent is in use
 		status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -120,12 +120,6 @@ func (c *Call) kindOf() order.ErrorKind {
 		return order.KindMisconfigured
 	}
 	return order.KindRefused
-}
-
-// isSpent reports whether the idempotency key holds a failure: a retry is in vain.
-func (c *Call) isSpent() bool {
-	status := c.response.Status
-	return c.Replayed() && (status >= 500 || status >= 400 && !c.FinalRefusal)
 }
 
 // isElsewhere reports whether a 404 means another account or mode, or not Stripe's API,

@@ -35,8 +35,7 @@ type Options struct {
 	// so Timeout must be well below a third of the function's own, and
 	// order.Processor.ConfirmTime must not be shorter.
 	Timeout time.Duration
-	// Transport sends the HTTP requests; nil means http.DefaultTransport, which keeps only
-	// two idle connections.
+	// Transport sends the HTTP requests; nil means http.DefaultTransport.
 	Transport http.RoundTripper
 	// Dedicated is the transport that each session of refunds clones, to have a connection
 	// of its own; nil means net/http's. Measure, if set, wraps the clone.
@@ -55,8 +54,7 @@ type Client struct {
 	exchange      Exchange
 }
 
-// New makes a Client. It sends nothing: an invalid key or BaseURL fails the first call,
-// with a *order.PaymentError of kind Misconfigured.
+// New makes a Client. It sends nothing: an invalid key or BaseURL fails the first call.
 func New(o Options) *Client {
 	if o.Exchange != nil {
 		return &Client{exchange: o.Exchange}

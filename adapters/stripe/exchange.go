@@ -42,60 +42,45 @@ type NotSentError string
 // Error returns the reason.
 func (e NotSentError) Error() string { return string(e) }
 
-// httpExchange is the Exchange over HTTP.
-type httpExchange struct {
-	client  *http.Client
-	baseURL string
-	key     string
-}
-
 // NewExchange returns the Exchange over HTTP. It uses Key, BaseURL, Timeout and
 // Transport.
 func NewExchange(o Options) Exchange {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	e := &httpExchange{
-		client: &http.Client{
-			Transport: o.Transport,
-			Timeout:   o.Timeout,
-			// Stripe never redirects: do not follow anyone else's redirect.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		baseURL: strings.TrimSuffix(cmp.Or(o.BaseURL, stripe.APIURL), "/"),
-		// Secrets are often stored with a newline, which no header may contain.
-		key: strings.TrimSpace(o.Key),
+	client := &http.Client{
+		Transport: o.Transport,
+		Timeout:   o.Timeout,
+		// Stripe never redirects: do not follow anyone else's redirect.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return e.exchange
-}
-
-func (e *httpExchange) exchange(ctx context.Context, r Request) (Response, error) {
-	req, err := e.newRequest(ctx, r)
-	if err != nil {
-		return Response{}, err
-	}
-	res, err := e.client.Do(req)
-	if err != nil {
-		return Response{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	return Response{Status: res.StatusCode, Header: res.Header, Body: body}, err
-}
-
-func (e *httpExchange) newRequest(ctx context.Context, r Request) (*http.Request, error) {
-	address, form := e.baseURL+r.Path, encode(r.Params)
-	body := strings.NewReader(form)
-	if r.Method == http.MethodGet {
-		if body = strings.NewReader(""); form != "" {
-			address += "?" + form
+	baseURL := strings.TrimSuffix(cmp.Or(o.BaseURL, stripe.APIURL), "/")
+	authorization := "Bearer " + strings.TrimSpace(o.Key) // secrets are often stored with a newline
+	return func(ctx context.Context, r Request) (Response, error) {
+		req, err := newRequest(ctx, baseURL, r)
+		if err != nil {
+			return Response{}, err
 		}
+		req.Header.Set("Authorization", authorization)
+		res, err := client.Do(req)
+		if err != nil {
+			return Response{}, err
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(res.Body)
+		return Response{Status: res.StatusCode, Header: res.Header, Body: body}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, r.Method, address, body)
+}
+
+func newRequest(ctx context.Context, baseURL string, r Request) (*http.Request, error) {
+	address, body := baseURL+r.Path, encode(r.Params)
+	if r.Method == http.MethodGet && body != "" {
+		address, body = address+"?"+body, ""
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+e.key)
 	req.Header.Set("Stripe-Version", stripe.APIVersion)
 	req.Header.Set("User-Agent", "Stripe/v1 GoBindings/"+stripe.ClientVersion)
 	if r.Method != http.MethodGet {

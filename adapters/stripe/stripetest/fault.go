@@ -74,8 +74,8 @@ func (m *Machine) takeFault(c *call, kinds ...FaultKind) Fault {
 // docs.stripe.com/error-low-level: "rate limiters run before the API's idempotency
 // layer", so the same key can succeed later.
 func (m *Machine) refuseByFault(c *call) *Response {
-	fault := m.takeFault(c, LoseRequest, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable)
-	switch fault.Kind { //nolint:exhaustive // takeFault returns only these
+	kinds := []FaultKind{LoseRequest, Unauthorized, Forbidden, RateLimited, LockTimeout, KeyInUse, Unavailable}
+	switch m.takeFault(c, kinds...).Kind { //nolint:exhaustive // takeFault returns only these
 	case LoseRequest:
 		if c.op.endpoint == CreateRefund {
 			m.late = append(m.late, *c)

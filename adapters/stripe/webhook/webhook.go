@@ -50,7 +50,7 @@ const (
 	resultUnreadable  = "unreadable"        // 400: the body ended early
 )
 
-// response is what a request is answered with, and what is reported of it.
+// response is the response to a request, and what is reported of it.
 type response struct {
 	status int
 	result string

@@ -165,7 +165,8 @@ func Find(root, name string) (Guard, error) {
 // does not make needs a place. So what git diff prints is a patch too.
 func Parse(text string) (Guard, error) {
 	header := regexp.MustCompile(`^# (.+)\n# caught by: (I\d+)` +
-		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n(?:# needs: (.+)\n)?((?:---|\+\+\+) (?s:.*))$`)
+		`(?:, within (\d+) worlds|, by (Test\w+)(?: "([^"]+)")? in (\./\S+))?\n` +
+		`(?:# needs: (.+)\n)?((?:---|\+\+\+) (?s:.*))$`)
 	m := header.FindStringSubmatch(text)
 	if m == nil {
 		return Guard{}, errors.New(`want "# what is removed", "# caught by: I1" (and where, if not by the ` +
@@ -281,8 +282,8 @@ func (g Guard) Remove(root, dir string) (overlay string, err error) {
 			return "", fmt.Errorf("patch %s does not apply: %w", g.Name, err)
 		}
 		to := filepath.Join(dir, f.Path)
-		//nolint:gosec // G703: a path of our own patch
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, []byte(text), 0o600)); err != nil {
+		err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, []byte(text), 0o600))
+		if err != nil {
 			return "", err
 		}
 		replace[filepath.Join(root, f.Path)] = to

@@ -84,7 +84,8 @@ func prepare(module, pkg string) error {
 		}
 	}
 	for file, code := range map[string]string{control: controlCode, controlTest: controlTestCode} {
-		if err := os.WriteFile(filepath.Join(folder, file), fmt.Appendf(nil, code, path.Base(pkg)), 0o600); err != nil {
+		text := fmt.Appendf(nil, code, path.Base(pkg))
+		if err := os.WriteFile(filepath.Join(folder, file), text, 0o600); err != nil {
 			return err
 		}
 	}

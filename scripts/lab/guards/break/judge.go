@@ -19,7 +19,8 @@ import (
 func runCatcher(ctx context.Context, root string, g guards.Guard) (history string, err error) {
 	err = g.Without(root, func(overlay string) error {
 		module, pkg := g.Catcher.Module(root)
-		cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", "-timeout=15m", //nolint:gosec // ours
+		//nolint:gosec // G204: the arguments are our own
+		cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", "-timeout=15m",
 			"-overlay", overlay, "-run", g.Catcher.Pattern(), pkg)
 		cmd.Dir = module
 		// Without its engine a test must skip: a failure would look like a catch.

@@ -158,8 +158,12 @@ func TestABugIsRememberedUntilItsPatchOrItsCatcherChanges(t *testing.T) {
 		name, text string
 		caught     int
 	}{
-		{"patches/bug", "one", 0}, {"patches/unread", "", 9},
-		{"patches/bug", "two", 0}, {"a_test.go", "package m // changed\n", 0}, {"go.sum", "\n", 0}, {"patches/unread", "", 9},
+		{"patches/bug", "one", 0},
+		{"patches/unread", "", 9},
+		{"patches/bug", "two", 0},
+		{"a_test.go", "package m // changed\n", 0},
+		{"go.sum", "\n", 0},
+		{"patches/unread", "", 9},
 	} {
 		write(step.name, step.text)
 		m, err := remember(t.Context(), dir, bugs)
