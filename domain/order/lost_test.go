@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"context"
 	"time"
 
 	"orderonce/domain/order"
@@ -120,7 +121,7 @@ func lostCases() map[string]processCase {
 			want:   doneLate("pi_2"), calls: "begin begin prepare prepare bind confirm finish",
 		},
 		"an order whose intents are all canceled is redelivered": {
-			before: func(w *world) { w.payments = changedIntents{w.bank, changeFirst(2, ordertest.Prepare, canceled)} },
+			before: func(w *world) { w.change = changeFirst(2, ordertest.Prepare, canceled) },
 			want:   unsettled(1, transient(order.ReasonReplayed, "")), calls: "begin prepare prepare release",
 		},
 	}
@@ -130,7 +131,7 @@ func lostCases() map[string]processCase {
 func wrongAnswerCases() map[string]processCase {
 	otherOrder := func(i *order.Intent) { i.OrderID = "ORD-2" }
 	wrong := func(on ordertest.Call) func(w *world) {
-		return func(w *world) { w.payments = changedIntents{w.bank, changeFirst(1, on, otherOrder)} }
+		return func(w *world) { w.change = changeFirst(1, on, otherOrder) }
 	}
 	return map[string]processCase{
 		"one wrong response to prepare is retried": {
@@ -146,22 +147,38 @@ func wrongAnswerCases() map[string]processCase {
 		},
 		"an intent that is another order's since its confirm is parked": {
 			before: func(w *world) {
-				w.payments = changedIntents{w.bank, func(c ordertest.Call, i *order.Intent) {
+				w.change = func(c ordertest.Call, i *order.Intent) {
 					if c != ordertest.Prepare {
 						otherOrder(i)
 					}
-				}}
+				}
 			},
 			want:  unsettled(1, order.Result{Verdict: order.Park, Reason: order.ReasonMismatch, Intent: "pi_1"}),
 			calls: "begin prepare bind confirm read read release",
 		},
 		"a wrong response to a confirm without effect is unconfirmed": {
-			before: func(w *world) {
-				without := confirmsWithoutEffect{w.bank}
-				w.payments = changedIntents{without, changeFirst(1, ordertest.Confirm, otherOrder)}
-			},
+			before: wrong(ordertest.Confirm), fault: always(failCall(ordertest.Confirm, nil)),
 			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
 			calls: "begin prepare bind confirm read release",
 		},
 	}
 }
+
+// changeFirst changes the first n intents that one kind of call returns.
+func changeFirst(n int, on ordertest.Call, change func(*order.Intent)) func(ordertest.Call, *order.Intent) {
+	return func(c ordertest.Call, i *order.Intent) {
+		if c == on && n > 0 {
+			n--
+			change(i)
+		}
+	}
+}
+
+// finds is a provider whose search returns these intents.
+type finds struct {
+	order.Payments
+
+	intents []order.Intent
+}
+
+func (p finds) Find(context.Context, order.ID) ([]order.Intent, error) { return p.intents, nil }

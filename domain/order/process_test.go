@@ -36,6 +36,8 @@ type world struct {
 	lost     bool             // the record was deleted: a charge without a bound intent is possible
 	calls    []ordertest.Call // of the last delivery
 
+	change func(ordertest.Call, *order.Intent) // see ordertest.Intercepted
+
 	forgetsKeys bool // the bank forgets its keys after each delivery by redeliver and crash
 }
 
@@ -59,6 +61,7 @@ func (w *world) deliver(fault ordertest.Interceptor) order.Result {
 	ports := ordertest.Intercepted{
 		Store:    w.store,
 		Payments: w.payments,
+		Change:   w.change,
 		Intercept: func(c ordertest.Call, do func() error) error {
 			w.calls = append(w.calls, c)
 			return fault(c, do)
@@ -540,9 +543,9 @@ func paymentCases() map[string]processCase {
 			want:   done(order.Paid, 2), calls: "begin begin read confirm finish", after: reopened,
 		},
 		"a confirm without effect is redelivered": {
-			before: func(w *world) { w.payments = confirmsWithoutEffect{w.bank} },
-			want:   unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
-			calls:  atConfirm,
+			before: func(w *world) { w.change = w.waiting }, fault: always(failCall(ordertest.Confirm, nil)),
+			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			calls: atConfirm,
 		},
 		"a refused confirm of an unconfirmed intent is parked": {
 			fault: always(failCall(ordertest.Confirm, refused())),
@@ -586,6 +589,13 @@ func paymentCases() map[string]processCase {
 			before: func(w *world) { w.bind("pi_gone") },
 			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin begin read release",
 		},
+	}
+}
+
+// waiting replaces the intent of a Confirm that was not made by the one at the bank.
+func (w *world) waiting(c ordertest.Call, i *order.Intent) {
+	if c == ordertest.Confirm {
+		*i, _ = w.bank.Read(w.Context(), "pi_1")
 	}
 }
 

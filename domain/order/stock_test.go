@@ -11,20 +11,6 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-func TestStockAddUpTheLinesOfEachSKU(t *testing.T) {
-	o := newOrder(t, with(func(d *order.Draft) {
-		d.Lines = []order.Line{
-			{SKU: "B", Quantity: 2, UnitAmount: 1}, {SKU: "A", Quantity: 1, UnitAmount: 1}, {SKU: "B", Quantity: 5, UnitAmount: 1},
-		}
-	}))
-	if diff := cmp.Diff(order.Quantities{"A": 1, "B": 7}, o.Quantities()); diff != "" {
-		t.Errorf("stock (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"A", "B"}, o.Quantities().SKUs()); diff != "" {
-		t.Errorf("SKUs (-want +got):\n%s", diff)
-	}
-}
-
 func TestStockEffectOf(t *testing.T) {
 	for _, s := range order.Statuses() {
 		for _, bound := range []order.IntentID{"", "pi_1"} {

@@ -119,8 +119,8 @@ func (c Claim) Finish(ctx context.Context, s Store, o Outcome, at time.Time) err
 }
 
 // Release ends the claim of an attempt that did not settle the order, and records the
-// reason, and what the claim Found as the Suspect. It returns ErrClaimLost if the claim was
-// lost.
+// reason, and what the claim Found as the Suspect. It returns ErrClaimLost if the claim
+// was lost.
 func (c Claim) Release(ctx context.Context, s Store, why Reason, at time.Time) error {
 	_, err := Change(ctx, s, c.Record, func(r Record) (Record, error) {
 		if !r.heldBy(c.Owner) {

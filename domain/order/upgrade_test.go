@@ -34,22 +34,3 @@ func TestANewFingerprintVersionContinuesOpenOrders(t *testing.T) {
 		})
 	}
 }
-
-func TestAnOldReleaseRedeliversOrdersOfANewerOne(t *testing.T) {
-	w := newWorld(t, ordertest.Pays)
-	old := w.order
-	w.upgrade()
-	w.crashAfter(ordertest.Prepare)
-	newer := w.order
-	w.order = old
-	if got := w.redeliver(noFault); got.Reason != order.ReasonUnknownVersion || got.Verdict != order.Redeliver {
-		t.Fatalf("got %+v, want it redelivered as unknown_version", got)
-	}
-	w.order = newer
-	if got, want := w.final(w.redeliver(noFault)), settled(order.Paid); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if r := w.record(); r.Fingerprint != newer.Fingerprint() || r.Intent != "pi_1" {
-		t.Errorf("got fingerprint %s and intent %s, want %s and pi_1", r.Fingerprint, r.Intent, newer.Fingerprint())
-	}
-}

@@ -2,7 +2,6 @@ package outbox_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -64,39 +63,5 @@ func TestPublisherStopsAtTheFirstFailure(t *testing.T) {
 	done, err = outbox.Publisher{Bus: &bus}.Publish(t.Context(), events)
 	if done != 0 || err == nil || errors.Is(err, outbox.ErrRefused) {
 		t.Errorf("got %d, %v, want none and the error of the call", done, err)
-	}
-}
-
-// Each event in turn is refused, and each call in turn fails.
-func TestPublishingAgainFromWhatIsDoneIsInOrder(t *testing.T) {
-	events := ordertest.OutboxEvents(4) // three events of each order
-	slices.SortStableFunc(events, func(a, b outbox.Event) int { return a.Event.Seq/2 - b.Event.Seq/2 })
-	for n := range events {
-		for _, failWholeCall := range []bool{false, true} {
-			var bus ordertest.Bus
-			publish := func(events []outbox.Event) int {
-				done, _ := outbox.Publisher{Bus: &bus}.Publish(t.Context(), events)
-				return done
-			}
-			done := publish(events[:n])
-			if failWholeCall {
-				bus.Fail()
-			} else {
-				bus.Refuse(events[n].OrderID)
-			}
-			for done < len(events) {
-				done += publish(events[done:])
-			}
-			last := map[order.ID]int{}
-			for _, e := range bus.Accepted() {
-				if e.Event.Seq > last[e.OrderID]+1 {
-					t.Fatalf("failure at %d: event %d of %s before event %d", n, e.Event.Seq, e.OrderID, last[e.OrderID]+1)
-				}
-				last[e.OrderID] = max(last[e.OrderID], e.Event.Seq)
-			}
-			if diff := cmp.Diff(last, map[order.ID]int{"ORD-1": 3, "ORD-2": 3, "ORD-3": 3, "ORD-4": 3}); diff != "" {
-				t.Errorf("failure at %d: last events (-got +want):\n%s", n, diff)
-			}
-		}
 	}
 }

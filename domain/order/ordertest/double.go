@@ -18,6 +18,7 @@ type Intercepted struct {
 	Payments  order.Payments
 	Canceler  order.Canceler
 	Intercept Interceptor
+	Change    func(Call, *order.Intent) // of each intent that a call returns; nil: none
 }
 
 var (
@@ -64,29 +65,35 @@ func (w Intercepted) Save(ctx context.Context, before, after order.Record) (now 
 
 // Prepare calls Payments.Prepare through Intercept.
 func (w Intercepted) Prepare(ctx context.Context, o order.Order, k order.Key) (order.Intent, error) {
-	return through(w.Intercept, Prepare, func() (order.Intent, error) { return w.Payments.Prepare(ctx, o, k) })
+	return w.intent(Prepare, func() (order.Intent, error) { return w.Payments.Prepare(ctx, o, k) })
 }
 
 // Confirm calls Payments.Confirm through Intercept.
 func (w Intercepted) Confirm(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return through(w.Intercept, Confirm, func() (order.Intent, error) { return w.Payments.Confirm(ctx, id, k) })
+	return w.intent(Confirm, func() (order.Intent, error) { return w.Payments.Confirm(ctx, id, k) })
 }
 
 // Read calls Payments.Read through Intercept.
 func (w Intercepted) Read(ctx context.Context, id order.IntentID) (order.Intent, error) {
-	return through(w.Intercept, Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
+	return w.intent(Read, func() (order.Intent, error) { return w.Payments.Read(ctx, id) })
 }
 
 // CancelIntent calls Canceler.CancelIntent through Intercept.
 func (w Intercepted) CancelIntent(ctx context.Context, id order.IntentID, k order.Key) (order.Intent, error) {
-	return through(w.Intercept, Cancel, func() (order.Intent, error) {
-		return w.Canceler.CancelIntent(ctx, id, k)
-	})
+	return w.intent(Cancel, func() (order.Intent, error) { return w.Canceler.CancelIntent(ctx, id, k) })
 }
 
 // Find calls Payments.Find through Intercept.
 func (w Intercepted) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
 	return through(w.Intercept, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
+}
+
+func (w Intercepted) intent(c Call, do func() (order.Intent, error)) (order.Intent, error) {
+	i, err := through(w.Intercept, c, do)
+	if err == nil && w.Change != nil {
+		w.Change(c, &i)
+	}
+	return i, err
 }
 
 //nolint:ireturn // T is a struct or a list at every call
