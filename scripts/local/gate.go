@@ -27,7 +27,9 @@ func (u up) openGate(s *system.System) (*gate, error) {
 		flag, target string
 		port         int
 	}{
-		{"sqs-port", s.SQS.URL, u.SQS}, {"stripe-port", s.Stripe.URL, u.Stripe}, {"api-port", s.API.URL, u.API},
+		{"sqs-port", s.SQS.URL, u.SQS},
+		{"stripe-port", s.Stripe.URL, u.Stripe},
+		{"api-port", s.API.URL, u.API},
 		{"dynamodb-port", s.Engine.Endpoint, u.DynamoDB},
 	} {
 		if behind.target == s.Options.Engine.Endpoint {

@@ -58,22 +58,17 @@ func (l *local) later(ctx context.Context, dead []victim, happened map[order.ID]
 // reconcile invokes the function of the schedule until it has settled the order, which it
 // leaves alone while the lease of the killed function runs.
 func (l *local) reconcile(ctx context.Context, id order.ID) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	err := system.Until(ctx, 100*time.Millisecond, func() (bool, error) {
 		if err := l.Look(ctx); err != nil {
-			return err
+			return false, err
 		}
 		r, err := l.Store.Load(ctx, id)
-		if err != nil || r.Status != order.Open {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("reconcile order %s, see %s: %w", id, l.folder.log(), context.Cause(ctx))
-		}
+		return r.Status != order.Open, err
+	})
+	if err != nil {
+		return fmt.Errorf("reconcile order %s, see %s: %w", id, l.folder.log(), err)
 	}
+	return nil
 }
 
 // act lets the customer authenticate an order that waits for it, and the bank clear a

@@ -24,10 +24,11 @@ import (
 // run is `local run`.
 type run struct{}
 
-// What is killed in the middle of a run, and how long a file may take.
 const (
-	receiptKilled = order.ID("ORD-1016") // its receipt is sent by a function that is killed before it can record that
-	limit         = time.Minute
+	// receiptKilled is the order whose receipt is sent by a function that is killed before
+	// it can record that.
+	receiptKilled = order.ID("ORD-1016")
+	limit         = time.Minute // of a file, and of what follows it
 )
 
 // stage is a file of messages, and the kill while they are processed.
@@ -93,7 +94,8 @@ func readStages() (all stages, err error) {
 		victims []victim
 	}{
 		{"examples/orders.jsonl", []victim{
-			{"ORD-1012", stripetest.Confirm, false}, {"ORD-1014", stripetest.Confirm, true},
+			{"ORD-1012", stripetest.Confirm, false},
+			{"ORD-1014", stripetest.Confirm, true},
 			{"ORD-1015", stripetest.Create, true},
 		}},
 		{"examples/refunds.jsonl", []victim{{"ORD-1003", stripetest.CreateRefund, false}}},
@@ -205,19 +207,19 @@ func readWaves(path string) ([][]string, error) {
 
 // post sends each wave once the queue is empty, and returns when it is empty again. When
 // the killer has killed, it attends to the dead meanwhile.
-func (l *local) post(ctx context.Context, s stage) ([]invariants.Message, error) {
-	var posted []invariants.Message
+func (l *local) post(ctx context.Context, s stage) (posted []invariants.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	decoder, attended := jobs.NewDecoder(), false
-	meanwhile := func() error {
-		dead := s.killer.deaths()
-		if attended || len(dead) == 0 {
-			return nil
+	attended := make(chan error, 1)
+	go func() {
+		select {
+		case <-s.killer.killed:
+			attended <- l.attend(ctx, s.killer.deaths())
+		case <-ctx.Done():
+			attended <- nil
 		}
-		attended = true
-		return l.attend(ctx, dead)
-	}
+	}()
+	decoder := jobs.NewDecoder()
 	for _, wave := range s.waves {
 		drafts := make([]sqstest.Draft, len(wave))
 		for i, body := range wave {
@@ -230,33 +232,16 @@ func (l *local) post(ctx context.Context, s stage) ([]invariants.Message, error)
 		for i, body := range wave {
 			posted = append(posted, invariants.NewMessage(decoder, body, ids[i]))
 		}
-		if err := l.drain(ctx, meanwhile); err != nil {
-			return nil, err
+		if err := l.Drained(ctx); err != nil {
+			return nil, fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
+		}
+		if len(s.killer.deaths()) > 0 {
+			err := <-attended
+			attended <- err
 		}
 	}
-	return posted, nil
-}
-
-// drain waits for an empty queue. It calls meanwhile again and again, and once more at
-// the end.
-func (l *local) drain(ctx context.Context, meanwhile func() error) error {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	drained := make(chan error, 1)
-	go func() { drained <- l.Drained(ctx) }()
-	for {
-		select {
-		case err := <-drained:
-			if err != nil {
-				return fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
-			}
-			return meanwhile()
-		case <-tick.C:
-			if err := meanwhile(); err != nil {
-				return err
-			}
-		}
-	}
+	cancel()
+	return posted, <-attended
 }
 
 // tally counts deliveries by message, and invocations that ended without a response.

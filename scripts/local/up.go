@@ -67,8 +67,8 @@ func (u up) Run(ctx context.Context) (err error) {
 	if err := page.serve(ctx, s.System, u.Page); err != nil {
 		return inUse("console-port", err)
 	}
-	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.URL, s.SQS.QueueURL(system.OrderQueue),
-		s.Engine.Endpoint, s.Options.Table, s.folder.log(), s.API.URL, page.server.URL)))
+	fmt.Print(gate.outside(fmt.Sprintf(usage, env, s.SQS.QueueURL(system.OrderQueue),
+		s.Options.Table+" at "+s.Engine.Endpoint, s.folder.log(), s.API.URL, page.server.URL)))
 	scheduled, stop := context.WithCancel(ctx)
 	defer stop()
 	go s.schedule(scheduled)
@@ -160,43 +160,25 @@ func (f folder) writeEnv(environment string) error {
 }
 
 const usage = `
-See it, and attack it: %[8]s
+See it, and attack it: %[6]s
 
-Or in another terminal:
+Or in another terminal (more in docs/tutorial.md; three lines of the examples are invalid on purpose):
 
   . ./%[1]s    # endpoints, pretend credentials, and the tool orders on the PATH
-
-Post orders (three lines of the examples are invalid on purpose), show one, ask Stripe what became of one:
-
   orders post --allow-invalid examples/orders.jsonl
   orders show ORD-1001
-  orders refresh ORD-1008
-
-Put an order by HTTP at %[7]s, twice: it is charged once. The same URL with GET shows its status:
-
-  curl -sS --aws-sigv4 aws:amz:us-east-1:execute-api --user pretend:pretend -X PUT %[7]s/orders/ORD-1016 \
-    -H 'Content-Type: application/json' -d "$(grep -m1 ORD-1016 examples/http.jsonl)"
-
-Give money back, cancel an order that waits for its customer, post refunds (one is of more than is left):
-
   orders refund ORD-1001 --amount 1999 --reason requested_by_customer
-  orders cancel ORD-1008
-  orders post examples/refunds.jsonl
-
-Look at the receipts of an order, and at the stock of a SKU; a SKU that has no stock is not sold:
-
   orders receipts ORD-1001
   orders stock VINYL
-  orders stock VINYL --add 10
 
-The same with the AWS CLI, version 2.13 or later (older ones speak another protocol than the local queue):
+Put an order by HTTP, twice: it is charged once. The same URL with GET shows its status:
 
-  aws sqs send-message --endpoint-url %[2]s --queue-url %[3]s \
-    --message-body "$(grep -m1 ORD-1001 examples/orders.jsonl)"
-  aws dynamodb get-item --endpoint-url %[4]s --table-name %[5]s --consistent-read \
-    --key '{"orderId":{"S":"ORD-1001"},"sk":{"S":"order"}}'
+  curl -sS --aws-sigv4 aws:amz:us-east-1:execute-api --user pretend:pretend -X PUT %[5]s/orders/ORD-1016 \
+    -H 'Content-Type: application/json' -d "$(grep -m1 ORD-1016 examples/http.jsonl)"
+
+The same with the AWS CLI, version 2.13 or later: the queue is %[2]s, the table %[3]s.
 
 Each event is printed here when it reaches the event bus, and each e-mail when it reaches a mailbox.
-The functions' log: tail -f %[6]s
+The functions' log: tail -f %[4]s
 Ctrl-C ends everything; nothing is kept.
 `

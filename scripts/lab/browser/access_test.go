@@ -16,7 +16,8 @@ import (
 //go:embed contrast.js
 var lowContrast string
 
-// smallText is a script whose value is a list of the texts of a page that are too small.
+// smallText is a script whose value is a list of the texts of a page that are too small:
+// less than 13 px.
 const smallText = `[...document.querySelectorAll("body *")].filter(e => e.checkVisibility() &&
 	[...e.childNodes].some(n => n.nodeType === Node.TEXT_NODE && n.data.trim()) &&
 	parseFloat(getComputedStyle(e).fontSize) < 13).map(e => e.outerHTML)`
@@ -47,26 +48,6 @@ func TestInABrowserTheKeyboardIsEnough(t *testing.T) {
 	p.keys(t, kb.Escape)
 	p.await(t, `!document.querySelector("dialog[open]")`)
 	p.await(t, "document.activeElement === "+button)
-}
-
-func TestInABrowserEveryTextIsReadableInLightAndDark(t *testing.T) {
-	t.Parallel()
-	p := openPage(t)
-	defer p.search(t)
-	killed := p.scene(t)
-	p.change(t, `button[data-guard="bind"]`)
-	p.awaitLine(t, p.change(t, repeat).Order, line{"charges": "2"})
-	for _, scheme := range []string{"light", "dark"} {
-		p.prefer(t, "color-scheme", scheme)
-		p.openTimeline(t, killed)
-		for _, found := range read[[]string](t, p.tab, lowContrast) {
-			t.Errorf("%s: %s", scheme, found)
-		}
-		for _, found := range read[[]string](t, p.tab, smallText) {
-			t.Errorf("text of less than 13 px: %s", found)
-		}
-		p.keys(t, kb.Escape)
-	}
 }
 
 // TestInABrowserThePageFitsAPhone also has a visitor who prefers that nothing moves, and

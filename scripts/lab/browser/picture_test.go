@@ -21,7 +21,7 @@ import (
 const maxPicture = 200 << 10
 
 // TestInABrowserThePicturesOfTheDocumentsCanBeTaken takes them, and keeps them in the
-// folder SCREENSHOTS if that is set.
+// folder SCREENSHOTS if that is set. Then it looks whether every text can be read.
 func TestInABrowserThePicturesOfTheDocumentsCanBeTaken(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
@@ -44,6 +44,14 @@ func TestInABrowserThePicturesOfTheDocumentsCanBeTaken(t *testing.T) {
 	p.change(t, `button[data-guard="bind"]`)
 	p.awaitLine(t, p.change(t, repeat).Order, line{"charges": "2"})
 	take("charged-twice")
+	for _, scheme := range []string{"light", "dark"} {
+		p.prefer(t, "color-scheme", scheme)
+		p.openTimeline(t, killed)
+		for _, found := range append(read[[]string](t, p.tab, lowContrast), read[[]string](t, p.tab, smallText)...) {
+			t.Errorf("%s: %s", scheme, found)
+		}
+		p.keys(t, kb.Escape)
+	}
 }
 
 // scene lets something of everything happen: orders that were charged, one of which was

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -72,21 +68,6 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-func TestUnknownNamesAndImpossibleFlagsAreErrors(t *testing.T) {
-	t.Parallel()
-	_, handler := arguments{Baselines: 1, Only: "no-such"}.handlers(t.Context())
-	_, guard := arguments{Without: "no-such"}.handlers(t.Context())
-	for want, err := range map[string]error{
-		`"no-such", want one of orderonce, check-then-act, `: handler,
-		"unknown guard":                       guard,
-		"--docs: not possible with --without": arguments{Docs: "docs", Without: "bind"}.Run(t.Context()),
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want %q", err, want)
-		}
-	}
-}
-
 func TestBaselineRow(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[baselines.Status]run.Row{
@@ -104,26 +85,5 @@ func TestBaselineRow(t *testing.T) {
 	}
 	if _, isOrder := baselineRow(system.Item{baselines.ID: &types.AttributeValueMemberS{Value: "lock#A"}}); isOrder {
 		t.Error("a lock is an order")
-	}
-}
-
-func TestPowertoolsIsSkippedWithAReason(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	if _, err := powertools(); err == nil || !strings.Contains(err.Error(), "no node on PATH") {
-		t.Errorf("got error %v, want a missing node", err)
-	}
-	must(t, os.WriteFile(filepath.Join(os.Getenv("PATH"), "node"), nil, 0o700))
-	if _, err := powertools(); err == nil ||
-		!strings.Contains(err.Error(), "make storm-powertools") { // a test runs in another folder
-		t.Errorf("got error %v, want how to install it", err)
-	}
-}
-
-func TestMemoryAndCPUTimeAreSampled(t *testing.T) {
-	t.Parallel()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if n := memory(ended); cpuTime() <= 0 || runtime.GOOS == "linux" && (n < 1<<20 || n > 1<<33) {
-		t.Errorf("got %v of CPU time and %d bytes, want some of each", cpuTime(), n)
 	}
 }

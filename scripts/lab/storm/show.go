@@ -84,9 +84,8 @@ func generated(a arguments, outcomes []run.Outcome, used usage) string {
 		if len(o.Checks) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## What happened to %s\n\nIn %v. The baselines have neither refunds nor what follows them.\n\n",
-			o.Handler.Name, o.Took.Round(time.Second))
-		b.WriteString("| | |\n|---|---:|\n")
+		fmt.Fprintf(&b, "\n## What happened to %s\n\nIn %v. The baselines have neither refunds nor what follows "+
+			"them.\n\n| | |\n|---|---:|\n", o.Handler.Name, o.Took.Round(time.Second))
 		for _, f := range run.Facts() {
 			fmt.Fprintf(&b, "| %s | %d |\n", f, o.Figures[f])
 		}

@@ -65,7 +65,7 @@ const (
 // Options configure the page.
 type Options struct {
 	Port     int                                       // on 127.0.0.1; 0 is a free one
-	Token    string                                    // random, new for each start: requests that change something repeat it
+	Token    string                                    // random, new for each start: an act repeats it
 	Picture  func() (p watch.Picture, number uint64)   // the latest one
 	Timeline func(order string) (watch.Timeline, bool) // false: no such order
 	Attacks  []Attack

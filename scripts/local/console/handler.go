@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -89,27 +90,25 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	client, last, sent := http.NewResponseController(w), uint64(0), time.Now()
-	tick := time.NewTicker(watch.Tick)
-	defer tick.Stop()
+	client, last, quiet := http.NewResponseController(w), uint64(0), time.Duration(0)
 	for r.Context().Err() == nil {
 		text := []byte(nil)
 		if picture, number := h.Picture(); number != last {
 			data, _ := json.Marshal(picture) // no type in it has a value that does not encode
 			text, last = fmt.Appendf(nil, "event: picture\ndata: %s\n\n", data), number
-		} else if time.Since(sent) >= silence {
+		} else if quiet >= silence {
 			text = []byte(": no news\n\n")
 		}
 		if text != nil {
 			if _, err := w.Write(text); err != nil || client.Flush() != nil {
 				return
 			}
-			sent = time.Now()
+			quiet = 0
 		}
-		select {
-		case <-tick.C:
-		case <-r.Context().Done():
-		}
+		next, cancel := context.WithTimeout(r.Context(), watch.Tick)
+		<-next.Done()
+		cancel()
+		quiet += watch.Tick
 	}
 }
 

@@ -42,7 +42,9 @@ func Profiles(late time.Duration) [2][]Profile {
 
 func dynamoDBProfiles(late time.Duration) []Profile {
 	of := func(share float64, kind dynamodbtest.Kind) fault { return fault{share, string(kind), 0} }
-	slow := func(share float64, delay time.Duration) fault { return fault{share, string(dynamodbtest.Slow), delay} }
+	slow := func(share float64, delay time.Duration) fault {
+		return fault{share, string(dynamodbtest.Slow), delay}
+	}
 	return []Profile{
 		{"DynamoDB healthy", nil},
 		{"DynamoDB throttling", []fault{
@@ -63,7 +65,9 @@ func dynamoDBProfiles(late time.Duration) []Profile {
 
 func stripeProfiles(late time.Duration) []Profile {
 	of := func(share float64, kind stripetest.FaultKind) fault { return fault{share, string(kind), 0} }
-	slow := func(share float64, delay time.Duration) fault { return fault{share, string(stripetest.Latency), delay} }
+	slow := func(share float64, delay time.Duration) fault {
+		return fault{share, string(stripetest.Latency), delay}
+	}
 	after := func(share float64, delay time.Duration) fault {
 		return fault{share, string(stripetest.SlowSuccess), delay}
 	}

@@ -160,19 +160,24 @@ func (s *System) background(ctx context.Context, f func(context.Context) error) 
 	return stop
 }
 
-// until waits until done reports true.
-func until(ctx context.Context, done func() bool) error {
-	tick := time.NewTicker(10 * time.Millisecond)
+// Until calls done again and again until it reports true or an error, or the context
+// ends.
+func Until(ctx context.Context, every time.Duration, done func() (bool, error)) error {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for !done() {
+	for {
+		if over, err := done(); over || err != nil {
+			return err
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
+
+const soon = 10 * time.Millisecond
 
 // consumers are the functions of orders and of refunds.
 func (s *System) consumers() []*lambdatest.Host {

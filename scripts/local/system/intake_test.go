@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/jobs"
@@ -16,27 +15,12 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// TestIntake puts orders by HTTP. The functions are the compiled ones.
+// TestIntake puts an order twice over FIFO queues: it is charged once and answered the
+// same. The storm kills the function.
 func TestIntake(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	binary := w.Build(t, "functions/intake")
-	t.Run("an order that is put twice is charged once and answered the same, also over FIFO queues", func(t *testing.T) {
-		t.Parallel()
-		putTwice(w.start(t, generous(system.Options{Intake: binary, FIFO: true})))
-	})
-	t.Run("killed before and after every call, then repeated: one charge", func(t *testing.T) {
-		t.Parallel()
-		k := newTrap(t, w, generous(system.Options{Intake: binary}), func(s *running) []*lambdatest.Host {
-			return []*lambdatest.Host{s.Intake}
-		})
-		for _, call := range []string{"Query", "PutItem", "SendMessage"} {
-			for _, when := range []string{"before", "after"} {
-				k.putKilled(point{when, call, 1})
-			}
-		}
-		k.settle()
-	})
+	putTwice(w.start(t, generous(system.Options{Intake: w.Build(t, "functions/intake"), FIFO: true})))
 }
 
 // put puts an order, compares the status, and records it as one message the first time.
@@ -78,24 +62,5 @@ func putTwice(s *running) {
 	s.drain()
 	if diff := cmp.Diff(map[order.Status]int{order.Paid: 3}, s.statuses()); diff != "" {
 		s.t.Errorf("orders by status (-want +got):\n%s", diff)
-	}
-}
-
-// putKilled puts an order, whose function dies at a point, and repeats it.
-func (k *trap) putKilled(at point) {
-	k.t.Helper()
-	id := at.when + "-" + at.call
-	k.set(at)
-	k.put(id, body(id), http.StatusInternalServerError)
-	if k.at.Load() != nil {
-		k.t.Fatalf("%s: want the function killed", id)
-	}
-	k.Proxy.Heal()
-	k.SQS.Heal()
-	k.put(id, body(id), http.StatusAccepted, http.StatusOK)
-	k.put(id, bodyWith(id, "pm_card_mastercard"), http.StatusConflict)
-	k.want(k.settle(), order.ID(id), paid)
-	if got := k.put(id, body(id), http.StatusOK); !strings.Contains(got.Body, `"paid"`) {
-		k.t.Errorf("%s, settled: got %+v, want paid", id, got)
 	}
 }

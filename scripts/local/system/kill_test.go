@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -29,9 +28,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	o := generous(stocked(1000, system.Options{}))
 	o.Visibility = 10 * time.Minute // until the clock is moved
-	k := killing{newTrap(t, world{systemtest.New(t)}, o, func(s *running) []*lambdatest.Host {
-		return []*lambdatest.Host{s.Function, s.Refund}
-	})}
+	k := killing{newTrap(t, world{systemtest.New(t)}, o)}
 	for _, later := range []time.Duration{time.Hour, 20 * day} {
 		cells := cellsOf(later)
 		k.killEach(cells)

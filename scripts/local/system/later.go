@@ -35,7 +35,7 @@ func (s *System) startEvents(ctx context.Context) error {
 
 // Heard waits until the webhook function has answered every event that is due.
 func (s *System) Heard(ctx context.Context) error {
-	return until(ctx, func() bool { return s.Events == nil || s.Events.Idle() })
+	return Until(ctx, soon, func() (bool, error) { return s.Events == nil || s.Events.Idle(), nil })
 }
 
 // Look makes every waiting order due, as if a day had passed, and invokes the function of

@@ -59,7 +59,7 @@ func (s *System) Published(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return until(ctx, func() bool { return s.stream.done(want) })
+	return Until(ctx, soon, func() (bool, error) { return s.stream.done(want), nil })
 }
 
 // stream is the table's stream with its event source mapping: one shard, and one

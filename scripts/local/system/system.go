@@ -85,7 +85,6 @@ type Options struct {
 	Rules                       stripetest.Rules
 	Output                      io.Writer // the function's log lines
 	BeforeStripe, AfterStripe   func(stripetest.Call)
-	BeforeSQS, AfterSQS         func(sqstest.Call)
 	Observe                     func(sqstest.Batch) // of every queue
 	Duplicate                   func(sqstest.Message) sqstest.Twice
 	LoseDelete                  func(sqstest.Message) bool
@@ -276,9 +275,7 @@ func (s *System) startStripe(context.Context) error {
 }
 
 func (s *System) startQueue(context.Context) error {
-	server, err := sqstest.Serve(sqstest.Options{
-		Now: s.now, Before: s.Options.BeforeSQS, After: s.Options.AfterSQS,
-	})
+	server, err := sqstest.Serve(sqstest.Options{Now: s.now})
 	if err != nil {
 		return err
 	}

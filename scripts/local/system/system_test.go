@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,9 +32,7 @@ func TestSystem(t *testing.T) {
 	w := world{systemtest.New(t)}
 	for claim, test := range map[string]func(*testing.T){
 		"a fresh order makes 3 DynamoDB and 2 Stripe calls, its duplicate 1 and 0": w.countsCalls,
-		"300 orders delivered twice to 8 instances, for 100 shirts":                w.crowd,
 		"no output of the function holds a secret or personal value":               w.canaries,
-		"over FIFO queues an order settles once and different content is parked":   w.fifo,
 		"a scan of the table agrees with the store":                                w.scanned,
 		"two systems share an engine, and each drops its tables":                   w.shared,
 	} {
@@ -224,32 +221,6 @@ func (w world) countsCalls(t *testing.T) {
 	s.wantShirts(s.settle(), 0, 2, 4)
 }
 
-func (w world) crowd(t *testing.T) {
-	t.Helper()
-	const orders, shirts = 300, 200
-	var n atomic.Int64
-	s := w.start(t, stocked(shirts, system.Options{
-		Instances: 8, FunctionTimeout: 10 * time.Second, Visibility: 12 * time.Second,
-		Duplicate: func(sqstest.Message) sqstest.Twice {
-			if n.Add(1)%10 == 0 {
-				return sqstest.AtOnceBeside
-			}
-			return sqstest.Once
-		},
-	}))
-	bodies := make([]string, 0, 2*orders)
-	for i := range 2 * orders {
-		bodies = append(bodies, body(fmt.Sprintf("order-%04d", i%orders)))
-	}
-	s.post(bodies...)
-	b := s.settle()
-	want := map[order.Status]int{order.Paid: shirts / 2, order.OutOfStock: orders - shirts/2}
-	if diff := gocmp.Diff(want, s.statuses()); diff != "" || len(b.Intents) != shirts/2 {
-		t.Errorf("got %d intents, want one for each sale; orders by status (-want +got):\n%s", len(b.Intents), diff)
-	}
-	s.wantShirts(b, 0, 0, shirts)
-}
-
 func (w world) canaries(t *testing.T) {
 	t.Helper()
 	s := w.start(t, system.Options{Env: map[string]string{
@@ -289,21 +260,6 @@ func (w world) canaries(t *testing.T) {
 	}
 	if !strings.Contains(s.log.Text(), `"order_id":"paid"`) {
 		t.Error("the log has no line of order paid")
-	}
-}
-
-func (w world) fifo(t *testing.T) {
-	t.Helper()
-	s := w.start(t, system.Options{FIFO: true})
-	ids := s.postDrafts(
-		sqstest.Draft{Body: body("grouped"), Group: "grouped", DeduplicationID: "1"},
-		sqstest.Draft{Body: body("grouped"), Group: "grouped", DeduplicationID: "2"},
-		sqstest.Draft{Body: bodyWith("grouped", "pm_card_mastercard"), Group: "grouped", DeduplicationID: "3"},
-	)
-	b := s.settle()
-	s.want(b, "grouped", paid)
-	if reason := b.Parked[ids[2]].Reason; reason != order.ReasonConflict {
-		t.Errorf("reason of the different content = %q, want %q", reason, order.ReasonConflict)
 	}
 }
 

@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/adapters/ses/sestest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/system"
 )
 
-// point is where a function dies: before or after its n-th call of a name, such as
-// "PutItem", "confirm", "SendMessage" or "send" of an e-mail. Any call to DynamoDB has
-// the name "DynamoDB" as well. A call that it dies before is lost.
+// point is where a function dies: before or after its n-th call to "DynamoDB", or of a
+// name at Stripe, such as "confirm". A call that it dies before is lost.
 type point struct {
 	when, call string
 	n          int
@@ -27,28 +24,23 @@ type point struct {
 type trap struct {
 	*running
 
-	host    func() []*lambdatest.Host
 	at      atomic.Pointer[point] // nil: at none
 	calls   atomic.Int64          // of the name, since the trap was set
 	crashed chan struct{}         // gets each delivery that ended with its function
 }
 
-// newTrap starts a system with a trap. host returns the functions that it kills.
-func newTrap(t *testing.T, w world, o system.Options, host func(*running) []*lambdatest.Host) *trap {
+// newTrap starts a system with a trap.
+func newTrap(t *testing.T, w world, o system.Options) *trap {
 	t.Helper()
 	k := &trap{crashed: make(chan struct{}, 1)}
 	o.Instances = cmp.Or(o.Instances, 1)
 	o.BeforeStripe, o.AfterStripe = k.stripe("before"), k.stripe("after")
-	o.BeforeSQS, o.AfterSQS = k.sqs("before"), k.sqs("after")
-	o.BeforeMail = func(int) { k.reach("before", "send", func() {}) } // set made it fail
-	o.AfterMail = func(int) { k.reach("after", "send", nil) }
 	o.Observe = func(b sqstest.Batch) {
 		if b.Err != nil {
 			k.crashed <- struct{}{}
 		}
 	}
 	k.running = w.start(t, o)
-	k.host = func() []*lambdatest.Host { return host(k.running) }
 	k.Proxy.Before(k.dynamo("before"))
 	k.Proxy.After(k.dynamo("after"))
 	return k
@@ -56,11 +48,7 @@ func newTrap(t *testing.T, w world, o system.Options, host func(*running) []*lam
 
 func (k *trap) dynamo(when string) func(dynamodbtest.Call) {
 	return func(c dynamodbtest.Call) {
-		name := c.Operation
-		if at := k.at.Load(); at != nil && at.call == "DynamoDB" {
-			name = at.call
-		}
-		k.reach(when, name, func() {
+		k.reach(when, "DynamoDB", func() {
 			k.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseBefore, Number: c.Number, Times: 1})
 		})
 	}
@@ -74,12 +62,6 @@ func (k *trap) stripe(when string) func(stripetest.Call) {
 	}
 }
 
-func (k *trap) sqs(when string) func(sqstest.Call) {
-	return func(c sqstest.Call) {
-		k.reach(when, c.Operation, func() { k.SQS.Fail(c.Operation, 1, sqstest.CodeInternalError) })
-	}
-}
-
 // reach kills the function if a call is the point.
 func (k *trap) reach(when, call string, lose func()) {
 	at := k.at.Load()
@@ -90,23 +72,14 @@ func (k *trap) reach(when, call string, lose func()) {
 	if when == "before" {
 		lose()
 	}
-	for _, h := range k.host() {
-		h.Kill(nil)
-	}
-}
-
-func (k *trap) set(at point) {
-	if at.when == "before" && at.call == "send" {
-		k.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
-	}
-	k.calls.Store(0)
-	k.at.Store(&at)
+	k.Kill(nil)
 }
 
 // killAt posts a message and waits until the function was killed.
 func (k *trap) killAt(at point, body string) {
 	k.t.Helper()
-	k.set(at)
+	k.calls.Store(0)
+	k.at.Store(&at)
 	k.post(body)
 	ctx, cancel := context.WithTimeout(k.t.Context(), 5*time.Minute)
 	defer cancel()

@@ -191,7 +191,7 @@ func (st *storm) enter(ctx context.Context, s *system.System, orders []int) erro
 	group.SetLimit(clients)
 	for _, n := range orders {
 		group.Go(func() error {
-			return until(ctx, pollInterval, func() (bool, error) { return st.put(ctx, s, n) })
+			return system.Until(ctx, pollInterval, func() (bool, error) { return st.put(ctx, s, n) })
 		})
 	}
 	return group.Wait()
@@ -247,7 +247,7 @@ func (st *storm) disturb(ctx context.Context, s *system.System) {
 		st.tally.add(Runs, 1)
 		_ = s.Look(ctx) // it fails under faults
 	})
-	_ = until(context.WithoutCancel(ctx), pollInterval, func() (over bool, _ error) {
+	_ = system.Until(context.WithoutCancel(ctx), pollInterval, func() (over bool, _ error) {
 		select {
 		case <-looked:
 			return true, nil
@@ -272,7 +272,7 @@ func (st *storm) disturb(ctx context.Context, s *system.System) {
 // give the money back twice.
 func (st *storm) passLeases(ctx context.Context, s *system.System) error {
 	quiet := -pollInterval
-	err := until(ctx, pollInterval, func() (bool, error) {
+	err := system.Until(ctx, pollInterval, func() (bool, error) {
 		quiet += pollInterval
 		if s.Busy() || st.acting.Load() > 0 {
 			quiet = 0
@@ -352,7 +352,7 @@ func (st *storm) settleParts(ctx context.Context, s *system.System) error {
 	if err := s.Published(ctx); err != nil {
 		return err
 	}
-	return until(ctx, idleAfter, func() (over bool, err error) {
+	return system.Until(ctx, idleAfter, func() (over bool, err error) {
 		waits := false
 		s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 			counts, failed := m.Counts(now, system.ReceiptQueue)

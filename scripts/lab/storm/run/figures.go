@@ -73,8 +73,8 @@ func Errors() []Figure {
 // Facts returns the figures of the product, in the order of the report.
 func Facts() []Figure {
 	return []Figure{
-		Messages, Deliveries, Kills, OtherKills, Failed, Redriven, LostDeletes, Parked, Webhooks, Runs, SettledLater,
-		Deleted, DynamoDBCalls, StripeCalls, RefundsAsked, RefundMessages, RefundDeliveries, RefundsMade,
+		Messages, Deliveries, Kills, OtherKills, Failed, Redriven, LostDeletes, Parked, Webhooks, Runs,
+		SettledLater, Deleted, DynamoDBCalls, StripeCalls, RefundsAsked, RefundMessages, RefundDeliveries, RefundsMade,
 		RefundsDoubled, RefundsRefused, RefundsUnknown, RefundsExceeding, RefundsNotCharged, RefundKills, Canceled,
 		Put, Requests, OutOfStock, Published, Mails, Doubts, Audited, Matched, Differing,
 	}

@@ -278,7 +278,7 @@ const refundAge = 20 * time.Hour
 // use up its five receives while one lease runs.
 func awaitLeases(ctx context.Context) error {
 	waited := false
-	return until(ctx, functionTimeout+time.Second, func() (bool, error) {
+	return system.Until(ctx, functionTimeout+time.Second, func() (bool, error) {
 		over := waited
 		waited = true
 		return over, nil
@@ -398,7 +398,7 @@ const (
 // idle, it advances the clocks.
 func (st *storm) drain(ctx context.Context, s *system.System, waiting int) error {
 	w := idleWatch{delivered: -1}
-	return until(ctx, pollInterval, func() (bool, error) {
+	return system.Until(ctx, pollInterval, func() (bool, error) {
 		if s.Waiting() <= waiting && (waiting > 0 || !s.Busy()) {
 			return true, nil
 		}
@@ -448,22 +448,5 @@ func (st *storm) watch(ctx context.Context, s *system.System) {
 
 // every calls f at once and then again and again, until the context ends.
 func every(ctx context.Context, d time.Duration, f func()) {
-	_ = until(ctx, d, func() (bool, error) { f(); return false, nil }) // the end of the context
-}
-
-// until calls done again and again until it reports true or an error, or the context
-// ends.
-func until(ctx context.Context, d time.Duration, done func() (bool, error)) error {
-	tick := time.NewTicker(d)
-	defer tick.Stop()
-	for {
-		if over, err := done(); over || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	_ = system.Until(ctx, d, func() (bool, error) { f(); return false, nil }) // the end of the context
 }

@@ -32,7 +32,6 @@ type Attacker struct {
 	folder string // of the programs
 
 	deploying sync.Mutex // held from the build of a program to its deployment; before mu
-	programs  []string   // deployed last and before, oldest first
 
 	mu      sync.Mutex
 	system  *system.System // nil before Start

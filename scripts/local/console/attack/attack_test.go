@@ -3,8 +3,6 @@ package attack_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,7 +23,7 @@ import (
 
 // attacker returns one in front of queues and a Stripe without a function, whose compiler
 // fails.
-func attacker(t *testing.T) (*attack.Attacker, *watch.Watch, *system.System) {
+func attacker(t *testing.T) (*attack.Attacker, *watch.Watch) {
 	t.Helper()
 	w := watch.New(func() time.Time { return time.Unix(0, 0) })
 	a := attack.New(w, t.TempDir(), func(context.Context, string, string) error { return errBuild })
@@ -50,27 +48,7 @@ func attacker(t *testing.T) (*attack.Attacker, *watch.Watch, *system.System) {
 	s := &system.System{SQS: queue, Stripe: stripe, Proxy: newProxy(t), Function: new(lambdatest.Host)}
 	a.Start(t.Context(), s)
 	t.Cleanup(a.Close)
-	return a, w, s
-}
-
-func TestRollingOutKeepsNoOldPrograms(t *testing.T) {
-	folder, w := t.TempDir(), watch.New(func() time.Time { return time.Unix(0, 0) })
-	a := attack.New(w, folder, func(context.Context, string, string) error { return errBuild })
-	a.Start(t.Context(), &system.System{Proxy: newProxy(t), Function: new(lambdatest.Host)})
-	t.Cleanup(a.Close)
-	must(t, os.WriteFile(filepath.Join(folder, "order"), []byte("program"), 0o600))
-	for range 5 {
-		_, err := a.Act(t.Context(), "rollout", "")
-		must(t, err)
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*"))
-	must(t, err)
-	for i := range files {
-		files[i] = filepath.Base(files[i])
-	}
-	if diff := cmp.Diff(files, []string{"order", "order-v5", "order-v6"}); diff != "" {
-		t.Errorf("programs after version 6 was rolled out (-got +want):\n%s", diff)
-	}
+	return a, w
 }
 
 // newProxy returns a proxy of a table that does not exist.
@@ -98,7 +76,7 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 		"clear":        "post one with a payment that takes days",
 		"redrive":      "post a malformed message",
 	} {
-		a, _, _ := attacker(t)
+		a, _ := attacker(t)
 		if _, err := a.Act(t.Context(), name, ""); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want ErrNotNow and %q", name, err, want)
 		}
@@ -106,7 +84,7 @@ func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 }
 
 func TestAGuardThatDoesNotCompileIsNotDeployed(t *testing.T) {
-	a, w, _ := attacker(t)
+	a, w := attacker(t)
 	if _, err := a.Act(t.Context(), "no-such", ""); err == nil {
 		t.Error("an unknown attack: got no error")
 	}
@@ -145,7 +123,7 @@ func TestAStormPostsTheSameOrdersForTheSameSeed(t *testing.T) {
 }
 
 func TestOneStormAtATime(t *testing.T) {
-	a, _, _ := attacker(t)
+	a, _ := attacker(t)
 	if _, err := a.Act(t.Context(), console.ActStorm, ""); !errors.Is(err, console.ErrNotNow) {
 		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
 	}

@@ -98,9 +98,6 @@ func (a *Attacker) deploy(guard string, build func(out string) error) (version i
 	if err = build(out); err == nil {
 		err = s.Function.Replace(out)
 	}
-	if err == nil {
-		err = a.forget(out)
-	}
 	if err != nil {
 		return version, err
 	}
@@ -109,16 +106,4 @@ func (a *Attacker) deploy(guard string, build func(out string) error) (version i
 	a.guard = guard
 	a.watch.SetControl(func(c *watch.Control) { c.Version, c.Guard = fmt.Sprintf("v%d", version), guard })
 	return version, nil
-}
-
-// forget removes the program before the last one. An instance that was starting while the
-// next version was deployed may still need the last one. The caller holds a.deploying.
-func (a *Attacker) forget(newest string) error {
-	a.programs = append(a.programs, newest)
-	if len(a.programs) <= 2 {
-		return nil
-	}
-	oldest := a.programs[0]
-	a.programs = a.programs[1:]
-	return os.Remove(oldest)
 }

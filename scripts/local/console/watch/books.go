@@ -117,7 +117,8 @@ func (w *Watch) readStripe(s *system.System) {
 	}
 	for i, now := range refunds {
 		if i >= len(w.refunds) || w.refunds[i] != now {
-			l := w.lineOfIntent(now.Intent, intents)
+			at := slices.IndexFunc(intents, func(i *stripetest.Intent) bool { return i.ID == now.Intent })
+			l := w.line(intents[at].OrderID())
 			id, of := order.ID(l.ID), system.RefundOf(now)
 			same := func(r invariants.Refund) bool { return r.ID == of.ID }
 			l.books.Refunds[id] = append(slices.DeleteFunc(l.books.Refunds[id], same), of)
@@ -129,14 +130,6 @@ func (w *Watch) readStripe(s *system.System) {
 	for _, c := range charges {
 		w.charged(c)
 	}
-}
-
-func (w *Watch) lineOfIntent(id string, intents []*stripetest.Intent) *line {
-	i := slices.IndexFunc(intents, func(i *stripetest.Intent) bool { return i.ID == id })
-	if i < 0 {
-		return w.nameless
-	}
-	return w.line(intents[i].OrderID())
 }
 
 // charged notes a line of the ledger. A second charge of an order turns its light red at

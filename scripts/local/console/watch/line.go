@@ -201,10 +201,3 @@ func (l *line) broken() (all []string) {
 
 // function names an instance of the order function in a timeline.
 func function(n int) string { return fmt.Sprintf("Function %d", n) }
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

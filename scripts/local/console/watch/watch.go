@@ -18,7 +18,6 @@ const (
 	shownLines  = 50   // of the log, in a picture
 	timelines   = 1000 // orders that keep their entries
 	longest     = 300  // entries of a timeline
-	lineBurst   = 20   // new lines of the log in a picture
 )
 
 // Tick is how often the picture changes.
@@ -49,8 +48,6 @@ type Watch struct {
 	shown     Picture // all but orders, instances, totals and log. What a list in it holds never changes
 	log       []Line  // the latest ones
 	logged    int     // lines so far
-	fresh     int     // of them, since the last picture
-	skipped   int     // lines that were too many for a picture
 }
 
 // New returns the picture of a system that has not started. now returns this machine's
@@ -104,11 +101,7 @@ func (w *Watch) Refresh(ctx context.Context, s *system.System) {
 func (w *Watch) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.skipped > 0 {
-		w.add(Line{Tone: Plain, Text: count(w.skipped, "line", "lines") + " more in this moment"})
-		w.skipped = 0
-	}
-	w.log, w.fresh = append([]Line{}, w.log[max(0, len(w.log)-shownLines):]...), 0
+	w.log = append([]Line{}, w.log[max(0, len(w.log)-shownLines):]...)
 	p, recent := w.shown, max(0, len(w.byN)-shownOrders)
 	p.Instances, p.Totals, p.Log, p.Orders = w.instancesNow(), w.totalsNow(), w.log, []Order{}
 	for i, l := range w.byN {
@@ -160,20 +153,9 @@ func (w *Watch) Say(tone Tone, order, text string) {
 	w.say(tone, order, text)
 }
 
-// say adds a line, unless the picture has many new ones: then it says how many more.
 func (w *Watch) say(tone Tone, order, text string) {
-	if w.fresh >= lineBurst && tone != Bad {
-		w.skipped++
-		return
-	}
-	w.add(Line{Tone: tone, Order: order, Text: text})
-}
-
-func (w *Watch) add(l Line) {
 	w.logged++
-	w.fresh++
-	l.N, l.At = w.logged, w.now().UnixMilli()
-	w.log = append(w.log, l)
+	w.log = append(w.log, Line{N: w.logged, At: w.now().UnixMilli(), Tone: tone, Order: order, Text: text})
 }
 
 // SetControl changes what the visitor has set.
