@@ -55,20 +55,12 @@ func TestALostAnswerBuysOneLabel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for n, call := range []string{"table", "quote", "table", "buy", "table"} {
-		faults := []fault{
-			{lose: true}, {lose: true, after: true}, // the SDK repeats a call to the table
-			{lose: true, again: true}, {lose: true, after: true, again: true},
-		}
-		if call != "table" {
-			faults = []fault{
-				{lose: true},
-				{lose: true, after: true},
-				{status: 500},
-				{status: 500, after: true},
-				{status: 429},
-				{status: 409},
-				{status: 503},
-			}
+		faults := []fault{{lose: true}, {lose: true, after: true}} // the SDK repeats a call to the table
+		if call == "table" {
+			faults = append(faults, fault{lose: true, again: true}, fault{lose: true, after: true, again: true})
+		} else {
+			faults = append(faults, fault{status: 500}, fault{status: 500, after: true})
+			faults = append(faults, fault{status: 429}, fault{status: 409}, fault{status: 503})
 		}
 		if call == "buy" { // bought by another attempt, which was frozen until now; or not bought yet
 			faults = append(faults, fault{status: http.StatusUnprocessableEntity, after: true}, fault{status: 200})
