@@ -73,7 +73,6 @@ func TestAFailedListOfDisputesIsNeverAnEmptyOne(t *testing.T) {
 		response stripe.Response
 		want     order.ErrorKind
 	}{
-		"an unreadable body":          {rigtest.OK(`{"data":`), order.KindUnknown},
 		"no list":                     {rigtest.OK(`{"object":"dispute"}`), order.KindUnknown},
 		"a dispute of another type":   {rigtest.OK(`{"data":[{"id":5}]}`), order.KindUnknown},
 		"a dispute without an id":     {rigtest.OK(disputes("", "lost")), order.KindUnknown},

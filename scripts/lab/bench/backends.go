@@ -32,15 +32,17 @@ const (
 	pretendKey = "sk_test_pretend"
 )
 
-// backends are the canned DynamoDB and the canned Stripe. Their only state is the number
-// of calls.
+// backends are the canned DynamoDB and the canned Stripe. They count calls.
 type backends struct {
 	dynamodb, stripe           *http.Server
 	dynamodbURL, stripeURL     string
 	dynamodbCalls, stripeCalls atomic.Int64
 
 	served sync.WaitGroup
+	serial int // of the last order that event made
 }
+
+func (b *backends) calls() int64 { return b.dynamodbCalls.Load() + b.stripeCalls.Load() }
 
 func serveBackends() (*backends, error) {
 	b := &backends{}

@@ -38,15 +38,9 @@ type speed struct {
 	Calls     float64   // to DynamoDB and Stripe per order
 }
 
-// bench is a running measurement.
-type bench struct {
-	back   *backends
-	serial int // of the last order
-}
-
-// instance is one binary.
+// instance is one binary that is measured.
 type instance struct {
-	*bench
+	*backends
 
 	binary string
 	warm   *lambdatest.Host
@@ -57,14 +51,14 @@ type instance struct {
 // so that a busier machine does not count against one. It prints the progress between
 // rounds only, while nothing is measured.
 func measure(ctx context.Context, p plan, binaries []string, errOut io.Writer) (all []figures, err error) {
-	b := &bench{}
-	if b.back, err = serveBackends(); err != nil {
+	b, err := serveBackends()
+	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.back.Close()) }()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	var instances []*instance
 	for _, binary := range binaries {
-		in := &instance{bench: b, binary: binary}
+		in := &instance{backends: b, binary: binary}
 		if in.ZipSize, err = zipSize(binary); err != nil {
 			return nil, err
 		}
@@ -107,14 +101,14 @@ func (in *instance) start() (*lambdatest.Host, error) {
 	return lambdatest.Start(lambdatest.Options{
 		Binary: in.binary, Instances: 1, Timeout: 30 * time.Second,
 		Env: map[string]string{
-			"AWS_ENDPOINT_URL_DYNAMODB": in.back.dynamodbURL,
+			"AWS_ENDPOINT_URL_DYNAMODB": in.dynamodbURL,
 			"AWS_ENDPOINT_URL_SQS":      "http://127.0.0.1:1", // nothing is parked or returned
 			"ORDERS_TABLE":              "orders",
 			"QUEUE_URL":                 "http://127.0.0.1:1/1/orders",
 			"DEAD_LETTER_QUEUE_URL":     "http://127.0.0.1:1/1/dead",
 			"SCOPE":                     scope,
 			"STRIPE_SECRET_KEY":         pretendKey,
-			"STRIPE_API_BASE":           in.back.stripeURL,
+			"STRIPE_API_BASE":           in.stripeURL,
 		},
 	})
 }
@@ -167,10 +161,8 @@ func (in *instance) send(ctx context.Context, prefix string, batches int, s *spe
 	return nil
 }
 
-func (b *bench) calls() int64 { return b.back.dynamodbCalls.Load() + b.back.stripeCalls.Load() }
-
 // event returns a batch of orders with unique ids.
-func (b *bench) event(prefix string, orders int) []byte {
+func (b *backends) event(prefix string, orders int) []byte {
 	now := time.Now()
 	messages := make([]sqstest.Message, orders)
 	for i := range messages {

@@ -23,23 +23,7 @@ import (
 // was not caught.
 type memory struct {
 	root    string
-	sources map[guards.Catcher]string // hashes
-}
-
-// remember returns the memory of a repository, which knows the sources of each catcher.
-func remember(ctx context.Context, root string, all []guards.Guard) (m memory, err error) {
-	m = memory{root: root, sources: map[guards.Catcher]string{}}
-	of := map[string]string{}
-	for _, g := range all {
-		if of[g.Catcher.Pkg] == "" {
-			module, pkg := g.Catcher.Module(root)
-			if of[g.Catcher.Pkg], err = sources(ctx, root, module, pkg); err != nil {
-				return m, err
-			}
-		}
-		m.sources[g.Catcher] = of[g.Catcher.Pkg]
-	}
-	return m, nil
+	sources map[string]string // hashes by package, all known once caught returns
 }
 
 // sources returns a hash of every file that a package's tests can depend on: the folders
@@ -114,7 +98,13 @@ func addFiles(to io.Writer, dir string) error {
 // key returns the hash under which a bug is remembered.
 func (m memory) key(t *testing.T, g guards.Guard) string {
 	t.Helper()
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(runtime.Version()+m.sources[g.Catcher]+content(t, g.Patch))))
+	if m.sources[g.Catcher.Pkg] == "" {
+		module, pkg := g.Catcher.Module(m.root)
+		hash, err := sources(t.Context(), m.root, module, pkg)
+		must(t, err)
+		m.sources[g.Catcher.Pkg] = hash
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(runtime.Version()+m.sources[g.Catcher.Pkg]+content(t, g.Patch))))
 }
 
 func (m memory) path(g guards.Guard) string { return filepath.Join(m.root, "build", "guards", g.Name) }
@@ -125,9 +115,10 @@ func (m memory) caught(t *testing.T, all []guards.Guard) (names []string) {
 	t.Helper()
 	at := map[string]time.Time{}
 	for _, g := range all {
+		key := m.key(t, g)
 		text, err := os.ReadFile(m.path(g))
 		info, statErr := os.Stat(m.path(g))
-		if err == nil && statErr == nil && string(text) == m.key(t, g) {
+		if err == nil && statErr == nil && string(text) == key {
 			names, at[g.Name] = append(names, g.Name), info.ModTime()
 		}
 	}
@@ -166,8 +157,7 @@ func TestABugIsRememberedUntilItsPatchOrItsCatcherChanges(t *testing.T) {
 		{"patches/unread", "", 9},
 	} {
 		write(step.name, step.text)
-		m, err := remember(t.Context(), dir, bugs)
-		must(t, err)
+		m := memory{dir, map[string]string{}}
 		if got := m.caught(t, bugs); len(got) != step.caught {
 			t.Errorf("after %s: got %q, want %d", step.name, got, step.caught)
 		}
