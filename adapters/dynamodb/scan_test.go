@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,28 +102,6 @@ func TestScanEndsAtTheFirstError(t *testing.T) {
 		if n != 1 {
 			t.Errorf("got %d results, want one error", n)
 		}
-	}
-}
-
-func TestRaiseSeqPreventsACollisionOfEvents(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	f.settled("O1", order.Pending)
-	older := f.rows("O1")[1] // the row as it was before its event
-	older["status"], older["seq"] = text("open"), number(0)
-	f.put(older)
-	f.must(f.RaiseSeq(t.Context(), "O1"))
-	f.Proxy.Reset()
-	f.must(f.RaiseSeq(t.Context(), "O1"))
-	if diff := cmp.Diff(map[string]int{"Query": 1}, f.Proxy.Counts()); diff != "" {
-		t.Errorf("calls of a second one (-want +got):\n%s", diff)
-	}
-	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
-	if r := f.loaded("O1"); r.Seq != 2 || len(r.Events) != 2 || r.Events[1].To != order.Paid {
-		t.Errorf("got %+v, want a second event", r)
-	}
-	if err := f.RaiseSeq(t.Context(), "O2"); !errors.Is(err, order.ErrNotFound) {
-		t.Errorf("no row: got %v, want ErrNotFound", err)
 	}
 }
 

@@ -132,69 +132,6 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 	return s.Stock(ctx, sku)
 }
 
-// Recount corrects the item of a SKU of which units are in store, sold ones apart:
-// those that orders hold are reserved, and the others are available. It scans the orders
-// table, strongly consistent, and returns the stock as it is afterwards.
-//
-// It returns order.ErrTooFewAvailable if orders hold more, and order.ErrStale if the item
-// changed meanwhile. Stock that an order reserves and releases during the scan may escape
-// both, so stop what settles orders first.
-func (s *Store) Recount(ctx context.Context, sku string, units int64) (order.Stock, error) {
-	seen, err := s.Stock(ctx, sku)
-	if err != nil && !errors.Is(err, order.ErrNotFound) {
-		return order.Stock{}, err
-	}
-	condition, values := "attribute_not_exists(sku)", Item{}
-	if err == nil {
-		condition = "available = :available AND reserved = :reserved AND sold = :sold"
-		values = Item{
-			":available": Number(seen.Available), ":reserved": Number(seen.Reserved), ":sold": Number(seen.Sold),
-		}
-	}
-	held, err := s.held(ctx, sku)
-	if err == nil && held > units {
-		err = fmt.Errorf("%w: orders hold %d", order.ErrTooFewAvailable, held)
-	}
-	if err != nil {
-		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
-	}
-	values[":free"], values[":held"], values[":sales"] = Number(units-held), Number(held), Number(seen.Sold)
-	now, err := Update(ctx, s.DB, &dynamodb.UpdateItemInput{
-		TableName: &s.stock, Key: Item{"sku": Text(sku)}, ConditionExpression: &condition,
-		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
-		ExpressionAttributeValues: values,
-	})
-	if _, refused := Refused(err); refused {
-		err = order.ErrStale
-	}
-	if err != nil {
-		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
-	}
-	return decodeStock(now)
-}
-
-// held returns how many units of a SKU orders hold.
-func (s *Store) held(ctx context.Context, sku string) (units int64, err error) {
-	pages := dynamodb.NewScanPaginator(s.DB, &dynamodb.ScanInput{
-		TableName: &s.TableName, ConsistentRead: aws.Bool(true),
-		FilterExpression:         aws.String("attribute_exists(stock.#sku)"),
-		ExpressionAttributeNames: map[string]string{"#sku": sku},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return 0, err
-		}
-		for _, item := range page.Items {
-			d := Decoder{Item: item}
-			if units += d.quantities("stock")[sku]; d.Err != nil {
-				return 0, fmt.Errorf("row of order %q: %w", d.OptionalText("orderId"), d.Err)
-			}
-		}
-	}
-	return units, nil
-}
-
 func decodeStock(item Item) (order.Stock, error) {
 	d := Decoder{Item: item}
 	s := order.Stock{

@@ -120,24 +120,6 @@ func (s *Store) Load(ctx context.Context, id order.ID) (order.Record, error) {
 	return r, nil
 }
 
-// RaiseSeq sets the order's seq to that of its last event, if it is lower: its row was
-// put back from a backup, and the next event would collide with one that exists. It
-// returns order.ErrNotFound if the row does not exist, and order.ErrStale if the row
-// changed at the same moment.
-func (s *Store) RaiseSeq(ctx context.Context, id order.ID) error {
-	r, err := s.Load(ctx, id)
-	if err != nil {
-		return err
-	}
-	raised := r
-	for _, e := range r.Events {
-		raised.Seq = max(raised.Seq, e.Seq)
-	}
-	raised.Events = nil
-	_, err = s.Save(ctx, r, raised)
-	return order.About("raise seq of", id, err)
-}
-
 // Partition reads every item of an order. It ends at the first error.
 func (s *Store) Partition(ctx context.Context, id order.ID) iter.Seq2[Item, error] {
 	return Query(ctx, s.DB, &dynamodb.QueryInput{

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
 
-// maxPieces bounds one change of the stock, so that no sum overflows.
+// maxUnits bounds one change of the stock, so that no sum overflows.
 const maxUnits = 1_000_000_000
 
 type stock struct {
@@ -45,7 +49,7 @@ func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	case s.Recount != nil && d.Table == "":
 		return errors.New("--recount: ORDERS_TABLE: want the name of the orders table")
 	case s.Recount != nil:
-		now, err = store.Recount(ctx, s.SKU, *s.Recount)
+		now, err = recount(ctx, store, d.StockTable, s.SKU, *s.Recount)
 	case s.Add != 0:
 		now, err = store.AddStock(ctx, s.SKU, s.Add)
 	default:
@@ -69,4 +73,67 @@ type stockJSON struct {
 	Available int64  `json:"available"`
 	Reserved  int64  `json:"reserved"`
 	Sold      int64  `json:"sold"`
+}
+
+// recount corrects the item of a SKU of which units are in store, sold ones apart: those
+// that orders hold are reserved, and the others are available.
+//
+// It returns order.ErrTooFewAvailable if orders hold more, and order.ErrStale if the item
+// changed meanwhile. Stock that an order reserves and releases during the scan may escape
+// both, so stop what settles orders first.
+func recount(
+	ctx context.Context, store *dynamodb.Store, table, sku string, units int64,
+) (order.Stock, error) {
+	seen, err := store.Stock(ctx, sku)
+	condition, values := "attribute_not_exists(sku)", dynamodb.Item{}
+	if err == nil {
+		condition = "available = :available AND reserved = :reserved AND sold = :sold"
+		values[":available"], values[":reserved"] = dynamodb.Number(seen.Available), dynamodb.Number(seen.Reserved)
+		values[":sold"] = dynamodb.Number(seen.Sold)
+	} else if !errors.Is(err, order.ErrNotFound) {
+		return order.Stock{}, err
+	}
+	held, err := heldBy(ctx, store, sku)
+	if err == nil && held > units {
+		err = fmt.Errorf("%w: orders hold %d", order.ErrTooFewAvailable, held)
+	}
+	if err == nil {
+		values[":free"], values[":held"] = dynamodb.Number(units-held), dynamodb.Number(held)
+		values[":sales"] = dynamodb.Number(seen.Sold)
+		_, err = dynamodb.Update(ctx, store.DB, &sdk.UpdateItemInput{
+			TableName: &table, Key: dynamodb.Item{"sku": dynamodb.Text(sku)}, ConditionExpression: &condition,
+			UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
+			ExpressionAttributeValues: values,
+		})
+	}
+	if _, refused := dynamodb.Refused(err); refused {
+		err = order.ErrStale
+	}
+	if err != nil {
+		return order.Stock{}, fmt.Errorf("recount %q: %w", sku, err)
+	}
+	return store.Stock(ctx, sku)
+}
+
+// heldBy returns how many units of a SKU orders hold, by a strongly consistent scan.
+func heldBy(ctx context.Context, store *dynamodb.Store, sku string) (units int64, err error) {
+	pages := sdk.NewScanPaginator(store.DB, &sdk.ScanInput{
+		TableName: &store.TableName, ConsistentRead: aws.Bool(true),
+		FilterExpression:         aws.String("attribute_exists(stock.#sku)"),
+		ExpressionAttributeNames: map[string]string{"#sku": sku},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for _, item := range page.Items {
+			r, err := dynamodb.DecodeOrder(item)
+			if err != nil {
+				return 0, err
+			}
+			units += r.Stock[sku]
+		}
+	}
+	return units, nil
 }

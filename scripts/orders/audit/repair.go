@@ -67,19 +67,11 @@ func (p Plan) repairable() bool {
 
 func (p Plan) has(what func(Finding) bool) bool { return slices.ContainsFunc(p.Findings, what) }
 
-// Sequencer raises the seq of a row that was put back from a backup.
-type Sequencer interface {
-	// RaiseSeq sets an order's seq to that of its last event, if it is lower. It returns
-	// order.ErrNotFound if the row does not exist.
-	RaiseSeq(ctx context.Context, id order.ID) error
-}
-
 // Repairer makes rows show what Stripe did, as a worker, a webhook or `orders restore`
 // would. It moves no money.
 type Repairer struct {
 	Follower settle.Follower
 	Refunds  refund.Refresher
-	Seq      Sequencer
 	Now      func() time.Time
 }
 
@@ -95,7 +87,7 @@ func (r *Repairer) Repair(ctx context.Context, p Plan) error {
 }
 
 func (r *Repairer) repair(ctx context.Context, p Plan) error {
-	if err := r.Seq.RaiseSeq(ctx, p.OrderID); err != nil && !errors.Is(err, order.ErrNotFound) {
+	if err := raiseSeq(ctx, r.Follower.Store, p.OrderID); err != nil && !errors.Is(err, order.ErrNotFound) {
 		return err
 	}
 	follow, err := r.Follower, error(nil)
@@ -115,4 +107,20 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 		OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
 	})
 	return err
+}
+
+// raiseSeq sets an order's seq to that of its last event, if it is lower: its row was put
+// back from a backup, and the next event would collide with one that exists.
+func raiseSeq(ctx context.Context, s order.Store, id order.ID) error {
+	r, err := s.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	raised := r
+	for _, e := range r.Events {
+		raised.Seq = max(raised.Seq, e.Seq)
+	}
+	raised.Events = nil
+	_, err = s.Save(ctx, r, raised)
+	return order.About("raise seq of", id, err)
 }

@@ -229,12 +229,11 @@ func (d Deployment) Job(w audit.Window) audit.Job {
 
 // Repairer returns what repairs rows with the environment's table and key.
 func (d Deployment) Repairer() *audit.Repairer {
-	store := d.Store()
 	return &audit.Repairer{
 		Follower: settle.Follower{
-			Store: store, Payments: d.Payments(), Scope: d.Scope, Now: d.Now,
+			Store: d.Store(), Payments: d.Payments(), Scope: d.Scope, Now: d.Now,
 			Disputes: dispute.New(d.options()),
 		},
-		Refunds: *d.Refresher(), Seq: store, Now: d.Now,
+		Refunds: *d.Refresher(), Now: d.Now,
 	}
 }
