@@ -61,10 +61,10 @@ prove-effects: ## every schedule of four deviations of requests by HTTP and of r
 prove-long: ## three faults and a hundred million worlds; hours, and resumable
 	@mkdir -p build && $(LAB) ./prove orders --long --resume ../../build/prove.state
 
-proof-page: refund-page ## the same as make prove, and docs/reference/proof.md with build/proof-full.md, and refund-proof.md
+proof-page: refund-page ## the same as make prove, and docs/reference/proof.md and refund-proof.md
 	@$(LAB) ./prove orders --page ../../docs/reference/proof.md
 
-refund-page: ## the same as make prove-refunds, also without each rule, and docs/reference/refund-proof.md
+refund-page: ## the same as make prove-refunds, and docs/reference/refund-proof.md
 	@$(LAB) ./prove refunds --page ../../docs/reference/refund-proof.md
 
 storm: engine ## real binaries under kills and outages, beside the baselines; ORDERS=100000 or WITHOUT=bind: the product alone

@@ -20,8 +20,7 @@ type orders struct {
 	Triples bool   `help:"Search every three deviations, not two: ten minutes more."`
 	Long    bool   `help:"Triples and a hundred million worlds."`
 	Resume  string `type:"path"       help:"Save the progress in this file, and continue from it."`
-	Page    string `help:"Also write this page, and --full, which takes minutes more."`
-	Full    string `help:"With --page: the page with every history." default:"../../build/proof-full.md"`
+	Page    string `help:"Also write this page."`
 	Replay  string `help:"Print the history of one seed, or of one schedule as a run prints it."`
 }
 
@@ -50,7 +49,7 @@ func (o *orders) Run(ctx context.Context, s screen) error {
 	figures := figuresOf(r, done.Seed, time.Since(start))
 	_, _ = fmt.Fprintln(s.out, figures)
 	if o.Page != "" {
-		if err := o.writePages(ctx, r, figures); err != nil {
+		if err := o.writePage(ctx, r, figures); err != nil {
 			return err
 		}
 	}

@@ -62,34 +62,22 @@ func TestWithoutACommandEachHasItsDefaults(t *testing.T) {
 	}
 }
 
-func TestThePagesKeepTheirProseAndGetTheirParts(t *testing.T) {
+func TestAPageKeepsItsProseAndGetsItsParts(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	o := orders{Page: filepath.Join(dir, "proof.md"), Full: filepath.Join(dir, "build", "proof-full.md")}
-	part := func(name, text string) string {
-		return "<!-- generated: " + name + " -->\n\n" + text + "\n\n<!-- end -->\n"
+	path := filepath.Join(t.TempDir(), "proof.md")
+	page := func(figures string) string {
+		return "# A title\n\n<!-- generated: figures -->\n\n" + figures + "\n\n<!-- end -->\nwords\n"
 	}
-	page := func(histories string) string {
-		return "# A title\n\n" + part("figures", "f") + "words\n" + part("bugs", "b") + part("histories", histories)
-	}
-	if err := os.WriteFile(o.Page, []byte(page("old")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(page("old")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stories := []story{{"fence", "F"}, {"bind", "B"}, {"idempotency-record-24h", "I"}, {"prepare-again", "P"}}
-	if err := o.fillPages("f\n", "b\n", "l\n", stories); err != nil {
+	if err := rewrite(path, map[string]string{"figures": "new\n"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(read(t, o.Page), page("B\nI\nP")); diff != "" {
-		t.Errorf("proof.md: (-got +want)\n%s", diff)
+	if diff := cmp.Diff(read(t, path), page("new")); diff != "" {
+		t.Errorf("(-got +want)\n%s", diff)
 	}
-	const all = "## The baselines\n\nl\n\n## Every history\n\nF\nB\nI\nP"
-	if diff := cmp.Diff(read(t, o.Full), page(all)); diff != "" {
-		t.Errorf("proof-full.md: (-got +want)\n%s", diff)
-	}
-	if err := o.fillPages("f", "b", "l", stories[:3]); err == nil || !strings.Contains(err.Error(), "prepare-again") {
-		t.Errorf("got error %v without a history, want one that names it", err)
-	}
-	if _, err := fill("# No parts\n", map[string]string{"bugs": "b"}); err == nil {
+	if err := rewrite(path, map[string]string{"bugs": "b"}); err == nil {
 		t.Error("got no error for a page that lacks a part")
 	}
 }
@@ -97,9 +85,9 @@ func TestThePagesKeepTheirProseAndGetTheirParts(t *testing.T) {
 // The parts that the commands write are in the pages of docs/reference.
 func TestThePagesHaveEveryPart(t *testing.T) {
 	t.Parallel()
-	parts, _ := (&refunds{}).parts(make([]stage.Report, 13), []row{{Reports: reports{}}}, nil)
+	parts, _ := (&refunds{}).parts(make([]stage.Report, 13), []protocol{{Reports: reports{}}})
 	for path, parts := range map[string]map[string]string{
-		"proof.md": {"figures": "", "bugs": "", "histories": ""}, "refund-proof.md": parts,
+		"proof.md": {"figures": "", "histories": ""}, "refund-proof.md": parts,
 	} {
 		if _, err := fill(read(t, "../../../docs/reference/"+path), parts); err != nil {
 			t.Errorf("%s: %v", path, err)
