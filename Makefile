@@ -52,7 +52,7 @@ break: ## remove a guard and see what catches it: make break GUARD=bind
 prove: ## every schedule of two faults, a million random worlds of orders, prove-refunds and prove-effects; six minutes on two cores
 	@$(LAB) ./prove
 
-prove-refunds: ## every schedule of two faults of refunds, 40,000 random worlds, and naive code; 90 seconds
+prove-refunds: ## every schedule of two faults of refunds, 40,000 random worlds; 60 seconds
 	@$(LAB) ./prove refunds
 
 prove-effects: ## every schedule of four deviations of requests by HTTP and of receipts, of three of stock; two minutes

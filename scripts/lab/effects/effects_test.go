@@ -25,16 +25,3 @@ func TestTheProductKeepsItsPromisesInEverySchedule(t *testing.T) {
 		})
 	}
 }
-
-func TestNaiveCodeChargesTwiceAndSendsTwiceOrNever(t *testing.T) {
-	t.Parallel()
-	want := []string{"3 charges", "2 e-mails", `no e-mail, and the receipt is "sent"`}
-	for i, w := range effects.NaiveWorlds() {
-		t.Run(w.Does, func(t *testing.T) {
-			t.Parallel()
-			if r := w.Search(t.Context(), 1); r.Found == nil || r.Found.Violation.Detail != want[i] || len(r.Found.History) == 0 {
-				t.Errorf("got %v, want %q, with a history", r.Found, want[i])
-			}
-		})
-	}
-}

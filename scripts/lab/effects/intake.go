@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"orderonce/domain/intake"
@@ -27,9 +25,6 @@ type client struct {
 // twice.
 type Intake struct {
 	Other bool // the second client puts another content
-	// Naive replaces the product with code that sends each request to the queue under an
-	// id of its own, as API Gateway's requestId is.
-	Naive bool
 }
 
 // World returns the world.
@@ -59,7 +54,7 @@ type intakeWorld struct {
 	orders  *ordertest.Memory
 	bank    *ordertest.Bank
 	clients []*client
-	sent    []order.ID
+	sent    int // messages
 }
 
 // put is a client's request, repeated until it is answered.
@@ -68,7 +63,9 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 	return newTask(name, after, time.Second, // 502, and the client repeats it
 		func(a *stage.Actor) (time.Duration, bool) {
 			charged := c.charged
-			view, err := w.intake(a).Put(a.Context, c.order, "caller", "")
+			ports := intakePorts{a, w}
+			product := intake.Intake{Book: ports, Queue: ports, Now: a.Clock}
+			view, err := product.Put(a.Context, c.order, "caller", "")
 			switch {
 			case errors.Is(err, order.ErrConflict):
 				w.told(c, "conflict")
@@ -85,30 +82,6 @@ func (w *intakeWorld) put(c *client, after time.Duration) *task {
 		})
 }
 
-// intake returns what takes a request.
-func (w *intakeWorld) intake(a *stage.Actor) putter { //nolint:ireturn // the product or the naive code
-	ports := intakePorts{a, w}
-	if w.Naive {
-		return naiveIntake{ports}
-	}
-	return &intake.Intake{Book: ports, Queue: ports, Now: a.Clock}
-}
-
-type putter interface {
-	Put(ctx context.Context, o order.Order, c intake.Caller, t order.Trace) (intake.View, error)
-}
-
-type naiveIntake struct{ intakePorts }
-
-// Put sends the order. A worker's name is as good as a request id.
-func (d naiveIntake) Put(
-	ctx context.Context, o order.Order, _ intake.Caller, t order.Trace,
-) (intake.View, error) {
-	id := order.ID(strings.ReplaceAll(d.Name, " ", "-"))
-	err := d.Send(ctx, newOrder(id, o.Lines()[0].Quantity, ordertest.Pays), d.Now, t)
-	return intake.View{OrderID: id}, err
-}
-
 // told records an answer. A repetition gets the same one.
 func (w *intakeWorld) told(c *client, answer string) {
 	if c.answer != "" && c.answer != answer {
@@ -118,10 +91,10 @@ func (w *intakeWorld) told(c *client, answer string) {
 }
 
 func (w *intakeWorld) message(o order.Order) *task {
-	w.sent = append(w.sent, o.ID())
+	w.sent++
 	sent := w.Now
 	after := sent.Sub(stage.Epoch()) + time.Second
-	name := fmt.Sprintf("message %d", len(w.sent))
+	name := fmt.Sprintf("message %d", w.sent)
 	return newTask(name, after, visible, func(a *stage.Actor) (time.Duration, bool) {
 		p := order.Processor{
 			Store: w.orders, Payments: w.bank, Scope: scope, ConfirmTime: callTime, Now: a.Clock,
@@ -134,11 +107,7 @@ func (w *intakeWorld) message(o order.Order) *task {
 // atRest returns what is broken once every request is answered and the queue is empty.
 func (w *intakeWorld) atRest() string {
 	record, claimed := w.orders.Peek(theOrder)
-	charges, accepted := 0, ""
-	slices.Sort(w.sent)
-	for _, id := range slices.Compact(w.sent) {
-		charges += len(w.bank.Charges(id))
-	}
+	charges, accepted := len(w.bank.Charges(theOrder)), ""
 	for _, c := range w.clients {
 		total := c.order.Total().String()
 		switch {

@@ -23,8 +23,6 @@ type Receipts struct {
 	// looks into the mailbox, so the decision is right when it is made, and publishes the
 	// event again if nothing was sent.
 	Person bool
-	// Naive replaces the product with other code; nil is the product.
-	Naive Naive
 }
 
 // World returns the world.
@@ -71,9 +69,6 @@ type receiptWorld struct {
 func (w *receiptWorld) event(n int, after time.Duration) *task {
 	return newTask(fmt.Sprintf("event %d", n), after, visible, func(a *stage.Actor) (time.Duration, bool) {
 		ports := receiptPorts{a, w}
-		if w.Naive != nil {
-			return visible, w.Naive(a.Context, ports, ports)
-		}
 		result := w.processor(ports).Process(a.Context, receipt.Request{
 			OrderID: theOrder, Key: receipt.Paid, Total: order.Money{Amount: 1000, Currency: "usd"},
 			Intent: "pi_1", At: a.Now,

@@ -32,12 +32,11 @@ func TestACommandPrintsItsFiguresOrOneHistory(t *testing.T) {
 		{func(s screen) error { return (&refunds{Replay: "bad/1"}).Run(t.Context(), s) }, []string{`"bad/1"`}},
 		{func(s screen) error { return (&refunds{Replay: "worst/x"}).Run(t.Context(), s) }, []string{`"worst/x"`}},
 		{func(s screen) error { return (&refunds{Worlds: 50, Seed: 1, Faults: 1}).Run(t.Context(), s) }, []string{
-			"| two small refunds |", "| the product | nothing is removed | 0 | 0 | 0 | 0 |",
-			"| key from the refund id |", "0 violations",
+			"| two small refunds |", "| broken worlds | 0 | 0 | 0 | 0 |", "0 violations",
 		}},
 		{
 			func(s screen) error { return (&effects{Deviations: 1}).Run(t.Context(), s) },
-			[]string{"two clients put one order: 0 violations", "naive code that gives each request an id of its own: "},
+			[]string{"two clients put one order: 0 violations"},
 		},
 	} {
 		var out strings.Builder
@@ -85,7 +84,7 @@ func TestAPageKeepsItsProseAndGetsItsParts(t *testing.T) {
 // The parts that the commands write are in the pages of docs/reference.
 func TestThePagesHaveEveryPart(t *testing.T) {
 	t.Parallel()
-	parts, _ := (&refunds{}).parts(make([]stage.Report, 13), []protocol{{Reports: reports{}}})
+	parts, _ := (&refunds{}).parts(make([]stage.Report, 13), reports{})
 	for path, parts := range map[string]map[string]string{
 		"proof.md": {"figures": "", "histories": ""}, "refund-proof.md": parts,
 	} {

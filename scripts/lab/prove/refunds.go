@@ -21,12 +21,6 @@ type refunds struct {
 	Replay string `help:"Print the history of one world, such as worst/42."`
 }
 
-// protocol is the product or a baseline, with what was found in each class.
-type protocol struct {
-	Name, Does string
-	Reports    reports
-}
-
 type reports map[search.Class]search.Report
 
 // Run runs the worlds of every class, and searches the small cases.
@@ -35,12 +29,11 @@ func (o *refunds) Run(ctx context.Context, s screen) error {
 		return o.replay(ctx, s)
 	}
 	start := time.Now()
-	product := o.search(ctx, nil)
-	protocols := []protocol{{"the product", "nothing is removed", product}}
-	for _, b := range search.Baselines() {
-		protocols = append(protocols, protocol{b.Name, b.Does, o.search(ctx, b.Consume)})
+	random := reports{}
+	for _, class := range search.Classes() {
+		random[class] = search.Search{Class: class, Seed: o.Seed, Worlds: o.Worlds}.Run(ctx)
 	}
-	parts, found := o.parts(search.SearchEvery(ctx, o.Faults), protocols)
+	parts, found := o.parts(search.SearchEvery(ctx, o.Faults), random)
 	_, _ = fmt.Fprintf(s.out, "%s\n%s\n%.0f s\n", parts["schedules"], parts["worlds"], time.Since(start).Seconds())
 	if o.Page != "" {
 		if err := rewrite(o.Page, parts); err != nil {
@@ -51,23 +44,11 @@ func (o *refunds) Run(ctx context.Context, s screen) error {
 		return s.verdict(found, "")
 	}
 	for _, class := range search.Classes() {
-		if f := product[class].Best; f != nil {
+		if f := random[class].Best; f != nil {
 			return s.verdict(f, fmt.Sprintf("refunds --replay %s/%d", class, f.Seed))
 		}
 	}
 	return s.verdict(nil, "")
-}
-
-func (o *refunds) search(ctx context.Context, consume search.Consumer) reports {
-	all := reports{}
-	for _, class := range search.Classes() {
-		s := search.Search{Class: class, Seed: o.Seed, Worlds: o.Worlds, Consume: consume}
-		if consume != nil {
-			s.Only = search.MadeOnce
-		}
-		all[class] = s.Run(ctx)
-	}
-	return all
 }
 
 func (o *refunds) replay(ctx context.Context, s screen) error {
@@ -85,8 +66,8 @@ func (o *refunds) replay(ctx context.Context, s screen) error {
 
 // parts returns the generated parts of docs/reference/refund-proof.md, and the first
 // finding of the complete searches or nil.
-func (o *refunds) parts(searched []stage.Report, protocols []protocol) (map[string]string, *stage.Finding) {
-	var b strings.Builder
+func (o *refunds) parts(searched []stage.Report, random reports) (map[string]string, *stage.Finding) {
+	var b, worlds strings.Builder
 	var found *stage.Finding
 	fmt.Fprintf(&b, "At most %d faults:\n\n| case | schedules | broken |\n|---|---:|---|\n", o.Faults)
 	total := 0
@@ -98,45 +79,17 @@ func (o *refunds) parts(searched []stage.Report, protocols []protocol) (map[stri
 		fmt.Fprintf(&b, "| %s | %d | %s |\n", c.Name, r.Schedules, broken)
 	}
 	fmt.Fprintf(&b, "| all | %d | |\n", total)
-	var unknown, excused []string
-	for _, class := range search.Classes() {
-		r := protocols[0].Reports[class]
-		unknown = append(unknown, fmt.Sprintf("%d in %s worlds", r.Unknown, class))
-		excused = append(excused, fmt.Sprintf("%d %s worlds", r.Excused, class))
-	}
-	return map[string]string{
-		"schedules": b.String(),
-		"worlds": fmt.Sprintf("%d worlds of each class, seeds from %d:\n\n%s\n"+
-			"Of the product's refunds, these became unknown and wait for a person: %s.\n"+
-			"I18 excused a small one that was made twice in %s.\n",
-			o.Worlds, o.Seed, table(protocols), strings.Join(unknown, ", "), strings.Join(excused, ", ")),
-	}, found
-}
-
-func table(all []protocol) string {
-	var b strings.Builder
-	b.WriteString("| protocol | what it is | kind | worst | keyless | aged |\n|---|---|---:|---:|---:|---:|\n")
-	for _, p := range all {
-		fmt.Fprintf(&b, "| %s | %s |", p.Name, p.Does)
+	row := func(what string, n func(r search.Report) int) {
+		fmt.Fprintf(&worlds, "| %s |", what)
 		for _, class := range search.Classes() {
-			fmt.Fprintf(&b, " %s |", cell(p.Reports[class]))
+			fmt.Fprintf(&worlds, " %d |", n(random[class]))
 		}
-		b.WriteString("\n")
+		worlds.WriteString("\n")
 	}
-	return b.String()
-}
-
-// cell returns the broken worlds of a class: made twice + others.
-func cell(r search.Report) string {
-	others := 0
-	for invariant, n := range r.Broken {
-		if invariant != search.MadeOnce {
-			others += n
-		}
-	}
-	text := strconv.Itoa(r.Broken[search.MadeOnce])
-	if others > 0 {
-		text += " + " + strconv.Itoa(others)
-	}
-	return text
+	fmt.Fprintf(&worlds, "%d worlds of each class, seeds from %d:\n\n"+
+		"| | kind | worst | keyless | aged |\n|---|---:|---:|---:|---:|\n", o.Worlds, o.Seed)
+	row("broken worlds", func(r search.Report) int { return r.Broken })
+	row("refunds that became unknown and wait for a person", func(r search.Report) int { return r.Unknown })
+	row("worlds in which I18 excused a refund that was made twice", func(r search.Report) int { return r.Excused })
+	return map[string]string{"schedules": b.String(), "worlds": worlds.String()}, found
 }

@@ -52,7 +52,7 @@ func (w *World) check() {
 	for _, o := range w.Orders {
 		w.checkMoney(o, all)
 		a, err := w.store.Load(w.Context, o.ID)
-		if err != nil || w.consume != nil {
+		if err != nil {
 			continue
 		}
 		if a.Status == order.Canceled && len(w.intents.Charges(o.ID)) > 0 {

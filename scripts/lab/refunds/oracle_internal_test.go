@@ -27,7 +27,7 @@ func newScene(t *testing.T) *scene {
 	s := &stage.Stage{Context: t.Context()}
 	s.Schedule(stage.NewPool(), stage.Tape(nil).Chooser(), stage.Epoch())
 	c := Case{Class: Worst, Orders: []Order{{ID: "ORD-1", Amount: whole, Currency: "usd"}}}
-	w := newWorld(s, c, nil)
+	w := newWorld(s, c)
 	w.FaultFree, w.dirty = true, true
 	w.check()
 	return &scene{t, w}

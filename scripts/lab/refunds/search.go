@@ -13,20 +13,18 @@ import (
 
 // Search is a range of random worlds.
 type Search struct {
-	Class   Class
-	Seed    uint64 // of the first one
-	Worlds  int
-	Consume Consumer        // nil is the product
-	Only    stage.Invariant // the only one that counts; "" is any
+	Class  Class
+	Seed   uint64 // of the first one
+	Worlds int
 }
 
 // Report is what a search found.
 type Report struct {
 	Worlds, Steps int
-	Unknown       int                     // refunds that wait for a person
-	Excused       int                     // worlds in which a refund was made twice, and I18 excuses it
-	Broken        map[stage.Invariant]int // worlds
-	Best          *Finding                // the one with the fewest messages
+	Unknown       int      // refunds that wait for a person
+	Excused       int      // worlds in which a refund was made twice, and I18 excuses it
+	Broken        int      // worlds
+	Best          *Finding // the one with the fewest messages
 }
 
 // Finding is a world that broke an invariant, with its shortest history.
@@ -40,26 +38,26 @@ type Finding struct {
 // Run runs the worlds on all processors.
 func (s Search) Run(ctx context.Context) Report {
 	var mu sync.Mutex
-	total := Report{Broken: map[stage.Invariant]int{}}
+	var total Report
 	stage.Parallel(s.Worlds, stage.NewPool, func(p *stage.Pool, n int) {
 		seed := s.Seed + uint64(n) //nolint:gosec // G115: not negative
 		w := s.run(ctx, p, seed, nil)
 		mu.Lock()
-		total.add(s, seed, w)
+		total.add(seed, w)
 		mu.Unlock()
 	})
 	if total.Best != nil {
-		total.Best.shrink(ctx, s)
+		total.Best.shrink(ctx)
 	}
 	return total
 }
 
 // Replay runs the random world of a seed again.
 func (s Search) Replay(ctx context.Context, seed uint64) (history stage.History, f *Finding) {
-	r := Report{Broken: map[stage.Invariant]int{}}
-	r.add(s, seed, s.run(ctx, stage.NewPool(), seed, &history))
+	var r Report
+	r.add(seed, s.run(ctx, stage.NewPool(), seed, &history))
 	if r.Best != nil {
-		r.Best.shrink(ctx, s)
+		r.Best.shrink(ctx)
 	}
 	return history, r.Best
 }
@@ -67,14 +65,14 @@ func (s Search) Replay(ctx context.Context, seed uint64) (history stage.History,
 // run runs the world of a seed, and keeps its history in h if it is not nil.
 func (s Search) run(ctx context.Context, p *stage.Pool, seed uint64, h *stage.History) (w *World) {
 	c, choose := fromSeed(seed, s.Class)
-	c.scenario(s.Consume, func(set *World) { w = set }).Run(ctx, p, choose, h)
+	c.scenario(func(set *World) { w = set }).Run(ctx, p, choose, h)
 	return w
 }
 
 // scenario returns a case as a scenario. It calls set up with its world.
-func (c Case) scenario(consume Consumer, setUp func(w *World)) stage.Scenario {
+func (c Case) scenario(setUp func(w *World)) stage.Scenario {
 	return stage.Scenario{Name: c.Name, Play: func(s *stage.Stage) {
-		w := newWorld(s, c, consume)
+		w := newWorld(s, c)
 		setUp(w)
 		w.play()
 	}}
@@ -83,7 +81,7 @@ func (c Case) scenario(consume Consumer, setUp func(w *World)) stage.Scenario {
 // Search runs every schedule of a case of Every with at most this many faults, up to the
 // first that breaks an invariant.
 func (c Case) Search(ctx context.Context, most int) stage.Report {
-	return c.scenario(nil, func(*World) {}).Search(ctx, most)
+	return c.scenario(func(*World) {}).Search(ctx, most)
 }
 
 // SearchEvery searches every case at the same time.
@@ -96,7 +94,7 @@ func SearchEvery(ctx context.Context, most int) []stage.Report {
 	return reports
 }
 
-func (r *Report) add(s Search, seed uint64, w *World) {
+func (r *Report) add(seed uint64, w *World) {
 	r.Worlds++
 	r.Steps += w.Steps
 	for _, a := range w.oracle.accounts {
@@ -110,8 +108,8 @@ func (r *Report) add(s Search, seed uint64, w *World) {
 	if w.oracle.twice && v == nil {
 		r.Excused++
 	}
-	if v != nil && (s.Only == "" || v.Invariant == s.Only) {
-		r.Broken[v.Invariant]++
+	if v != nil {
+		r.Broken++
 		f := &Finding{stage.Finding{Tape: w.Tape(), Violation: *v}, seed, w.Case}
 		if r.Best == nil || f.compare(r.Best) < 0 {
 			r.Best = f
@@ -128,9 +126,9 @@ func (f *Finding) compare(o *Finding) int {
 }
 
 // shrink leaves out the messages, orders and choices that the violation does not need.
-func (f *Finding) shrink(ctx context.Context, s Search) {
+func (f *Finding) shrink(ctx context.Context) {
 	pool, broken := stage.NewPool(), f.Violation.Invariant
-	scenario := func(c Case) stage.Scenario { return c.scenario(s.Consume, func(*World) {}) }
+	scenario := func(c Case) stage.Scenario { return c.scenario(func(*World) {}) }
 	c, t := stage.Shortest(f.Case, f.Tape, func(c Case, t stage.Tape) bool {
 		v := scenario(c).Run(ctx, pool, t.Chooser(), nil).Broken
 		return v != nil && v.Invariant == broken

@@ -25,7 +25,6 @@ type World struct {
 	*stage.Stage
 	Case
 
-	consume Consumer // nil is the product
 	orders  *ordertest.Memory
 	store   *refundtest.Memory
 	intents *ordertest.Bank
@@ -73,9 +72,9 @@ const (
 )
 
 // newWorld returns a world in which every order that is not late has been charged.
-func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
+func newWorld(s *stage.Stage, c Case) *World {
 	w := &World{
-		Stage: s, Case: c, consume: consume, oracle: newOracle(),
+		Stage: s, Case: c, oracle: newOracle(),
 		orders: new(ordertest.Memory), intents: &ordertest.Bank{Scope: scope},
 	}
 	s.CallTime, s.LostTime, s.Prompt, s.Deviations = callTime, lostTime, true, w.deviations
@@ -92,9 +91,6 @@ func newWorld(s *stage.Stage, c Case, consume Consumer) *World {
 	w.describe()
 	for n, m := range c.Messages {
 		w.send(&task{name: fmt.Sprintf("message %d", n+1), request: &m, deliver: func(a *actor) order.Result {
-			if w.consume != nil {
-				return w.consume(s.Context, a, n+1, m)
-			}
 			ports := a.refunds()
 			p := refund.Processor{Store: ports, Provider: ports, Scope: scope, Now: a.as.Clock, CreateTime: lostTime}
 			return p.Process(s.Context, m, a.lease())
@@ -158,7 +154,7 @@ func (w *World) play() {
 		w.refresh(o.ID)
 		w.finish()
 	}
-	if w.Broken == nil && w.consume == nil {
+	if w.Broken == nil {
 		w.redrive()
 		w.atRest()
 	}
@@ -229,11 +225,10 @@ func (w *World) ended(t *task, r order.Result) {
 		return
 	}
 	unsettled := []refund.Status{"", refund.Open, refund.Unknown}
-	if r.Verdict == order.Done && t.request != nil && w.consume == nil &&
-		slices.Contains(unsettled, w.statusOf(t.request)) {
+	if r.Verdict == order.Done && t.request != nil && slices.Contains(unsettled, w.statusOf(t.request)) {
 		w.violated(Settles, t.request.OrderID(), "%s is done, and refund %s is not", t.name, t.request.ID())
 	}
-	if r.Reason == refund.ReasonExceeds && w.consume == nil {
+	if r.Reason == refund.ReasonExceeds {
 		w.checkExceeds(t)
 	}
 	t.done = true

@@ -19,7 +19,7 @@ func TestWorlds(t *testing.T) {
 			t.Logf("%d worlds, %d calls, %d refunds unknown", r.Worlds, r.Steps, r.Unknown)
 			if r.Best != nil {
 				_, _ = fmt.Fprintf(t.Output(), "%s", r.Best)
-				t.Errorf("broken worlds: %v; go -C scripts/lab run ./prove refunds --replay %s/%d", r.Broken, class, r.Best.Seed)
+				t.Errorf("%d broken worlds; go -C scripts/lab run ./prove refunds --replay %s/%d", r.Broken, class, r.Best.Seed)
 			}
 		})
 	}
@@ -37,26 +37,6 @@ func TestEveryScheduleOfOneFault(t *testing.T) {
 			}
 			if r.Schedules < 150 {
 				t.Errorf("%d schedules, want at least 150", r.Schedules)
-			}
-		})
-	}
-}
-
-// A search that finds no fault in naive code would prove nothing about the product.
-func TestTheBaselinesMakeRefundsTwice(t *testing.T) {
-	t.Parallel()
-	for _, b := range refunds.Baselines() {
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			r := refunds.Search{
-				Class: refunds.Worst, Seed: 1, Worlds: 2000, Consume: b.Consume, Only: refunds.MadeOnce,
-			}.Run(t.Context())
-			if r.Broken[refunds.MadeOnce] == 0 {
-				t.Fatal("got no refund that was made twice")
-			}
-			t.Logf("%d of %d worlds\n%s", r.Broken[refunds.MadeOnce], r.Worlds, r.Best)
-			if len(r.Best.Case.Messages) > 2 || len(r.Best.History) > 20 || r.Best.Violation.Invariant != refunds.MadeOnce {
-				t.Error("got a history that is not short, or of another invariant")
 			}
 		})
 	}
