@@ -132,19 +132,18 @@ run "the_resources_are_those_that_are_listed" {
         f.logging_config[0].log_format, f.logging_config[0].application_log_level, f.logging_config[0].log_group,
         replace(f.description, filesha256("tests/packages/${name}.zip"), "SHA256"),
         f.source_code_hash == filebase64sha256("tests/packages/${name}.zip"),
+        aws_cloudwatch_log_group.functions[name].name, aws_cloudwatch_log_group.functions[name].retention_in_days,
+        aws_lambda_alias.live[name].name, aws_lambda_alias.live[name].function_name,
+        aws_lambda_alias.live[name].function_version == f.version,
       ]],
-      [for name, a in aws_lambda_alias.live : ["alias", name, a.name, a.function_name,
-        a.function_version == aws_lambda_function.functions[name].version
-      ]],
-      [for group in concat(values(aws_cloudwatch_log_group.functions), aws_cloudwatch_log_group.intake_access,
-        aws_cloudwatch_log_group.webhook_access,
-      ) : ["log", group.name, group.retention_in_days]],
+      [for group in concat(aws_cloudwatch_log_group.intake_access, aws_cloudwatch_log_group.webhook_access) :
+        ["log", group.name, group.retention_in_days]
+      ],
       [for name, q in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : ["queue", name, q.name,
         q.message_retention_seconds, q.sqs_managed_sse_enabled, q.fifo_queue, try(q.visibility_timeout_seconds, null),
-        q.receive_wait_time_seconds, q.max_message_size,
+        q.receive_wait_time_seconds, q.max_message_size, endswith(name, "-dead") || name == "unpublished"
+        ? try(aws_sqs_queue_redrive_allow_policy.dead_letters[name].redrive_allow_policy, null) : q.redrive_policy,
       ]],
-      [for name, q in aws_sqs_queue.queues : ["redrive", name, q.redrive_policy]],
-      [for name, p in aws_sqs_queue_redrive_allow_policy.dead_letters : ["redrive-allow", name, p.redrive_allow_policy]],
       [for name, m in aws_lambda_event_source_mapping.queues : ["mapping", name, m.event_source_arn, m.function_name,
         m.batch_size, m.enabled, m.scaling_config[*].maximum_concurrency, m.function_response_types,
         m.metrics_config[0].metrics, length(m.filter_criteria),

@@ -118,7 +118,7 @@ run "pollers_replace_maximum_concurrency_and_tokens_can_need_a_scope_and_claims"
   variables {
     provisioned_pollers = { minimum = 2, maximum = 5 }
     reconcile_minutes   = 60
-    create_intake = true
+    create_intake       = true
     intake_jwt = {
       issuer               = "https://issuer.invalid"
       audience             = ["shop"]
