@@ -2,8 +2,6 @@ package baselines_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -174,20 +172,6 @@ func TestADeclineIsRecordedAndNotRetried(t *testing.T) {
 		if err := h.deliver(baselines.Message{ID: "m1", Body: "order 66"}); err == nil || h.steps > 0 {
 			t.Errorf("%s, no order: got %v after %d calls, want an error and no call", b.Name, err, h.steps)
 		}
-	}
-}
-
-func TestLookUpFindsADeclineOnALaterPage(t *testing.T) {
-	h := harnessOf(t, "look-up")
-	_ = h.deliver(message("m1", 1, "pm_card_chargeDeclined"))
-	for range 120 { // other purchases of the same customer
-		h.stripe.Do(h.now, stripetest.Request{
-			Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: "sk_test_pretend",
-			Form: url.Values{"amount": {"500"}, "currency": {"usd"}, "customer": {"cus_pretend"}},
-		})
-	}
-	if err := h.deliver(paidBy("m1")); err != nil || h.status() != baselines.Failed || h.charges() > 0 {
-		t.Errorf("got %q, %d charges, %v, want the decline", h.status(), h.charges(), err)
 	}
 }
 

@@ -5,17 +5,15 @@ package schema_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/eventbridge"
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/domain/order"
@@ -23,14 +21,19 @@ import (
 	"orderonce/domain/refund"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiled, err := compiler.Compile("../../../docs/reference/events/order-event.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return compiled
 }
 
@@ -39,22 +42,14 @@ func schema(t *testing.T) *jsonschema.Schema {
 func published(t *testing.T) (all []json.RawMessage) {
 	t.Helper()
 	server, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = server.Close() })
-	bus := eventbridge.New(aws.Config{
-		Region: "us-east-1", BaseEndpoint: &server.URL, HTTPClient: http.DefaultClient,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
-		}),
-	}, "orders", "prod-eu")
+	bus := eventbridge.New(dynamodbtest.Config(server.URL, func(string) string { return "" }), "orders", "prod-eu")
 	for _, e := range events() {
 		e.Event.Seq, e.Event.At = 1, time.UnixMilli(1_790_000_000_000)
 		e.OrderID, e.Total = "ORD-1.a_b", order.Money{Amount: 0, Currency: "jpy"}
-		if _, err := bus.Put(t.Context(), []outbox.Event{e}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := bus.Put(t.Context(), []outbox.Event{e})
+		must(t, err)
 	}
 	for _, e := range server.Archive() {
 		all = append(all, e.Delivered())
@@ -92,9 +87,7 @@ func events() (all []outbox.Event) {
 func validate(t *testing.T, s *jsonschema.Schema, event []byte) error {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(event))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s.Validate(value)
 }
 
@@ -109,9 +102,7 @@ func TestEveryEventIsValid(t *testing.T) {
 			DetailType string `json:"detail-type"`
 			Detail     map[string]any
 		}
-		if err := json.Unmarshal(event, &e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(event, &e))
 		types[e.DetailType] = true
 		for field := range e.Detail {
 			if s.Properties["detail"].Properties[field] == nil {
