@@ -57,12 +57,12 @@ type Server struct {
 
 	options Options
 	http    *http.Server
+	close   sync.Once
 	closed  chan struct{}
-	served  chan struct{}
-	ahead   atomic.Int64 // How far Advance has moved the clock, in nanoseconds.
+	running sync.WaitGroup // the server, and executing calls
+	ahead   atomic.Int64   // How far Advance has moved the clock, in nanoseconds.
 
 	mu      sync.Mutex
-	idle    *sync.Cond // Broadcast when an execution ends.
 	machine *Machine
 	calls   []Call
 	arrived int
@@ -80,34 +80,21 @@ func Serve(options Options) (*Server, error) {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), options: options,
-		closed: make(chan struct{}), served: make(chan struct{}),
-		machine: New(options.Rules), counts: map[Endpoint]int{},
+		closed: make(chan struct{}), machine: New(options.Rules), counts: map[Endpoint]int{},
 	}
-	s.idle = sync.NewCond(&s.mu)
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		defer close(s.served)
-		_ = s.http.Serve(listener) // It returns after Close, or if the listener fails, which clients notice.
-	}()
+	s.running.Go(func() { _ = s.http.Serve(listener) }) // until Close, or the listener fails, which clients notice
 	return s, nil
 }
 
-// Close ends every delay, closes every connection and waits for executing calls. A second
+// Close closes every connection, ends every delay and waits for executing calls. A second
 // Close does nothing.
-func (s *Server) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.closed:
-		return nil
-	default:
-	}
-	close(s.closed)
-	err := s.http.Close()
-	<-s.served
-	for len(s.machine.running) > 0 {
-		s.idle.Wait()
-	}
+func (s *Server) Close() (err error) {
+	s.close.Do(func() {
+		err = s.http.Close() // first, so that no delayed response arrives
+		close(s.closed)
+		s.running.Wait()
+	})
 	return err
 }
 
@@ -204,6 +191,8 @@ func (s *Server) arrive(r Request) Call {
 // concurrent request finds its key in use and its intent locked. A client that
 // disconnects does not stop it, as it would not stop Stripe.
 func (s *Server) perform(r Request) Response {
+	s.running.Add(1)
+	defer s.running.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ticket, refusal := s.machine.Begin(s.Now(), r)
@@ -214,7 +203,6 @@ func (s *Server) perform(r Request) Response {
 	s.wait(beforeEffect)
 	s.machine.Effect(s.Now(), ticket)
 	s.wait(beforeEnd)
-	defer s.idle.Broadcast()
 	return s.machine.End(s.Now(), ticket)
 }
 
