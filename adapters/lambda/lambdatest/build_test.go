@@ -12,15 +12,6 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 )
 
-func TestABuildErrorHasTheCompilersOutput(t *testing.T) {
-	t.Parallel()
-	lambdatest.FullOnly(t)
-	err := lambdatest.Build(t.Context(), "./internal/nothing", filepath.Join(t.TempDir(), "bootstrap"))
-	if err == nil || !strings.Contains(err.Error(), "internal/nothing") {
-		t.Errorf("error = %v, want the compiler's output", err)
-	}
-}
-
 // "Tests that open files within the package's module or that consult environment
 // variables only match future runs in which the files and environment variables are
 // unchanged" (go help test). What a child process reads, such as go build, does not

@@ -29,12 +29,9 @@ func TestAFrozenInvocationRunsOnAfterItsDeadline(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("error = %v, want none: the deadline passed while the instance was frozen", err)
 	}
-	want := []string{"1 started"}
-	for _, change := range []string{"invoked", "frozen", "thawed", "answered"} {
-		want = append(want, "1 "+change+" "+string(payload))
-	}
-	if diff := cmp.Diff(want, got.all()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	want := []string{"1 started", "1 invoked", "1 frozen", "1 thawed", "1 answered"}
+	if diff := cmp.Diff(got.changes(), want); diff != "" || !bytes.Equal(got.events[2].Payload, payload) {
+		t.Errorf("frozen in %s, want %s (-got +want):\n%s", got.events[2].Payload, payload, diff)
 	}
 	await(t, "the idle instance is frozen", func() bool { return stopped(t, pid) })
 }

@@ -86,20 +86,6 @@ func ask(t *testing.T, host *lambdatest.Host, payload []byte) report {
 	return response
 }
 
-// startHanging starts a host with an invocation that has begun and does not end, in its
-// only instance.
-func startHanging(t *testing.T, opts lambdatest.Options) (host *lambdatest.Host, failed <-chan error) {
-	t.Helper()
-	began := make(starts, 1)
-	opts.Output = began
-	host = start(t, opts)
-	failed = invoke(t, host, do("hang", "begun"))
-	if line := <-began; line != "begun" {
-		t.Errorf("output = %q, want begun", line)
-	}
-	return host, failed
-}
-
 // starts announces each printed line, so that a test knows that an invocation has begun.
 type starts chan string
 
@@ -141,7 +127,7 @@ func TestInvocation(t *testing.T) {
 }
 
 // A process that ends by itself ends every wait for the function, and the next invocation
-// starts another one.
+// starts another one. What the host ends is no exit of the function.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -149,60 +135,73 @@ func TestFailures(t *testing.T) {
 		payload []byte
 		is      error
 		want    string   // in the error
-		cause   []string // of the end of the process; nil if it lives on
+		cause   []string // of the end of the process; nil if it did not end by itself
+		history string   // "" if it differs from run to run
 	}{
 		"a returned error is reported and the process lives on": {
 			payload: do("fail", "no"), want: "errorString: refused: no",
+			history: "1 started, 1 invoked, 1 answered, 1 invoked, 1 answered, 1 invoked, 1 answered, 1 closed",
 		},
 		"a panic is reported before the process ends": {
 			payload: do("panic", "ouch"), want: "string: ouch", cause: []string{"exit status 1"},
 		},
 		"an exit is a crash and keeps the unfinished last line": {
 			payload: do("exit", "goodbye"), is: lambdatest.ErrCrashed, want: "exit status 4: goodbye",
-			cause: []string{"exit status 4: goodbye"},
+			cause:   []string{"exit status 4: goodbye"},
+			history: "1 started, 1 invoked, 1 answered, 1 invoked, 1 exited, 2 started, 2 invoked, 2 answered, 2 closed",
+		},
+		"a deadline": {
+			payload: do("hang", ""), is: lambdatest.ErrTimedOut, want: "after 1s",
+			history: "1 started, 1 invoked, 1 answered, 1 invoked, 1 timed_out, 2 started, 2 invoked, 2 answered, 2 closed",
 		},
 		"an exit at the start": {
 			init: "exit", payload: do("echo", ""), is: lambdatest.ErrInit, want: "exit status 3: STRIPE_KEY is missing",
-			cause: []string{"exit status 3: STRIPE_KEY is missing"},
+			cause: []string{"exit status 3: STRIPE_KEY is missing"}, history: "1 started, 1 exited",
 		},
 		"an error that is reported at the start": {
 			init: "error", payload: do("echo", ""), is: lambdatest.ErrInit, want: "Config: no key", cause: []string{"Config: no key"},
+			history: "1 started, 1 exited",
 		},
 		"a panic at the start": {
 			init: "panic", payload: do("echo", ""), is: lambdatest.ErrInit, want: "panic: no key",
-			cause: []string{"exit status 2, last lines:\n", "panic: no key", "main.main"},
+			cause: []string{"exit status 2, last lines:\n", "panic: no key", "main.main"}, history: "1 started, 1 exited",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host := start(t, lambdatest.Options{Env: map[string]string{"INIT": tt.init}})
-			before := 0
-			if tt.init == "" {
-				before = ask(t, host, do("echo", "")).PID
+			var seen history
+			opts := lambdatest.Options{Env: map[string]string{"INIT": tt.init}, Observe: seen.observe}
+			if errors.Is(tt.is, lambdatest.ErrTimedOut) {
+				opts.Timeout = time.Second
 			}
+			host := start(t, opts)
 			ctx, cancel := host.UntilExit(t.Context())
 			defer cancel()
+			if tt.init == "" {
+				ask(t, host, do("echo", ""))
+			}
 			_, err := host.Invoke(t.Context(), tt.payload)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("error = %v, want %v with %q", err, tt.is, tt.want)
 			}
 			if tt.init == "" {
-				if after := ask(t, host, do("echo", "")).PID; (after == before) != (tt.cause == nil) {
-					t.Errorf("processes = %d, then %d, want the same one: %t", before, after, tt.cause == nil)
-				}
+				ask(t, host, do("echo", ""))
 			}
-			if tt.cause == nil {
-				return
+			if tt.cause != nil {
+				<-ctx.Done()
 			}
-			<-ctx.Done()
 			for _, want := range tt.cause {
 				if got := context.Cause(ctx); !errors.Is(got, lambdatest.ErrExited) || !strings.Contains(got.Error(), want) {
 					t.Errorf("cause = %v, want ErrExited with %q", got, want)
 				}
 			}
-			late, cancel := host.UntilExit(t.Context())
-			defer cancel()
-			<-late.Done() // later waits end as well
+			must(t, host.Close())
+			if got := strings.Join(seen.changes(), ", "); tt.history != "" && got != tt.history {
+				t.Errorf("got %s, want %s", got, tt.history)
+			}
+			if (ctx.Err() != nil) != (tt.cause != nil) {
+				t.Errorf("cause = %v, want one only of a process that ended by itself", context.Cause(ctx))
+			}
 		})
 	}
 	t.Run("a binary that does not exist", func(t *testing.T) {
@@ -218,23 +217,6 @@ func TestFailures(t *testing.T) {
 			t.Errorf("cause = %v, error = %v, want os.ErrNotExist in both", got, err)
 		}
 	})
-}
-
-func TestAProcessIsKilledAtItsDeadlineAndTheNextInvocationStartsAnother(t *testing.T) {
-	t.Parallel()
-	host, failed := startHanging(t, lambdatest.Options{Timeout: 500 * time.Millisecond})
-	ctx, cancel := host.UntilExit(t.Context())
-	defer cancel()
-	if err := <-failed; !errors.Is(err, lambdatest.ErrTimedOut) {
-		t.Fatalf("error = %v, want ErrTimedOut", err)
-	}
-	if ctx.Err() != nil {
-		t.Errorf("cause = %v, want none: the host ended the process itself", context.Cause(ctx))
-	}
-	ask(t, host, do("echo", ""))
-	if got := host.Report(); got.Kills != 1 || got.ColdStarts != 2 {
-		t.Errorf("kills = %d, cold starts = %d, want 1 and 2", got.Kills, got.ColdStarts)
-	}
 }
 
 // invoke runs in the background and returns the error.
@@ -286,7 +268,7 @@ func TestKill(t *testing.T) {
 	}
 	must(t, host.Close())
 	ends := map[string]int{}
-	for _, line := range seen.all() {
+	for _, line := range seen.changes() {
 		ends[strings.Fields(line)[1]]++
 	}
 	want := map[string]int{"started": 3, "invoked": 3, "answered": 1, "killed": 2, "closed": 1}
@@ -391,23 +373,15 @@ func TestClose(t *testing.T) {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	host := start(t, lambdatest.Options{})
-	for range 5 {
-		ask(t, host, do("echo", ""))
-	}
-	_, _ = host.Invoke(t.Context(), do("fail", "no"))
+	ask(t, host, do("echo", ""))
 	_, _ = host.Invoke(t.Context(), do("exit", ""))
 	ask(t, host, do("echo", ""))
 	live := host.Report()
 	must(t, host.Close())
 	got := host.Report()
-	if got.Kills != 0 || got.ColdStarts != 2 || live.Live != 1 || got.Live != 0 {
-		t.Errorf("report = %+v, then %+v, want no kill, 2 cold starts and one live process", live, got)
-	}
-	if got.FirstResponseMS <= 0 || got.CPUMS <= 0 {
-		t.Errorf("report = %+v, want times above 0", got)
-	}
-	if live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
-		t.Errorf("peak RSS %d bytes, %d live", got.PeakRSSBytes, live.PeakRSSBytes)
+	if got.Kills != 0 || got.ColdStarts != 2 || live.Live != 1 || got.Live != 0 || got.FirstResponseMS <= 0 || got.CPUMS <= 0 ||
+		live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
+		t.Errorf("report = %+v, then %+v, want no kill, 2 cold starts, one live process, times and memory", live, got)
 	}
 }
 
