@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
@@ -87,18 +86,13 @@ func (s Settings) Mismatches(p Policy) []Mismatch {
 // permission sqs:GetQueueAttributes on both. If one call fails, it returns the error and
 // the other queue's settings.
 func (q *Queue) Settings(ctx context.Context) (Settings, error) {
-	orders, err := readSettings(ctx, q.client, q.url)
-	dead, deadErr := readSettings(ctx, q.client, q.deadLetterURL)
+	orders, err := q.settings(ctx, q.url)
+	dead, deadErr := q.settings(ctx, q.deadLetterURL)
 	return Settings{Orders: orders, DeadLetters: dead}, errors.Join(err, deadErr)
 }
 
-// ReadSettings reads the settings of the queue at a URL.
-func ReadSettings(ctx context.Context, cfg aws.Config, url string) (QueueSettings, error) {
-	return readSettings(ctx, sqs.NewFromConfig(cfg), url)
-}
-
-func readSettings(ctx context.Context, client *sqs.Client, url string) (QueueSettings, error) {
-	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+func (q *Queue) settings(ctx context.Context, url string) (QueueSettings, error) {
+	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl:       &url,
 		AttributeNames: []types.QueueAttributeName{"QueueArn", "MessageRetentionPeriod", "RedrivePolicy"},
 	})

@@ -61,12 +61,8 @@ func (d Deployment) compare(ctx context.Context, of string, live, deadLetters co
 	if deadLetters == "" {
 		return errors.New("REFUND_DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue of refunds")
 	}
-	var s sqs.Settings
-	var err error
-	if s.Orders, err = sqs.ReadSettings(ctx, d.AWS, string(live)); err != nil {
-		return err
-	}
-	if s.DeadLetters, err = sqs.ReadSettings(ctx, d.AWS, string(deadLetters)); err != nil {
+	s, err := sqs.NewQueue(d.AWS, string(live), string(deadLetters)).Settings(ctx)
+	if err != nil {
 		return err
 	}
 	policy := sqs.DefaultPolicy()
