@@ -97,7 +97,7 @@ type feed struct {
 
 func newFeed(t *testing.T, invoke func(context.Context, events.SQSEvent) (any, error)) *feed {
 	t.Helper()
-	f := &feed{testServer: newServer(t, sqstest.Options{})}
+	f := &feed{testServer: newServer(t)}
 	f.Mapping = sqstest.Mapping{
 		Server: f.testServer.Server, Queue: "orders", BatchSize: 10, Concurrency: 1,
 		Invoke: func(ctx context.Context, payload []byte) ([]byte, error) {

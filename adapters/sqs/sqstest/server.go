@@ -12,8 +12,7 @@ import (
 
 // Options configure Serve. The zero Options use a free port and the real clock.
 type Options struct {
-	Now  func() time.Time // nil: the real clock
-	Seed uint64           // of the message ids
+	Now func() time.Time // nil: the real clock
 
 	// Before and After are called around each operation, without the lock, from several
 	// goroutines. Before may block, to delay the operation. Either may be nil.
@@ -58,7 +57,7 @@ func Serve(o Options) (*Server, error) {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}),
-		machine: New(o.Seed), busy: map[string]int{},
+		machine: New(0), busy: map[string]int{},
 	}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.alarm = time.AfterFunc(time.Hour, s.Wake)

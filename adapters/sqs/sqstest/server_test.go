@@ -57,13 +57,10 @@ type testServer struct {
 	url string // of orders
 }
 
-func newServer(t *testing.T, o sqstest.Options) *testServer {
+func newServer(t *testing.T) *testServer {
 	t.Helper()
 	f := &testServer{t: t, clock: &clock{now: start()}}
-	if o.Now == nil {
-		o.Now = f.Now
-	}
-	s, err := sqstest.Serve(o)
+	s, err := sqstest.Serve(sqstest.Options{Now: f.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +136,7 @@ func apiCode(err error) string {
 // The SDK checks the digests of the body and of the requested attributes, whose examples
 // are those of the npm package aws-md5-of-message-attributes.
 func TestAMessageGoesThroughTheSDK(t *testing.T) {
-	f := newServer(t, sqstest.Options{})
+	f := newServer(t)
 	attributes := map[string]types.MessageAttributeValue{
 		"attribName1":            {DataType: aws.String("String"), StringValue: aws.String("attribValue 1")},
 		"customNumberTypeAttrib": {DataType: aws.String("Number.float"), StringValue: aws.String("4563442423554324324264524243.32543234")},
@@ -206,7 +203,7 @@ func (f *testServer) post(operation, body string) response {
 // The SDK reads the code from the header. A name in place of a URL means a queue of the
 // caller's (LocalStack's suite, test_posting_to_queue_via_queue_name).
 func TestRequestsAreAnsweredWithTheCodesOfSQS(t *testing.T) {
-	f := newServer(t, sqstest.Options{})
+	f := newServer(t)
 	f.send("a")
 	receipt := *f.receive(sqs.ReceiveMessageInput{})[0].ReceiptHandle
 	entries := func(ids ...string) string {
@@ -270,63 +267,20 @@ func (f *testServer) polling(ctx context.Context) <-chan []types.Message {
 // a message is visible, else at the end of the wait.
 func TestALongPollIsWokenBy(t *testing.T) {
 	for name, tt := range map[string]struct {
-		queue string
 		wakes func(f *testServer)
 		want  int // messages
 	}{
-		"a send": {"orders", func(f *testServer) { f.send("a") }, 1},
-		"a dead letter": {"dead", func(f *testServer) {
-			f.url = f.QueueURL("orders")
-			f.send("a")
-			for range 3 { // the third exceeds the count
-				f.receive(sqs.ReceiveMessageInput{VisibilityTimeout: 1})
-				f.add(time.Second)
-			}
-		}, 1},
-		"a message that is visible again": {"orders", func(f *testServer) {
-			f.edit(func(m *sqstest.Machine, now time.Time) error {
-				_, sendErr := m.Send(now, "orders", sqstest.Draft{Body: "a"})
-				_, err := m.Receive(now, "orders", 1, nil)
-				return errors.Join(sendErr, err)
-			})
-			f.add(30 * time.Second)
-			f.Wake()
-		}, 1},
-		"the end of its wait":  {"orders", func(f *testServer) { f.add(20 * time.Second); f.Wake() }, 0},
-		"the server's closing": {"orders", func(f *testServer) { _ = f.Close() }, 0},
+		"a send":               {func(f *testServer) { f.send("a") }, 1},
+		"the end of its wait":  {func(f *testServer) { f.add(20 * time.Second); f.Wake() }, 0},
+		"the server's closing": {func(f *testServer) { _ = f.Close() }, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newServer(t, sqstest.Options{})
-			f.url = f.QueueURL(tt.queue)
-			got := f.polling(t.Context())
-			tt.wakes(f)
-			if n := len(<-got); n != tt.want {
-				t.Errorf("got %d messages, want %d", n, tt.want)
-			}
-		})
-	}
-	t.Run("its caller going away", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		got := newServer(t, sqstest.Options{}).polling(ctx)
-		cancel()
-		<-got
-	})
-	t.Run("the real clock", func(t *testing.T) {
-		looks := &clock{}
-		f := newServer(t, sqstest.Options{Now: func() time.Time {
-			looks.Now()
-			return time.Now() //nolint:forbidigo // the alarm is what is tested
-		}})
-		f.clock = looks
-		f.edit(func(m *sqstest.Machine, now time.Time) error {
-			_, sendErr := m.Send(now, "orders", sqstest.Draft{Body: "a"})
-			_, err := m.Receive(now, "orders", 1, new(20*time.Millisecond))
-			return errors.Join(sendErr, err)
-		})
-		if n := len(<-f.polling(t.Context())); n != 1 {
-			t.Errorf("got %d messages, want 1", n)
+		f := newServer(t)
+		got := f.polling(t.Context())
+		tt.wakes(f)
+		if n := len(<-got); n != tt.want {
+			t.Errorf("%s: got %d messages, want %d", name, n, tt.want)
 		}
-	})
+	}
 }
 
 // After an HTTP 500 the caller does not know whether the call had an effect.
@@ -335,7 +289,7 @@ func TestAFaultAppliesToOneCall(t *testing.T) {
 		"a":    "InternalError, then , 2 sent",
 		"\x01": "InvalidMessageContents, then , 1 sent", // its own error comes first
 	} {
-		f := newServer(t, sqstest.Options{})
+		f := newServer(t)
 		f.Fail("SendMessage", 0, sqstest.CodeServiceUnavailable) // none
 		f.Lose("SendMessage", 3)
 		f.Heal()
