@@ -64,19 +64,7 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 	}
 }
 
-func TestTheHelpOfACommandHasAnExample(t *testing.T) {
-	t.Parallel()
-	for _, command := range []string{
-		"post", "show", "list", "refresh", "cancel", "refund", "refund make", "refund resolve", "republish", "receipts resolve",
-		"restore", "watch", "dead-letters list", "dead-letters show", "dead-letters redrive", "dead-letters discard", "stock",
-		"audit", "check", "smoke",
-	} {
-		printed, _ := runs(t, testShell(environment()), command+" --help", "")
-		_, text, _ := strings.Cut(printed, "\n") // below the usage
-		if !strings.Contains(text, "orders "+strings.TrimSuffix(command, " make")) {
-			t.Errorf("orders %s --help has no example:\n%s", command, printed)
-		}
-	}
+func TestTheHelpOfPostNamesTheColumns(t *testing.T) {
 	if columns := strings.Join(batch.CSVColumns(), ", "); !strings.Contains(help, columns) {
 		t.Errorf("the help of post lacks the columns %s", columns)
 	}

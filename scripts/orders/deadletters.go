@@ -72,7 +72,7 @@ type selection struct {
 	Order     string              `placeholder:"ID" help:"Only the messages of this order."`
 	OlderThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent longer ago, such as 48h."`
 	NewerThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent less long ago."`
-	Field     []deadletters.Field `sep:"none" placeholder:"NAME=VALUE" help:"Only bodies with this value, such as lines.unitAmount=1999. Repeatable: all."`
+	Field     []deadletters.Field `sep:"none" placeholder:"NAME=VALUE" help:"Only bodies with this value: lines.unitAmount=1999. Repeatable."`
 	Limit     int                 `default:"10000" help:"Look at no more messages than this. The tool keeps 1 KiB of memory for each."`
 }
 

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +81,8 @@ func TestPost(t *testing.T) {
 	t.Parallel()
 	const broken = "{\"orderId\":\"\x01\"}" // no message may hold this character
 	good := lines(25)
+	pretty := strings.NewReplacer("{", "{\n", ",", ",\n", "}", "\n}").Replace(good[0])
+	const notLines = "nothing posted: standard input: not JSON lines: want one order per line: jq -c . "
 	mixed := append(append(append([]string{broken}, good[:10]...), broken), good[10:12]...)
 	for claim, tt := range map[string]struct {
 		in    []string
@@ -117,7 +119,20 @@ func TestPost(t *testing.T) {
 			want: "10 of 25 messages posted to http\n" +
 				"standard input:11 to 20: may be posted, the lines after them are not\nOverLimit",
 		},
-		"a file that does not exist": {flags: "none.jsonl", code: 1, want: "none.jsonl"},
+		"each invalid line is named": {
+			in: []string{"# mine", good[0], `{"orderId":"ORD-2"`, "", `{"orderId":"ORD-3","discount":1}`}, code: 1,
+			want: "nothing posted: 2 of 3 messages are invalid orders:\nstandard input:3: message body: \n" +
+				"standard input:5: message body: \n--allow-invalid",
+		},
+		"of many invalid lines, the first 20 are named": {
+			in: append(good[:1:1], slices.Repeat([]string{"{"}, 22)...), code: 1,
+			want: "22 of 23 messages\nstandard input:21: \n  and 2 more",
+		},
+		"an order over several lines":      {in: []string{pretty}, code: 1, want: notLines},
+		"an array of orders":               {in: []string{"[" + good[0] + "]"}, code: 1, want: notLines},
+		"an array of orders on many lines": {in: []string{"[", good[0] + ",", good[1], "]"}, code: 1, want: notLines},
+		"text":                             {in: []string{"Dear shop,", "please send me a book."}, code: 1, want: notLines},
+		"a file that does not exist":       {flags: "none.jsonl", code: 1, want: "none.jsonl"},
 		"a line too long": {
 			in: []string{"#", strings.Repeat("x", 1<<20+1)}, code: 1,
 			want: "standard input:2: line too long: want at most 1048576 bytes",
@@ -132,46 +147,6 @@ func TestPost(t *testing.T) {
 			}
 			if diff := cmp.Diff(bodies(q.messages(t, "orders", "refunds")), tt.held); diff != "" || q.calls != tt.calls {
 				t.Errorf("%d calls, want %d; in the queue (-got +want):\n%s", q.calls, tt.calls, diff)
-			}
-		})
-	}
-}
-
-func ordersFile(t *testing.T, text string) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "orders.jsonl")
-	must(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
-
-func TestPostSendsNothingIfALineIsInvalid(t *testing.T) {
-	t.Parallel()
-	one, two := lines(2)[0], lines(2)[1]
-	pretty := strings.NewReplacer("{", "{\n", ",", ",\n", "}", "\n}").Replace(one)
-	const notLines = "orders.jsonl: not JSON lines: want one order per line: jq -c . "
-	for claim, tt := range map[string]struct{ text, want string }{
-		"each invalid line is named": {
-			"# mine\n" + one + "\n" + `{"orderId":"ORD-2"` + "\n\n" + `{"orderId":"ORD-3","discount":1}`,
-			"nothing posted: 2 of 3 messages are invalid orders:\norders.jsonl:3: message body: \n" +
-				"orders.jsonl:5: message body: \n--allow-invalid",
-		},
-		"of many invalid lines, the first 20 are named": {
-			one + strings.Repeat("\n{", 22), "22 of 23 messages\norders.jsonl:21: \n  and 2 more",
-		},
-		"an order over several lines":      {pretty, notLines},
-		"an array of orders":               {"[" + one + "]", notLines},
-		"an array of orders on many lines": {"[\n" + one + ",\n" + two + "\n]", notLines},
-		"text":                             {"Dear shop,\nplease send me a book.\n", notLines},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			q := newOrderQueue(t, "")
-			printed, code := q.posts(t, "", ordersFile(t, tt.text))
-			if part := missingPart(printed, tt.want); part != "" || code != 1 || q.calls > 0 {
-				t.Errorf("got exit code %d after %d calls and\n%s\nwant 1, none and %q", code, q.calls, printed, part)
-			}
-			if strings.Contains(printed, "canary") || strings.Contains(printed, "orders.jsonl:22") {
-				t.Errorf("printed\n%s\nwant no payer and at most 20 lines", printed)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 
 type makeRefund struct {
 	Order    string        `arg:"" help:"The orderId."`
-	Amount   int64         `required:"" type:"amount" xor:"amount" placeholder:"N" help:"In the units of the order's amount: 1999 is 19.99 USD."`
+	Amount   int64         `required:"" type:"amount" xor:"amount" placeholder:"N" help:"In minor units: 1999 is 19.99 USD."`
 	All      bool          `required:"" xor:"amount" help:"All that is left."`
 	Reason   string        `required:"" enum:"duplicate,fraudulent,requested_by_customer" placeholder:"R" help:"${enum}."`
 	RefundID string        `placeholder:"ID" help:"The refund's own id. Default: operator-N, or operator-all."`

@@ -476,12 +476,12 @@ func (i *incident) begin(body string) {
 // orders, with its names and values.
 func (i *incident) documented(option string) (expression *string, names map[string]string, values system.Item) {
 	i.t.Helper()
-	guide, err := os.ReadFile("../../docs/guides/operate.md")
+	guide, err := os.ReadFile(runbooksPage)
 	must(i.t, err)
 	found := regexp.MustCompile("(?s)" + option + ` [\\\s]*"([^"]+)"[\\\s]*--expression-attribute-names '(.*?)'` +
 		`[\\\s]*--expression-attribute-values[\\\s]*'(.*?)'`).FindSubmatch(guide)
 	if found == nil {
-		i.t.Fatalf("docs/guides/operate.md has no %s", option)
+		i.t.Fatalf("%s has no %s", runbooksPage, option)
 	}
 	var texts map[string]struct{ S string }
 	must(i.t, json.Unmarshal(found[2], &names))

@@ -172,24 +172,16 @@ func scribble(t *testing.T, dir string) {
 	}
 }
 
-func TestAFinishedAuditIsReportedAgainWithoutACall(t *testing.T) {
-	calls, dir := 0, t.TempDir()
-	g := generated{n: 1000, lostEvery: 10, calls: &calls}
-	want, found, err := run(t, g, dir, job(), quiet)
+func TestAFinishedAuditIsReportedAgainAndNoOther(t *testing.T) {
+	dir, calls := t.TempDir(), 0
+	want, found, err := run(t, generated{n: 1000, lostEvery: 10, calls: &calls}, dir, job(), quiet)
 	if err != nil || len(found) != 100 {
 		t.Fatalf("got %d findings, %v, want 100", len(found), err)
 	}
-	calls = 0
-	got, again, err := run(t, g, dir, audit.Job{}, quiet)
-	if !cmp.Equal(want, got) || !slices.Equal(found, again) || err != nil || calls != 0 {
-		t.Errorf("got %+v, %v after %d calls, want the same without a call", got, err, calls)
-	}
-}
-
-func TestAFolderOfAnotherAuditIsRefused(t *testing.T) {
-	dir, calls := t.TempDir(), 0
-	if _, _, err := run(t, generated{n: 1, calls: &calls}, dir, job(), quiet); err != nil {
-		t.Fatal(err)
+	made := calls
+	got, again, err := run(t, generated{n: 1000, lostEvery: 10, calls: &calls}, dir, audit.Job{}, quiet)
+	if !cmp.Equal(want, got) || !slices.Equal(found, again) || err != nil || calls != made {
+		t.Errorf("the finished audit: got %+v, %v after %d more calls, want the same without one", got, err, calls-made)
 	}
 	other := job()
 	other.Table = "other"

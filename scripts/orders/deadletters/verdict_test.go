@@ -22,22 +22,29 @@ import (
 	"orderonce/scripts/orders/deadletters"
 )
 
-// orderStates arrange every state of an order's row and of its intents, six days before
-// the message is decided about. Each charges the order with the card that it returns.
-func orderStates() map[string]func(*world) ordertest.Card {
-	with := func(card ordertest.Card, then func(*world)) func(*world) ordertest.Card {
-		return func(w *world) ordertest.Card {
-			w.charge(card)
-			then(w)
-			return card
+// arrange brings the world into a state, six days before a message is decided about, and
+// returns what the message asks for.
+type arrange func(*world) jobs.Job
+
+// states has every state of an order's row and of its intents, and of a refund.
+func states() map[string]arrange {
+	all := refundStates()
+	maps.Copy(all, orderStates())
+	return all
+}
+
+func orderStates() map[string]arrange {
+	of := func(card ordertest.Card, before func(*world)) arrange {
+		return func(w *world) jobs.Job {
+			before(w)
+			return orderWith(w.T, card)
 		}
 	}
-	failing := func(c ordertest.Call, f ordertest.Fault, then func(*world)) func(*world) ordertest.Card {
-		return func(w *world) ordertest.Card {
-			w.chargeFailing(c, f)
-			then(w)
-			return ordertest.Pays
-		}
+	with := func(card ordertest.Card, then func(*world)) arrange {
+		return of(card, func(w *world) { w.charge(card); then(w) })
+	}
+	failing := func(c ordertest.Call, f ordertest.Fault, then func(*world)) arrange {
+		return of(ordertest.Pays, func(w *world) { w.chargeFailing(c, f); then(w) })
 	}
 	asIs := func(*world) {}
 	lose := func(w *world) { w.store.Delete(id) }
@@ -48,21 +55,20 @@ func orderStates() map[string]func(*world) ordertest.Card {
 	}
 	cancelAtStripe := func(w *world) { w.bank.Cancel(w.record().Intent) }
 	paid := func(w *world) { w.bank.CustomerPays(w.record().Intent) }
-	return map[string]func(*world) ordertest.Card{
-		"no row":                        func(*world) ordertest.Card { return ordertest.Pays },
+	return map[string]arrange{
+		"no row":                        of(ordertest.Pays, asIs),
 		"no row, an unbound intent":     failing(ordertest.Confirm, ordertest.LosesRequest, lose),
 		"no row, charged":               with(ordertest.Pays, lose),
-		"no row, other content charged": func(w *world) ordertest.Card { w.charge(ordertest.Pays); lose(w); return ordertest.Declines },
+		"no row, other content charged": of(ordertest.Declines, func(w *world) { w.charge(ordertest.Pays); lose(w) }),
 		"no row, charged and prepared": with(ordertest.Pays, func(w *world) {
 			lose(w)
 			w.bank.ForgetKeys()
 			w.chargeFailing(ordertest.Confirm, ordertest.LosesRequest)
 			lose(w)
 		}),
-		"no row, Stripe is silent": func(w *world) ordertest.Card {
+		"no row, Stripe is silent": of(ordertest.Pays, func(w *world) {
 			w.bank.Fail(ordertest.Find, ordertest.LosesRequest)
-			return ordertest.Pays
-		},
+		}),
 		"open without an intent":          failing(ordertest.Prepare, ordertest.ReturnsUnavailable, asIs),
 		"open without an intent, charged": with(ordertest.Pays, bindNone),
 		"open, not confirmed":             failing(ordertest.Confirm, ordertest.LosesRequest, asIs),
@@ -71,15 +77,14 @@ func orderStates() map[string]func(*world) ordertest.Card {
 		"open, Stripe is silent": failing(ordertest.Confirm, ordertest.LosesResponse, func(w *world) {
 			w.bank.Fail(ordertest.Read, ordertest.LosesRequest)
 		}),
-		"open, another scope": func(w *world) ordertest.Card {
+		"open, another scope": of(ordertest.Pays, func(w *world) {
 			w.bank.Scope = "other"
 			w.charge(ordertest.Pays)
 			lose(w)
 			w.bank.Scope = scope
 			r := order.Record{OrderID: id, Total: ordertest.Order(id).Total(), Fingerprint: ordertest.Order(id).Fingerprint(), Intent: "pi_1"}
 			must(w.T, settle.Recreate(w.Context(), w.store, r, w.now))
-			return ordertest.Pays
-		},
+		}),
 		"paid":                           with(ordertest.Pays, asIs),
 		"declined":                       with(ordertest.Declines, asIs),
 		"declined, paid since":           with(ordertest.Declines, paid),
@@ -90,51 +95,65 @@ func orderStates() map[string]func(*world) ordertest.Card {
 		"refused":                        with(ordertest.DoesNotExist, asIs),
 		"canceled":                       with(ordertest.Declines, (*world).cancel),
 		"canceled without an intent":     failing(ordertest.Prepare, ordertest.ReturnsUnavailable, (*world).cancel),
-		"different content, declined":    func(w *world) ordertest.Card { w.charge(ordertest.Declines); return ordertest.Pays },
-		"different content, paid":        func(w *world) ordertest.Card { w.charge(ordertest.Pays); return ordertest.Declines },
+		"different content, declined":    of(ordertest.Pays, func(w *world) { w.charge(ordertest.Declines) }),
+		"different content, paid":        of(ordertest.Declines, func(w *world) { w.charge(ordertest.Pays) }),
 		"a row of a newer release":       with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetStatus(w.Context(), id, "shipped")) }),
 		"a fingerprint of a new release": with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetFingerprint(w.Context(), id, "v9:a")) }),
 		"a corrupt row":                  with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetFingerprint(w.Context(), id, "")) }),
 	}
 }
 
-// refundStates arrange every state of a refund and of its order.
-func refundStates() map[string]func(*world) {
+func refundStates() map[string]arrange {
 	const amount = 1000
-	paid := func(then func(*world)) func(*world) {
-		return func(w *world) {
-			w.charge(ordertest.Pays)
-			then(w)
+	of := func(before func(*world)) arrange {
+		return func(w *world) jobs.Job {
+			before(w)
+			return refundOf(w.T, "R-1", amount)
 		}
 	}
-	refunded := func(of string, amount int64) func(*world) {
-		return paid(func(w *world) { w.deliver(jobs.Job{Refund: refundOf(w.T, of, amount)}) })
+	paid := func(then func(*world)) arrange {
+		return of(func(w *world) { w.charge(ordertest.Pays); then(w) })
+	}
+	refunded := func(id string, amount int64) arrange {
+		return paid(func(w *world) { w.deliver(refundOf(w.T, id, amount)) })
 	}
 	later := func(w *world) { // a lost request, and a try a day later
 		w.refundFailing(ordertest.LosesRequest)
 		w.now = w.now.Add(day)
-		w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
+		w.deliver(refundOf(w.T, "R-1", amount))
 	}
-	return map[string]func(*world){
-		"no order":         func(*world) {},
-		"an open order":    func(w *world) { w.chargeFailing(ordertest.Prepare, ordertest.ReturnsUnavailable) },
-		"a pending order":  func(w *world) { w.charge(ordertest.TakesDays) },
-		"a declined order": func(w *world) { w.charge(ordertest.Declines) },
-		"a canceled order": func(w *world) { w.charge(ordertest.Declines); w.cancel() },
-		"a refused order":  func(w *world) { w.charge(ordertest.DoesNotExist) },
-		"an order that is out of stock": func(w *world) {
+	inEuros := func(before arrange) arrange {
+		return func(w *world) jobs.Job {
+			before(w)
+			r, err := refund.New(refund.Draft{
+				OrderID: string(id), RefundID: "R-1", Amount: amount, Currency: "eur", Reason: "duplicate",
+			})
+			must(w.T, err)
+			return jobs.Job{Refund: r}
+		}
+	}
+	return map[string]arrange{
+		"no order":         of(func(*world) {}),
+		"an open order":    of(func(w *world) { w.chargeFailing(ordertest.Prepare, ordertest.ReturnsUnavailable) }),
+		"a pending order":  of(func(w *world) { w.charge(ordertest.TakesDays) }),
+		"a declined order": of(func(w *world) { w.charge(ordertest.Declines) }),
+		"a canceled order": of(func(w *world) { w.charge(ordertest.Declines); w.cancel() }),
+		"a refused order":  of(func(w *world) { w.charge(ordertest.DoesNotExist) }),
+		"an order that is out of stock": of(func(w *world) {
 			w.chargeFailing(ordertest.Prepare, ordertest.ReturnsUnavailable)
 			short := w.record()
 			short.Status = order.OutOfStock
 			w.store.Replace(w.record(), short)
-		},
-		"a paid order":       paid(func(*world) {}),
-		"too little is left": refunded("R-2", 3500),
-		"made":               refunded("R-1", amount),
-		"another amount":     refunded("R-1", 500),
+		}),
+		"a paid order":                  paid(func(*world) {}),
+		"a refund in euros":             inEuros(paid(func(*world) {})),
+		"a refund in euros of one made": inEuros(refunded("R-1", amount)),
+		"too little is left":            refunded("R-2", 3500),
+		"made":                          refunded("R-1", amount),
+		"another amount":                refunded("R-1", 500),
 		"open, never sent": paid(func(w *world) {
 			w.refunds.Fail(refundtest.Read, ordertest.LosesRequest)
-			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.deliver(refundOf(w.T, "R-1", amount))
 		}),
 		"open, not made":      paid(func(w *world) { w.refundFailing(ordertest.ReturnsUnavailable) }),
 		"open, made":          paid(func(w *world) { w.refundFailing(ordertest.LosesResponse) }),
@@ -143,11 +162,11 @@ func refundStates() map[string]func(*world) {
 		"unknown, made since": paid(func(w *world) { later(w); w.refunds.Complete() }),
 		"refund refused": paid(func(w *world) {
 			w.refunds.Dispute(w.record().Intent)
-			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.deliver(refundOf(w.T, "R-1", amount))
 		}),
 		"failed": paid(func(w *world) {
 			w.refunds.Takes = true
-			w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", amount)})
+			w.deliver(refundOf(w.T, "R-1", amount))
 			w.refunds.Settle(refund.Failed)
 			f := refund.Refresher{Store: w.claims, Provider: w.refunds, Scope: scope, Now: w.clock}
 			_, err := f.Refresh(w.Context(), id)
@@ -165,21 +184,11 @@ func allReasons() []order.Reason {
 // what happens to the money and to the row when the function processes the message.
 func TestAVerdictIsTrueInEveryState(t *testing.T) {
 	t.Parallel()
-	states := map[string]func(*world) jobs.Job{}
-	for name, arrange := range orderStates() {
-		states["order: "+name] = func(w *world) jobs.Job { return jobs.Job{Order: orderWith(w.T, arrange(w))} }
-	}
-	for name, arrange := range refundStates() {
-		states["refund: "+name] = func(w *world) jobs.Job {
-			arrange(w)
-			return jobs.Job{Refund: refundOf(w.T, "R-1", 1000)}
-		}
-	}
-	actions := map[deadletters.Action]int{}
-	for _, name := range slices.Sorted(maps.Keys(states)) {
+	actions, all := map[deadletters.Action]int{}, states()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, reason := range allReasons() {
 			w := newWorld(t)
-			m := deadletters.Message{ID: "m", Reason: reason, Job: states[name](w)}
+			m := deadletters.Message{ID: "m", Reason: reason, Job: all[name](w)}
 			w.now = start().Add(6 * day)
 			w.bank.ForgetKeys()
 			v := w.decide(m)
@@ -241,7 +250,14 @@ func contradictsMoney(m deadletters.Money, charges, made int) string {
 // for it, and what follows after the advice was taken.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	orders, refunds := orderStates(), refundStates()
+	all := states()
+	all["as many refunds as an order gets"] = func(w *world) jobs.Job {
+		w.charge(ordertest.Pays)
+		for n := range refund.MaxRefunds {
+			w.deliver(refundOf(w.T, fmt.Sprint("R-1", n), 1))
+		}
+		return refundOf(w.T, "R-1", 1)
+	}
 	fixes := map[string]func(*world){ // after them there is nothing left to do
 		"a pending order that is paid": (*world).refresh,
 		"a lost row, charged":          (*world).restore,
@@ -305,23 +321,25 @@ func TestVerdicts(t *testing.T) {
 		"an unknown refund that was made": {
 			"refund_unknown", "unknown, made since", "fix", "refunded, row still open", "orders refund resolve",
 		},
-		"an unexplained refusal":              {"refund_unexplained", "open, not made", "fix", "unknown", "redrive with --verdict=fix"},
-		"a refund that was never sent":        {"provider_unavailable", "open, never sent", "redrive", "not refunded", "nothing is charged"},
-		"a refund whose response was lost":    {"provider_unknown", "open, made", "redrive", "refunded, row still open", "settles the refund"},
-		"a refund that was made":              {"provider_unknown", "made", "discard", "refunded", "the refund is succeeded"},
-		"a refund that failed":                {"provider_unknown", "failed", "discard", "not refunded", "another refundId"},
-		"a refund with another amount":        {"conflict", "another amount", "fix", "refunded", "refundId already used"},
+		"an unexplained refusal":           {"refund_unexplained", "open, not made", "fix", "unknown", "redrive with --verdict=fix"},
+		"a refund that was never sent":     {"provider_unavailable", "open, never sent", "redrive", "not refunded", "nothing is charged"},
+		"a refund whose response was lost": {"provider_unknown", "open, made", "redrive", "refunded, row still open", "settles the refund"},
+		"a refund that was made":           {"provider_unknown", "made", "discard", "refunded", "the refund is succeeded"},
+		"a refund that failed":             {"provider_unknown", "failed", "discard", "not refunded", "another refundId"},
+		"a refund with another amount":     {"conflict", "another amount", "fix", "refunded", "refundId already used"},
+		"a refund in another currency":     {"invalid_order", "a refund in euros", "fix", "not refunded", "names eur, and the order is in usd"},
+		"one in another currency that was made": {
+			"invalid_order", "a refund in euros of one made", "fix", "refunded", "names eur, and the order is in usd",
+		},
+		"a refund beyond the limit": {
+			"refund_limit", "as many refunds as an order gets", "fix", "not refunded", "has 200 refunds and gets no more",
+		},
 		"a refund that the row has forgotten": {"refund_unknown", "a paid order", "look", "unknown", "has it no more"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			w, m := newWorld(t), deadletters.Message{ID: "m", Reason: tt.reason}
-			if arrange, ofOrder := orders[tt.state]; ofOrder {
-				m.Job.Order = orderWith(t, arrange(w))
-			} else {
-				refunds[tt.state](w)
-				m.Job.Refund = refundOf(t, "R-1", 1000)
-			}
+			w := newWorld(t)
+			m := deadletters.Message{ID: "m", Reason: tt.reason, Job: all[tt.state](w)}
 			w.now = start().Add(6 * day)
 			got := w.decide(m)
 			if got.Action != tt.action || got.Money != tt.money || !strings.Contains(got.Advice, tt.advice) {
@@ -339,23 +357,23 @@ func TestVerdicts(t *testing.T) {
 
 func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
 	t.Parallel()
-	states := orderStates()
-	states["refused, with an intent"] = func(w *world) ordertest.Card {
-		card := states["open, not confirmed"](w)
+	all := states()
+	all["refused, with an intent"] = func(w *world) jobs.Job {
+		job := all["open, not confirmed"](w)
 		must(w.T, w.store.SetStatus(w.Context(), id, order.Refused))
-		return card
+		return job
 	}
-	states["different content, open"] = func(w *world) ordertest.Card {
-		states["open, not confirmed"](w)
-		return ordertest.Declines
+	all["different content, open"] = func(w *world) jobs.Job {
+		all["open, not confirmed"](w)
+		return orderWith(w.T, ordertest.Declines)
 	}
 	want := map[string]bool{
 		"open, not confirmed": true, "open, charged": true, "open, Stripe is silent": true, "open, another scope": true,
 		"refused, with an intent": true,
 	}
-	for state, arrange := range states {
+	for state, arrange := range all {
 		w := newWorld(t)
-		m := deadletters.Message{Job: jobs.Job{Order: orderWith(t, arrange(w))}}
+		m := deadletters.Message{Job: arrange(w)}
 		l := deadletters.Letter{Message: m, Facts: w.sources().Facts(t.Context(), m)}
 		if got := l.MayBeCharged(); got != want[state] {
 			t.Errorf("%s: got %t, want %t", state, got, want[state])
@@ -374,38 +392,6 @@ func TestAMessageOrARowThatCannotBeRead(t *testing.T) {
 	sources.Orders = silent{w.store}
 	if got = deadletters.Decide(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
 		t.Errorf("a row: got %+v, want a look", got)
-	}
-}
-
-func TestARefundInAnotherCurrencyNeedsAFix(t *testing.T) {
-	t.Parallel()
-	for state, want := range map[string]deadletters.Money{"a paid order": deadletters.NotRefunded, "made": deadletters.Refunded} {
-		w := newWorld(t)
-		refundStates()[state](w)
-		d := refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Currency: "eur", Reason: "duplicate"}
-		r, err := refund.New(d)
-		must(t, err)
-		m := deadletters.Message{Reason: w.deliver(jobs.Job{Refund: r}).Reason, Job: jobs.Job{Refund: r}}
-		got := w.decide(m)
-		if m.Reason != order.ReasonInvalid || got.Action != deadletters.Fix || got.Money != want ||
-			!strings.Contains(got.Advice, "names eur, and the order is in usd") {
-			t.Errorf("%s: parked as %s, got %+v, want a fix and %s", state, m.Reason, got, want)
-		}
-	}
-}
-
-func TestARefundBeyondTheLimitNeedsAFix(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.charge(ordertest.Pays)
-	for n := range refund.MaxRefunds {
-		w.deliver(jobs.Job{Refund: refundOf(t, fmt.Sprint("R-1", n), 1)})
-	}
-	job := jobs.Job{Refund: refundOf(t, "R-1", 1)}
-	m := deadletters.Message{Reason: w.deliver(job).Reason, Job: job}
-	got := w.decide(m)
-	if m.Reason != refund.ReasonTooMany || got.Action != deadletters.Fix || got.Money != deadletters.NotRefunded {
-		t.Errorf("parked as %s, got %+v, want a fix", m.Reason, got)
 	}
 }
 
@@ -430,7 +416,7 @@ func (l listing) Read(context.Context, order.IntentID) (refund.Ledger, error) {
 func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	refundStates()["open, made"](w)
+	states()["open, made"](w)
 	for of, tt := range map[string]struct {
 		edit func(*refund.Refund)
 		want deadletters.Action
@@ -444,7 +430,7 @@ func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
 		tt.edit(&made)
 		sources := w.sources()
 		sources.Refunds = listing{all: []refund.Refund{made}}
-		m := deadletters.Message{Reason: order.ReasonUnknown, Job: jobs.Job{Refund: refundOf(t, "R-1", 1000)}}
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: refundOf(t, "R-1", 1000)}
 		if got := deadletters.Decide(m, sources.Facts(t.Context(), m)); got.Action != tt.want {
 			t.Errorf("%s: got %+v, want %s", of, got, tt.want)
 		}
@@ -457,10 +443,10 @@ func TestStripeIsAskedOnlyWhereTheRowDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"paid", "canceled", "canceled without an intent", "a corrupt row"} {
 		w := newWorld(t)
-		card := orderStates()[state](w)
+		job := states()[state](w)
 		w.bank.Fail(ordertest.Read, ordertest.LosesRequest)
 		w.bank.Fail(ordertest.Find, ordertest.LosesRequest)
-		m := deadletters.Message{Reason: order.ReasonUnknown, Job: jobs.Job{Order: orderWith(t, card)}}
+		m := deadletters.Message{Reason: order.ReasonUnknown, Job: job}
 		if f := w.sources().Facts(t.Context(), m); f.StripeErr != nil || f.Intents != nil {
 			t.Errorf("%s: Stripe was asked: %v", state, f.StripeErr)
 		}
@@ -482,8 +468,7 @@ func TestTheDocumentsStateTheVerdictOfEachReason(t *testing.T) {
 	}
 	for _, reason := range slices.Concat(order.Reasons(), sqs.Reasons()) {
 		w := newWorld(t)
-		m := deadletters.Message{Reason: reason}
-		m.Job.Order = orderWith(t, orderStates()["open, not confirmed"](w))
+		m := deadletters.Message{Reason: reason, Job: states()["open, not confirmed"](w)}
 		if got, want := w.decide(m).Action, cmp.Or(documented[reason], "look"); string(got) != want {
 			t.Errorf("%s: got verdict %s, want %s as documented", reason, got, want)
 		}

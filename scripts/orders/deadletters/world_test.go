@@ -64,7 +64,7 @@ func (w *world) deliver(job jobs.Job) order.Result {
 
 // charge processes the order with a card.
 func (w *world) charge(card ordertest.Card) {
-	w.deliver(jobs.Job{Order: orderWith(w.T, card)})
+	w.deliver(orderWith(w.T, card))
 }
 
 // chargeFailing processes the order with a card that pays, and with a fault.
@@ -76,7 +76,7 @@ func (w *world) chargeFailing(c ordertest.Call, f ordertest.Fault) {
 // refundFailing makes refund R-1 of 10.00 USD with a fault.
 func (w *world) refundFailing(f ordertest.Fault) {
 	w.refunds.Fail(refundtest.Create, f)
-	w.deliver(jobs.Job{Refund: refundOf(w.T, "R-1", 1000)})
+	w.deliver(refundOf(w.T, "R-1", 1000))
 }
 
 func (w *world) record() order.Record {
@@ -127,20 +127,20 @@ func (w *world) made(of refund.ID) (n int) {
 	return n
 }
 
-func orderWith(t *testing.T, card ordertest.Card) order.Order {
+func orderWith(t *testing.T, card ordertest.Card) jobs.Job {
 	t.Helper()
 	d := ordertest.Draft(id)
 	d.Payment.Method = ordertest.PaymentMethod(card)
 	o, err := order.New(d)
 	must(t, err)
-	return o
+	return jobs.Job{Order: o}
 }
 
-func refundOf(t *testing.T, of string, amount int64) refund.Request {
+func refundOf(t *testing.T, of string, amount int64) jobs.Job {
 	t.Helper()
 	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: of, Amount: amount, Reason: "duplicate"})
 	must(t, err)
-	return r
+	return jobs.Job{Refund: r}
 }
 
 // must ends the test on an error.
