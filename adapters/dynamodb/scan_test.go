@@ -17,7 +17,7 @@ import (
 // A page may have no order: DynamoDB filters what it has read.
 func TestAPageWithoutOrdersIsNotTheLast(t *testing.T) {
 	t.Parallel()
-	s := newStore(&pretendTable{respond: func(call int, _ *http.Request) *http.Response {
+	s := newStore(&pretendTable{respond: func(call int) *http.Response {
 		if call == 1 {
 			return respond(http.StatusOK, `{"Items":[],"LastEvaluatedKey":{"orderId":{"S":"ORD-1"},"sk":{"S":"event#000001"}}}`)
 		}
