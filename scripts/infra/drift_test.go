@@ -2,7 +2,7 @@
 // and the queues of the tests and the local system, the variables and metrics of the
 // functions, and the documentation. It does not run Terraform: what Terraform plans is
 // tested by infra/terraform/tests, whose listings of policies, alarms and environments it
-// reads. The tests run in the folder infra.
+// reads. Paths are relative to the folder infra.
 package infra_test
 
 import (
@@ -27,6 +27,10 @@ import (
 	"orderonce/domain/receipt"
 	"orderonce/domain/settle"
 )
+
+// folder has the files that the tests read. The tests are not in it, because a parser of
+// expressions is nothing that the product requires.
+const folder = "../../infra/"
 
 // table has the properties that the module's table shares with the one of the tests.
 type table struct {
@@ -171,13 +175,13 @@ func TestTheModulePrintsTheVariablesOfTheOperatorsTool(t *testing.T) {
 // without their tests.
 func matches(t *testing.T, pattern, glob string) (found []string) {
 	t.Helper()
-	files, err := filepath.Glob(glob)
+	files, err := filepath.Glob(folder + glob)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s: got %d files: %v", glob, len(files), err)
 	}
 	for _, file := range files {
 		if !strings.HasSuffix(file, "_test.go") {
-			found = append(found, all(pattern, read(t, file))...)
+			found = append(found, all(pattern, content(t, file))...)
 		}
 	}
 	if len(found) == 0 {
@@ -482,7 +486,12 @@ func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Clean(path))
+	return content(t, folder+path)
+}
+
+func content(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Clean(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func toolActions(t *testing.T) (all []string) {
 			continue
 		}
 		seen[left[0]] = true
-		files, err := filepath.Glob("../" + left[0] + "/*.go")
+		files, err := filepath.Glob(folder + "../" + left[0] + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: got %d files: %v", left[0], len(files), err)
 		}
@@ -78,7 +78,7 @@ func toolActions(t *testing.T) (all []string) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			text := read(t, name)
+			text := content(t, name)
 			for _, match := range regexp.MustCompile(`\n(?:\t|import )(?:(\w+) )?"([^"]+)"`).FindAllStringSubmatch(text, -1) {
 				if directory, ok := strings.CutPrefix(match[2], lambdatest.Module()+"/"); ok {
 					left = append(left, directory)
