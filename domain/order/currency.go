@@ -87,12 +87,18 @@ func (m Money) Validate() error {
 	switch c := m.Currency; {
 	case !ValidCurrency(string(c)):
 		return fmt.Errorf("currency %q: want %s", c, CurrencyRule)
-	case m.Amount < 1 || m.Amount > c.Max():
-		return fmt.Errorf("amount %d: want 1 to %d in %s", m.Amount, c.Max(), c)
-	case m.Amount%c.Step() != 0:
-		return fmt.Errorf("amount %d: want a multiple of %d in %s", m.Amount, c.Step(), c)
+	case m.Amount < 1 || m.Amount > c.Max() || m.Amount%c.Step() != 0:
+		return fmt.Errorf("amount %d: want %s", m.Amount, c.amountRule())
 	}
 	return nil
+}
+
+func (c Currency) amountRule() string {
+	rule := fmt.Sprintf("1 to %d in %s", c.Max(), c)
+	if step := c.Step(); step > 1 {
+		rule += fmt.Sprintf(", a multiple of %d", step)
+	}
+	return rule
 }
 
 // String returns the amount with its decimal point and currency: "19.99 USD", "500 JPY",

@@ -112,15 +112,15 @@ type Order struct {
 
 // New validates a draft. It returns an *InvalidError that lists every problem.
 func New(d Draft) (Order, error) {
-	if problems := problemsOf(d); len(problems) > 0 {
+	total, problems := validate(d)
+	if len(problems) > 0 {
 		return Order{}, &InvalidError{Of: "order", Problems: problems}
 	}
-	total, _ := sum(d.Lines, Currency(d.Currency).Max()) // problemsOf checked for overflow
 	known := fingerprints(d)
 	return Order{
 		id:          ID(d.ID),
 		customerID:  d.CustomerID,
-		total:       Money{total, Currency(d.Currency)},
+		total:       total,
 		lines:       slices.Clone(d.Lines),
 		payment:     d.Payment,
 		fingerprint: known[0],
@@ -178,8 +178,8 @@ func (e *InvalidError) Error() string {
 	return "invalid " + e.Of + ": " + strings.Join(all, "; ")
 }
 
-func problemsOf(d Draft) []Problem {
-	var all []Problem
+// validate returns the draft's total, or every problem of the draft.
+func validate(d Draft) (total Money, all []Problem) {
 	check := func(ok bool, field, value, want string) {
 		if !ok {
 			all = append(all, Problem{field, value, want})
@@ -204,19 +204,16 @@ func problemsOf(d Draft) []Problem {
 		check(0 <= l.UnitAmount && l.UnitAmount <= most, at+"unitAmount", QuoteInt(l.UnitAmount), amounts)
 	}
 	if len(all) > 0 { // the sum of invalid lines says nothing
-		return all
+		return total, all
 	}
-	total, fits := sum(d.Lines, c.Max())
+	amount, fits := sum(d.Lines, most)
+	total = Money{amount, c}
 	if !fits {
-		want := fmt.Sprintf("at most %d in %s: the lines add up to more than one charge can hold", c.Max(), c)
-		return []Problem{{Field: "total", Want: want}}
+		want := fmt.Sprintf("at most %d in %s: the lines add up to more than one charge can hold", most, c)
+		return total, []Problem{{Field: "total", Want: want}}
 	}
-	if (Money{total, c}).Validate() == nil {
-		return nil
+	if total.Validate() != nil {
+		return total, []Problem{{"total", strconv.FormatInt(amount, 10), c.amountRule()}}
 	}
-	rule := fmt.Sprintf("1 to %d in %s", c.Max(), c)
-	if step := c.Step(); step > 1 {
-		rule += fmt.Sprintf(", a multiple of %d", step)
-	}
-	return []Problem{{"total", strconv.FormatInt(total, 10), rule}}
+	return total, nil
 }

@@ -96,17 +96,3 @@ func StockChange(before, after *Record) (Quantities, StockEffect) {
 	}
 	return nil, StockKept
 }
-
-// After returns the stock after an effect on n units.
-func (s Stock) After(e StockEffect, n int64) Stock {
-	switch e {
-	case StockSold:
-		s.Reserved, s.Sold = s.Reserved-n, s.Sold+n
-	case StockReleased:
-		s.Reserved, s.Available = s.Reserved-n, s.Available+n
-	case StockReserved:
-		s.Available, s.Reserved = s.Available-n, s.Reserved+n
-	case StockKept:
-	}
-	return s
-}

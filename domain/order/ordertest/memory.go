@@ -1,8 +1,11 @@
 package ordertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,9 +13,13 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/settle"
 )
 
-var _ order.Store = (*Memory)(nil)
+var (
+	_ order.Store    = (*Memory)(nil)
+	_ settle.Waiting = (*Memory)(nil)
+)
 
 // Memory is a store in a map, and the specification of a store. The zero Memory is empty
 // and ready, and does not track stock.
@@ -171,14 +178,20 @@ func (m *Memory) AppendState(b []byte) []byte {
 			b, int64(r.Attempt), int64(r.Seq), millis(r.Until), millis(r.CreatedAt), millis(r.UpdatedAt),
 			millis(r.DueAt), millis(r.ParkedAt), millis(r.Dispute.CreatedAt),
 		)
-		b = appendStock(b, r.Stock)
+		for _, sku := range r.Stock.SKUs() {
+			b = appendInts(appendStrings(b, sku), r.Stock[sku])
+		}
 		for _, e := range r.Events { // their number is Seq
 			b = appendStrings(b, string(e.From), string(e.To), string(e.Intent), e.Failure)
 			b = appendStrings(b, string(e.Dispute.ID), string(e.Dispute.Status))
 			b = appendInts(b, int64(e.Seq), millis(e.At))
 		}
 	}
-	return m.appendStock(b)
+	for _, sku := range slices.Sorted(maps.Keys(m.stock)) {
+		s := m.stock[sku]
+		b = appendInts(appendStrings(b, sku), s.Available, s.Reserved, s.Sold)
+	}
+	return b
 }
 
 func appendStrings(b []byte, parts ...string) []byte {
@@ -205,4 +218,92 @@ func millis(t time.Time) int64 {
 func withoutEvents(r order.Record) order.Record {
 	r.Events = nil
 	return r
+}
+
+// Due returns the orders that are due, the longest first.
+func (m *Memory) Due(_ context.Context, at time.Time) iter.Seq2[order.ID, error] {
+	m.mu.Lock()
+	var due []order.Record
+	for _, r := range m.rows {
+		if !r.DueAt.IsZero() && !r.DueAt.After(at) {
+			due = append(due, r)
+		}
+	}
+	m.mu.Unlock()
+	slices.SortFunc(due, func(a, b order.Record) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.OrderID, b.OrderID))
+	})
+	return func(yield func(order.ID, error) bool) {
+		for _, r := range due {
+			if !yield(r.OrderID, nil) {
+				return
+			}
+		}
+	}
+}
+
+// NewMemoryWithStock returns an empty store that tracks stock.
+func NewMemoryWithStock() *Memory { return &Memory{stock: map[string]order.Stock{}} }
+
+// TracksStock reports whether the store tracks stock.
+func (m *Memory) TracksStock() bool { return m.stock != nil }
+
+// Stock returns the stock of a SKU, or order.ErrNotFound.
+func (m *Memory) Stock(_ context.Context, sku string) (order.Stock, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, known := m.stock[sku]
+	if !known {
+		return order.Stock{}, order.ErrNotFound
+	}
+	return s, nil
+}
+
+// PeekStock returns the stock of a SKU, for a search that reads it after every step.
+func (m *Memory) PeekStock(sku string) order.Stock {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stock[sku]
+}
+
+// AddStock adds n units of a SKU.
+func (m *Memory) AddStock(_ context.Context, sku string, n int64) (order.Stock, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.stock[sku]
+	if s.SKU = sku; s.Available+n < 0 {
+		return order.Stock{}, fmt.Errorf("add %d units of %q: %w", n, sku, order.ErrTooFewAvailable)
+	}
+	s.Available += n
+	m.stock[sku] = s
+	return s, nil
+}
+
+// moveStock makes the effect of a write on the stock: it reserves stock that the record
+// did not hold, and sells or gives back what it held.
+func (m *Memory) moveStock(before, after order.Record) error {
+	quantities, effect := order.StockChange(&before, &after)
+	for _, sku := range quantities.SKUs() {
+		if s, listed := m.stock[sku]; effect == order.StockReserved && s.Available < quantities[sku] {
+			return &order.ShortError{SKU: sku, Unlisted: !listed}
+		}
+	}
+	for sku, n := range quantities {
+		m.stock[sku] = stockAfter(m.stock[sku], effect, n)
+	}
+	return nil
+}
+
+// stockAfter returns the stock after an effect on n units.
+func stockAfter(s order.Stock, e order.StockEffect, n int64) order.Stock {
+	switch e {
+	case order.StockSold:
+		s.Reserved, s.Sold = s.Reserved-n, s.Sold+n
+	case order.StockReleased:
+		s.Reserved, s.Available = s.Reserved-n, s.Available+n
+	case order.StockReserved:
+		s.Available, s.Reserved = s.Available-n, s.Reserved+n
+	case order.StockKept:
+	}
+	return s
 }

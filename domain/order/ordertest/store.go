@@ -388,7 +388,7 @@ func (x stockTest) wantStock(e order.StockEffect) {
 	for sku, n := range x.order.Quantities() {
 		want := order.Stock{SKU: sku, Available: units}
 		if e != "" {
-			want = order.Stock{SKU: sku, Available: units - n, Reserved: n}.After(e, n)
+			want = stockAfter(order.Stock{SKU: sku, Available: units - n, Reserved: n}, e, n)
 		}
 		x.wantSKU(want)
 	}
