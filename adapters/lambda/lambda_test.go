@@ -3,10 +3,8 @@ package lambda_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,49 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/lambda"
-	"orderonce/adapters/lambda/lambdatest"
 )
-
-func TestFunction(t *testing.T) {
-	lambdatest.FullOnly(t)
-	binary := filepath.Join(t.TempDir(), "bootstrap")
-	if err := lambdatest.Build(t.Context(), "./internal/minimal", binary); err != nil {
-		t.Fatal(err)
-	}
-
-	t.Run("a handler gets the event and the invocation's id", func(t *testing.T) {
-		body, _, err := invoke(t, binary, map[string]string{"GREETING": "hello"})
-		if want := `{"Text":"hello, world","RequestID":"00000000-0000-4000-8000-000000000001"}`; err != nil ||
-			string(body) != want {
-			t.Errorf("response = %s, %v, want %s", body, err, want)
-		}
-	})
-	t.Run("a function that cannot start logs its error in one line and exits", func(t *testing.T) {
-		_, output, err := invoke(t, binary, nil)
-		var exit *lambdatest.ExitError
-		if !errors.Is(err, lambdatest.ErrInit) || !errors.As(err, &exit) || exit.Status != "exit status 1" {
-			t.Fatalf("error = %v, want an exit during init", err)
-		}
-		line := decode(t, output)
-		if line["level"] != "ERROR" || line["error"] != "GREETING: missing" {
-			t.Errorf("line = %v, want level ERROR and error %q", line, "GREETING: missing")
-		}
-	})
-}
-
-func invoke(t *testing.T, binary string, env map[string]string) (body []byte, printed string, err error) {
-	t.Helper()
-	var output bytes.Buffer
-	host, err := lambdatest.Start(lambdatest.Options{Binary: binary, Env: env, Output: &output, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err = host.Invoke(t.Context(), []byte(`"world"`))
-	if err := host.Close(); err != nil {
-		t.Error(err)
-	}
-	return body, output.String(), err
-}
 
 func decode(t *testing.T, text string) map[string]any {
 	t.Helper()
@@ -96,6 +52,7 @@ func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
 	}
 }
 
+// What Start and Fail do is shown by lambdatest, whose function calls them.
 func TestRequestIDOutsideOfAnInvocation(t *testing.T) {
 	if got := lambda.RequestID(t.Context()); got != "" {
 		t.Errorf("RequestID = %q, want the empty string", got)

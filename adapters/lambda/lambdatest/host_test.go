@@ -102,7 +102,7 @@ func TestInvocation(t *testing.T) {
 		Env: map[string]string{"AWS_REGION": "eu-west-1", "TABLE": "orders"},
 	})
 	first, second := ask(t, host, do("echo", "a")), ask(t, host, do("echo", "b"))
-	if first.PID != second.PID || first.RequestID == second.RequestID {
+	if first.PID != second.PID || second.RequestID != "00000000-0000-4000-8000-000000000002" {
 		t.Errorf("got %+v and %+v, want one process and two ids", first, second)
 	}
 	var names []string
@@ -113,9 +113,10 @@ func TestInvocation(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	first.PID, first.RequestID, first.Deadline, first.Env = 0, "", first.Deadline.UTC(), names
+	first.PID, first.Deadline, first.Env = 0, first.Deadline.UTC(), names
 	want := report{
-		ARN: "arn:aws:lambda:us-east-1:123456789012:function:function", Text: "a", Deadline: now.Add(30 * time.Second),
+		RequestID: "00000000-0000-4000-8000-000000000001",
+		ARN:       "arn:aws:lambda:us-east-1:123456789012:function:function", Text: "a", Deadline: now.Add(30 * time.Second),
 		Trace: "Root=1-695735a5-000000000000000000000001;Parent=0000000000000001;Sampled=0",
 		Env: []string{ // it inherits nothing
 			"AWS_REGION=eu-west-1", "LAMBDA_TASK_ROOT", "PATH", "TABLE=orders", "TZ", "_HANDLER", "_X_AMZN_TRACE_ID",
@@ -155,8 +156,9 @@ func TestFailures(t *testing.T) {
 			history: "1 started, 1 invoked, 1 answered, 1 invoked, 1 timed_out, 2 started, 2 invoked, 2 answered, 2 closed",
 		},
 		"an exit at the start": {
-			init: "exit", payload: do("echo", ""), is: lambdatest.ErrInit, want: "exit status 3: STRIPE_KEY is missing",
-			cause: []string{"exit status 3: STRIPE_KEY is missing"}, history: "1 started, 1 exited",
+			init: "exit", payload: do("echo", ""), is: lambdatest.ErrInit, want: "exit status 1: {",
+			cause:   []string{`"level":"ERROR"`, `"error":"STRIPE_KEY: missing"}`}, // one line
+			history: "1 started, 1 exited",
 		},
 		"an error that is reported at the start": {
 			init: "error", payload: do("echo", ""), is: lambdatest.ErrInit, want: "Config: no key", cause: []string{"Config: no key"},

@@ -14,8 +14,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// Encode returns the message of a draft, which may be invalid: the same bytes for the same
-// draft, with the fields in the order of docs/reference/message.md.
+// Encode returns the message of a draft, which may be invalid: the same bytes for the
+// same draft, with the fields in the order of docs/reference/message.md.
 func Encode(d order.Draft) string {
 	m := message{
 		OrderID: &d.ID, CustomerID: d.CustomerID, Currency: d.Currency, Lines: make([]line, len(d.Lines)),

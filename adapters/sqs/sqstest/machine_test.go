@@ -361,8 +361,8 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 	})
 }
 
-// What the product relies on (API reference, SendMessage; SQS developer guide, "Amazon SQS
-// message quotas" and "Message attribute components").
+// What the product relies on (API reference, SendMessage; SQS developer guide, "Amazon
+// SQS message quotas" and "Message attribute components").
 func TestSendRejects(t *testing.T) {
 	attribute := func(name string, a sqstest.Attribute) sqstest.Draft {
 		return sqstest.Draft{Body: "a", Attributes: map[string]sqstest.Attribute{name: a}}

@@ -4,14 +4,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"orderonce/adapters/lambda"
 )
 
 type order struct {
@@ -29,15 +31,14 @@ type report struct {
 func main() {
 	switch variable("INIT") {
 	case "exit":
-		say("STRIPE_KEY is missing\n")
-		os.Exit(3)
+		lambda.Fail(os.Stdout, errors.New("STRIPE_KEY: missing"))
 	case "panic":
 		panic("no key")
 	case "error":
 		post(context.Background(), "init/error", `{"errorType":"Config","errorMessage":"no key"}`)
 		os.Exit(1)
 	}
-	lambda.Start(handle)
+	lambda.Start(context.Background(), handle)
 }
 
 func handle(ctx context.Context, o order) (any, error) {
@@ -82,7 +83,7 @@ func reportOn(ctx context.Context, text string) report {
 	call, _ := lambdacontext.FromContext(ctx)
 	deadline, _ := ctx.Deadline()
 	trace, _ := ctx.Value("x-amzn-trace-id").(string)
-	return report{os.Getpid(), call.AwsRequestID, call.InvokedFunctionArn, trace, text, deadline, os.Environ()}
+	return report{os.Getpid(), lambda.RequestID(ctx), call.InvokedFunctionArn, trace, text, deadline, os.Environ()}
 }
 
 // post speaks the Runtime API by hand and returns the status.
