@@ -50,14 +50,13 @@ func run(ctx context.Context, out io.Writer, name string, write bool) error {
 	if err != nil {
 		return err
 	}
-	if write {
-		return update(ctx, out, root, name)
-	}
-	if name == "" {
-		all, err := guards.All(root)
-		if err != nil {
-			return err
-		}
+	all, err := guards.All(root)
+	switch {
+	case err != nil:
+		return err
+	case write:
+		return update(ctx, out, root, name, all)
+	case name == "":
 		return list(out, all)
 	}
 	g, err := guards.Find(root, name)
@@ -93,11 +92,7 @@ func compile(ctx context.Context, name, out string) error {
 }
 
 // update writes the faults that the histories need into the patches.
-func update(ctx context.Context, out io.Writer, root, name string) error {
-	all, err := guards.All(root)
-	if err != nil {
-		return err
-	}
+func update(ctx context.Context, out io.Writer, root, name string, all []guards.Guard) error {
 	for _, g := range all {
 		if !g.Catcher.IsSimulation() || name != "" && name != g.Name {
 			continue
