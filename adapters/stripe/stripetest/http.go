@@ -83,7 +83,7 @@ func Serve(options Options) (*Server, error) {
 		closed: make(chan struct{}), machine: New(options.Rules), counts: map[Endpoint]int{},
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.running.Go(func() { _ = s.http.Serve(listener) }) // until Close, or the listener fails, which clients notice
+	s.running.Go(func() { _ = s.http.Serve(listener) }) // if the listener fails, clients notice
 	return s, nil
 }
 

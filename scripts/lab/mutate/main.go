@@ -110,7 +110,7 @@ func (a arguments) mutate(
 	}
 	path := filepath.Join(module, "mutants.json")
 	cmd := exec.CommandContext( //nolint:gosec // G204: our own arguments
-		ctx, "go", "run", a.Gremlins, "unleash", "--output", path, "--workers", "1", // more time out more often
+		ctx, "go", "run", a.Gremlins, "unleash", "--output", path, "--workers", "1", // more time out
 		"--timeout-coefficient", "5", "--exclude-files", `[a-z]test/`, "--invert-logical", "--invert-loopctrl", "./"+pkg,
 	)
 	cmd.Dir, cmd.Env, cmd.Stderr = module, environ(os.Environ(), engine), os.Stderr
