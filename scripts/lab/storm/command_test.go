@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
@@ -32,39 +31,6 @@ func TestABrokenInvariantIsAnErrorWithItsName(t *testing.T) {
 		if errors.Is(err, errBroken) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got error %v, want %q", claim, err, tt.want)
 		}
-	}
-}
-
-func TestHandlers(t *testing.T) {
-	t.Parallel()
-	var every []string
-	for _, b := range baselines.All() {
-		every = append(every, b.Name)
-	}
-	for claim, tt := range map[string]struct {
-		a    arguments
-		want []string
-	}{
-		"the product, then every baseline": {arguments{Baselines: 1}, append([]string{productName}, every...)},
-		"no baselines: the product alone":  {arguments{}, []string{productName}},
-		"the product alone by its name":    {arguments{Baselines: 1, Only: productName}, []string{productName}},
-		"a baseline alone by its name":     {arguments{Baselines: 1, Only: "short-lock"}, []string{"short-lock"}},
-		"without a guard: product alone":   {arguments{Baselines: 1, Without: "bind"}, []string{productName}},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			handlers, err := tt.a.handlers(t.Context())
-			must(t, err)
-			var got []string
-			for _, h := range handlers {
-				if h.Name != "powertools-typescript" { // needs npm
-					got = append(got, h.Name)
-				}
-			}
-			if diff := cmp.Diff(got, tt.want); diff != "" {
-				t.Errorf("(-got +want)\n%s", diff)
-			}
-		})
 	}
 }
 

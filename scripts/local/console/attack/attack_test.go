@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,25 +157,5 @@ func TestADeploymentWaitsForTheOneBefore(t *testing.T) {
 	}
 	if err := <-restored; err == nil { // there is no program to copy
 		t.Error("the guard was put back without a program")
-	}
-}
-
-func TestCloseWaitsForABuild(t *testing.T) {
-	building := make(chan struct{})
-	var ended atomic.Bool
-	ctx, cancel := context.WithCancel(t.Context())
-	a := attack.New(watch.New(time.Now), t.TempDir(), func(ctx context.Context, _, _ string) error {
-		close(building)
-		<-ctx.Done()
-		time.Sleep(20 * time.Millisecond) // its processes end
-		ended.Store(true)
-		return errBuild
-	})
-	go func() { _, _ = a.Act(ctx, console.ActGuard, "bind") }()
-	<-building
-	cancel()
-	a.Close()
-	if !ended.Load() {
-		t.Error("Close returned before the build had ended")
 	}
 }

@@ -97,15 +97,6 @@ func (w *Watch) enter(l *line, e Entry) {
 	w.touch(l)
 }
 
-// Expect notes orders that are about to be posted, in this order.
-func (w *Watch) Expect(ids ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range ids {
-		w.line(id)
-	}
-}
-
 // Enter adds an entry to the timeline of an order.
 func (w *Watch) Enter(id string, e Entry) { w.about(id, func(l *line) { w.enter(l, e) }) }
 

@@ -2,11 +2,10 @@ package watch
 
 import (
 	"encoding/json"
-	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
@@ -31,7 +30,6 @@ type expression struct {
 	UpdateExpression          string
 	ConditionExpression       string
 	KeyConditionExpression    string
-	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues attributes
 }
 
@@ -95,76 +93,44 @@ func StepOf(request []byte) (order string, step Step) {
 	return w.order, w.step
 }
 
-// redacted returns the expression with the values that may be shown.
+// visible are the attributes whose values may be shown: a row has personal ones as well.
+const visible = "status attempt intentId stripeMode seq from to amount currency failure lastError refundId " +
+	"refundStatus id n"
+
+// redacted returns the expression. A value that may not be shown keeps its name, such as
+// :owner for a new one and :owner0 for one that must be there before.
 func (e expression) redacted(operation string) string {
-	head := []string{operation}
 	for _, name := range []string{"orderId", "sk", "sku"} {
 		if value := e.Key.text(name) + e.Item.text(name); value != "" {
-			head = append(head, value)
+			operation += " " + value
 		}
 	}
-	lines := []string{strings.Join(head, " ")}
-	if e.Item != nil {
-		const of = "seq from to intentId failure refundId refundStatus" // an event
-		lines = append(lines, "  "+e.Item.shown(of, "=", ", "))
-	}
-	for _, text := range []string{e.KeyConditionExpression, e.UpdateExpression} {
-		if text != "" {
-			lines = append(lines, "  "+e.substitute(text))
-		}
+	if text := e.KeyConditionExpression + e.UpdateExpression + e.Item.shown(", "); text != "" {
+		operation += "\n  " + e.substitute(text)
 	}
 	if e.ConditionExpression != "" {
-		lines = append(lines, "  IF "+e.substitute(e.ConditionExpression))
+		operation += "\n  IF " + e.substitute(e.ConditionExpression)
 	}
-	return strings.Join(lines, "\n")
+	return operation
 }
 
-// substitute replaces the placeholders of an expression: a value that may be personal or
-// does not help a reader by its name in brackets. Longer ones come first: one may begin
-// with another.
+var placeholder = regexp.MustCompile(`:\w+`) //nolint:gochecknoglobals // a constant
+
 func (e expression) substitute(text string) string {
-	byLength := func(a, b string) int { return len(b) - len(a) }
-	for _, alias := range slices.SortedFunc(maps.Keys(e.ExpressionAttributeNames), byLength) {
-		text = strings.ReplaceAll(text, alias, e.ExpressionAttributeNames[alias])
-	}
-	for _, name := range slices.SortedFunc(maps.Keys(e.ExpressionAttributeValues), byLength) {
-		attribute := strings.TrimSuffix(strings.TrimPrefix(name, ":"), "0")
-		value, ok := shown(attribute, e.ExpressionAttributeValues.text(name))
-		if !ok {
-			value = "[" + attribute + "]"
+	return placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "#", ""), func(name string) string {
+		if slices.Contains(strings.Fields(visible), strings.TrimSuffix(name[1:], "0")) {
+			return e.ExpressionAttributeValues.text(name)
 		}
-		text = strings.ReplaceAll(text, name, value)
-	}
-	return text
+		return name
+	})
 }
 
-// shown returns the value of an attribute as a reader gets it, and false if it may be
-// personal or does not help. It is the list of what may be shown.
-func shown(name, value string) (text string, ok bool) {
-	switch name {
-	case "owner":
-		return short(value), true
-	case "leaseUntil", "createdAt", "updatedAt", "dueAt", "parkedAt", "now", "at":
-		millis, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
-			return "", false
-		}
-		return time.UnixMilli(millis).UTC().Format("15:04:05.000"), true
-	case "status", "intentId", "stripeMode", "seq", "attempt", "lastError", "n", "amount", "currency", "failure",
-		"id", "from", "to", "refundId", "refundStatus":
-		return value, true
-	}
-	return "", false
-}
-
-// shown returns those of the named attributes that may be shown.
-func (a attributes) shown(names, is, between string) string {
+// shown returns the attributes that may be shown.
+func (a attributes) shown(between string) string {
 	var parts []string
-	for name := range strings.FieldsSeq(names) {
-		if _, found := a[name]; found {
-			if text, ok := shown(name, a.text(name)); ok {
-				parts = append(parts, name+is+text)
-			}
+	for name := range strings.FieldsSeq(visible) {
+		if text := a.text(name); text != "" {
+			parts = append(parts, name+" = "+text)
 		}
 	}
 	return strings.Join(parts, between)
@@ -201,6 +167,5 @@ func answer(c dynamodbtest.Call) (text, row string, refused bool) {
 			break
 		}
 	}
-	const of = "status attempt owner leaseUntil intentId stripeMode seq amount currency failure lastError"
-	return strings.TrimSpace(strconv.Itoa(c.Status) + " " + code), item.shown(of, " = ", "\n"), c.Status >= 400
+	return strings.TrimSpace(strconv.Itoa(c.Status) + " " + code), item.shown("\n"), c.Status >= 400
 }
