@@ -46,17 +46,11 @@ func newAuditFixture(t *testing.T) *auditFixture {
 
 func (w *auditFixture) lose(id order.ID) { w.remove(w.of(id)...) }
 
-// at processes an order's message at a time. The producer has just sent it, so that its
-// age prevents nothing.
+// at processes an order's message at a time.
 func (w *auditFixture) at(now time.Time, id order.ID, method string) {
 	w.Helper()
 	w.methods[id] = method
-	p := &order.Processor{
-		Store: w.store, Payments: w.payments, Scope: scope, ConfirmTime: time.Second,
-		Now: func() time.Time { return now },
-	}
-	lease := order.Lease{Owner: fmt.Sprint("owner-", id, now.Unix()), From: now, Until: now.Add(time.Minute)}
-	p.Process(w.Context(), orderOf(w.T, id, method), now, lease)
+	process(w.T, w.store, w.payments, orderOf(w.T, id, method), now)
 }
 
 // intentOf returns the intent that an order's row names.
@@ -373,12 +367,10 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 	must(t, err)
 	sh := testShell(w.environ)
 	sh.Now = later
-	for _, flag := range []string{"--repair", ""} {
-		line := "audit --from=2026-11-21 --to=2026-11-22 --stripe-rate=1e6 --table-rate=1e6 " + flag
-		printed, _ := runs(t, sh, line, "repair\n")
-		if printed = strings.ReplaceAll(printed, w.engine.Table, "orderonce-dev-orders"); !strings.Contains(string(guide), printed) {
-			t.Errorf("docs/guides/audit.md lacks\n%s", printed)
-		}
+	const line = "audit --from=2026-11-21 --to=2026-11-22 --stripe-rate=1e6 --table-rate=1e6 --repair"
+	printed, _ := runs(t, sh, line, "repair\n")
+	if printed = strings.ReplaceAll(printed, w.engine.Table, "orderonce-dev-orders"); !strings.Contains(string(guide), printed) {
+		t.Errorf("docs/guides/audit.md lacks\n%s", printed)
 	}
 }
 

@@ -230,7 +230,7 @@ func (d *deployment) steps(steps ...step) {
 func (d *deployment) process(method string, ids ...order.ID) {
 	d.Helper()
 	for _, id := range ids {
-		process(d.T, d.store, d.payments, orderOf(d.T, id, method))
+		process(d.T, d.store, d.payments, orderOf(d.T, id, method), noon())
 	}
 }
 
@@ -244,15 +244,17 @@ func orderOf(t *testing.T, id order.ID, method string) order.Order {
 	return o
 }
 
-func process(t *testing.T, claims order.Store, payments order.Payments, o order.Order) {
+// process processes an order's message at a time. The producer has just sent it, so that
+// its age prevents nothing.
+func process(t *testing.T, claims order.Store, payments order.Payments, o order.Order, now time.Time) {
 	t.Helper()
 	stock, tracks := claims.(interface{ TracksStock() bool })
 	p := &order.Processor{
-		Store: claims, Payments: payments, Scope: scope, Now: noon, ConfirmTime: time.Second,
+		Store: claims, Payments: payments, Scope: scope, Now: func() time.Time { return now }, ConfirmTime: time.Second,
 		TracksStock: tracks && stock.TracksStock(),
 	}
-	lease := order.Lease{Owner: "owner-of-" + string(o.ID()), From: noon(), Until: noon().Add(time.Minute)}
-	p.Process(t.Context(), o, noon(), lease)
+	lease := order.Lease{Owner: fmt.Sprint("owner-", o.ID(), now.Unix()), From: now, Until: now.Add(time.Minute)}
+	p.Process(t.Context(), o, now, lease)
 }
 
 // atStripe returns what changes the Stripe double.
@@ -279,21 +281,29 @@ func (d *deployment) givesBack(intent string) func() {
 // another creates a second intent of an order at Stripe, confirmed or not.
 func (d *deployment) another(id order.ID, scope string, confirm bool) {
 	d.Helper()
+	d.stripe.Machine(func(m *stripetest.Machine) {
+		chargeElsewhere(d.T, m, d.stripe.Now(), pretendKey, id, scope, 3998, confirm)
+	})
+}
+
+// chargeElsewhere creates an intent of an order as another program with the same key
+// would, confirmed or not.
+func chargeElsewhere(
+	t *testing.T, m *stripetest.Machine, now time.Time, key string, id order.ID, scope string, cents int, confirm bool,
+) (intent string) {
+	t.Helper()
 	form := url.Values{
-		"amount": {"3998"}, "currency": {"usd"}, "customer": {"cus_other"}, "payment_method": {pays},
+		"amount": {fmt.Sprint(cents)}, "currency": {"usd"}, "customer": {"cus_other"}, "payment_method": {pays},
 		"metadata[orderId]": {string(id)}, "metadata[scope]": {scope},
-		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
 	}
 	if confirm {
 		form["confirm"], form["off_session"] = []string{"true"}, []string{"true"}
 	}
-	d.atStripe(func(m *stripetest.Machine, now time.Time) error {
-		r := m.Do(now, stripetest.Request{Method: "POST", Path: "/v1/payment_intents", APIKey: pretendKey, Form: form})
-		if r.Error != nil {
-			return errors.New(r.Error.Message)
-		}
-		return nil
-	})()
+	made := m.Do(now, stripetest.Request{Method: "POST", Path: "/v1/payment_intents", APIKey: key, Form: form})
+	if made.Intent == nil {
+		t.Fatalf("charge %s elsewhere: %+v", id, made.Error)
+	}
+	return made.Intent.ID
 }
 
 // rows are the items of a table, as an administrator sees them.

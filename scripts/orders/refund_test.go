@@ -39,7 +39,7 @@ func newRefundFixture(t *testing.T, card ordertest.Card) *refundFixture {
 	w.claims = refundtest.NewMemory(w.orders)
 	intents := &ordertest.Bank{Scope: scope}
 	w.bank = &refundtest.Bank{Intents: intents, Now: w.clock, KeyLife: 24 * time.Hour}
-	process(t, w.orders, intents, orderOf(t, "ORD-1", ordertest.PaymentMethod(card)))
+	process(t, w.orders, intents, orderOf(t, "ORD-1", ordertest.PaymentMethod(card)), noon())
 	return w
 }
 

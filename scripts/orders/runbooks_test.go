@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,6 +44,7 @@ type runbook struct {
 	// events are what happens outside this tool: what AWS, Stripe or their consoles do.
 	// The page names each in a comment, where it happens.
 	events map[string]func(*incident)
+	leads  map[order.ID]order.Status // of every row, at the end
 	over   func(*incident, invariants.Books)
 }
 
@@ -151,6 +150,14 @@ func (b runbook) audit(i *incident) {
 	}
 	if n := len(books.Parked); n != 0 {
 		i.t.Errorf("%d messages are left in the dead-letter queue, want none", n)
+	}
+	got := map[order.ID]order.Status{}
+	for r, err := range i.Orders(i.t.Context()) {
+		must(i.t, err)
+		got[r.OrderID] = r.Status
+	}
+	if diff := gocmp.Diff(got, b.leads); diff != "" {
+		i.t.Errorf("orders (-got +want):\n%s", diff)
 	}
 	if b.over != nil {
 		b.over(i, books)
@@ -279,27 +286,6 @@ func (i *incident) intent(id order.ID) string {
 	return string(r.Intent)
 }
 
-// statuses checks what the runbook led to: the status of every row.
-func (i *incident) statuses(want map[order.ID]order.Status) {
-	i.t.Helper()
-	got := map[order.ID]order.Status{}
-	for r, err := range i.Orders(i.t.Context()) {
-		must(i.t, err)
-		got[r.OrderID] = r.Status
-	}
-	if diff := gocmp.Diff(got, want); diff != "" {
-		i.t.Errorf("orders (-got +want):\n%s", diff)
-	}
-}
-
-// leads returns what checks the statuses at the end of a runbook.
-func leads(want map[order.ID]order.Status) func(*incident, invariants.Books) {
-	return func(i *incident, _ invariants.Books) {
-		i.t.Helper()
-		i.statuses(want)
-	}
-}
-
 // slowRetries lets a message wait for a minute after its first failure, so that a test
 // sees one attempt.
 func slowRetries(_ *incident, o *system.Options) { o.Env["FIRST_DELAY"] = "1m" }
@@ -327,9 +313,9 @@ func stuck() runbook {
 			i.post(sale("ORD-1003", 2400, asks))
 			i.Advance(2 * time.Hour) // the workers' leases are over
 		},
-		over: leads(map[order.ID]order.Status{
+		leads: map[order.ID]order.Status{
 			"ORD-1001": order.Paid, "ORD-1002": order.Paid, "ORD-1003": order.Canceled,
-		}),
+		},
 	}
 }
 
@@ -355,9 +341,9 @@ func deadLettersArrived() runbook {
 			i.send(`{"orderId":"ORD-2005","currency":"usd"}`)
 			i.drain()
 		},
-		over: leads(map[order.ID]order.Status{
+		leads: map[order.ID]order.Status{
 			"ORD-2001": order.Paid, "ORD-2002": order.Canceled, "ORD-2003": order.Paid, "ORD-2004": order.Canceled,
-		}),
+		},
 	}
 }
 
@@ -375,9 +361,9 @@ func stripeDown() runbook {
 			i.waits("ORD-3001", "ORD-3002", "ORD-3003")
 		},
 		events: map[string]func(*incident){"Stripe answers again": (*incident).ends},
-		over: leads(map[order.ID]order.Status{
+		leads: map[order.ID]order.Status{
 			"ORD-3001": order.Paid, "ORD-3002": order.Paid, "ORD-3003": order.Paid,
-		}),
+		},
 	}
 }
 
@@ -391,7 +377,10 @@ func chargedTwice() runbook {
 				sale("ORD-4001", 2400, pays), sale("ORD-4002", 2400, pays),
 				sale("ORD-4003", 2400, asks), sale("ORD-4004", 2400, pays),
 			)
-			other = i.chargeElsewhere("ORD-4004", 2400)
+			i.Stripe.Machine(func(m *stripetest.Machine) {
+				other = chargeElsewhere(i.t, m, i.Stripe.Now(), system.PretendKey, "ORD-4004", system.Scope, 2400, true)
+			})
+			i.foreign[other] = true
 		},
 		events: map[string]func(*incident){"the other payment is refunded in the Dashboard": func(i *incident) {
 			i.Stripe.Machine(func(m *stripetest.Machine) {
@@ -399,31 +388,10 @@ func chargedTwice() runbook {
 				must(i.t, err)
 			})
 		}},
-		over: leads(map[order.ID]order.Status{
+		leads: map[order.ID]order.Status{
 			"ORD-4001": order.Paid, "ORD-4002": order.Refunded, "ORD-4003": order.ActionRequired, "ORD-4004": order.Paid,
-		}),
+		},
 	}
-}
-
-// chargeElsewhere charges an order as another program with the same key would, and
-// returns the intent.
-func (i *incident) chargeElsewhere(id order.ID, cents int) (intent string) {
-	i.t.Helper()
-	form := url.Values{
-		"amount": {fmt.Sprint(cents)}, "currency": {"usd"}, "customer": {"cus_Example1"}, "payment_method": {pays},
-		"metadata[orderId]": {string(id)}, "metadata[scope]": {system.Scope}, "confirm": {"true"}, "off_session": {"true"},
-	}
-	i.Stripe.Machine(func(m *stripetest.Machine) {
-		made := m.Do(i.Stripe.Now(), stripetest.Request{
-			Method: http.MethodPost, Path: "/v1/payment_intents", APIKey: system.PretendKey, Key: "other-" + string(id), Form: form,
-		})
-		if made.Intent == nil {
-			i.t.Fatalf("charge %s elsewhere: %+v", id, made.Error)
-		}
-		intent = made.Intent.ID
-	})
-	i.foreign[intent] = true
-	return intent
 }
 
 // restoredTable restores the table to a moment before one order was paid and another one
@@ -456,9 +424,9 @@ func restoredTable() runbook {
 			"the closed orders are copied from the damaged table": func(i *incident) { i.copies(closed) },
 			"processing is resumed":                               (*incident).resumes,
 		},
-		over: leads(map[order.ID]order.Status{
+		leads: map[order.ID]order.Status{
 			"ORD-5001": order.Paid, "ORD-5002": order.Paid, "ORD-5003": order.Paid, "ORD-5004": order.Canceled,
-		}),
+		},
 	}
 }
 
@@ -552,7 +520,7 @@ func leakedKey() runbook {
 			},
 			"the new key is deployed": (*incident).ends,
 		},
-		over: leads(map[order.ID]order.Status{"ORD-6001": order.PartiallyRefunded, "ORD-6002": order.Paid}),
+		leads: map[order.ID]order.Status{"ORD-6001": order.PartiallyRefunded, "ORD-6002": order.Paid},
 	}
 }
 
@@ -594,8 +562,8 @@ func wrongOrders() runbook {
 				}
 			},
 		},
+		leads: want,
 		over: func(i *incident, b invariants.Books) {
-			i.statuses(want)
 			for id, o := range b.Orders {
 				if o.Status == order.Refunded && o.Left != 0 {
 					i.t.Errorf("%s: %d left, want all refunded", id, o.Left)
@@ -617,7 +585,7 @@ func badRelease(build func(t testing.TB, file, before, after string) string, las
 		events: map[string]func(*incident){"the last good version is live": func(i *incident) {
 			must(i.t, i.Function.Replace(lastGood))
 		}},
-		over: leads(map[order.ID]order.Status{"ORD-8001": order.Paid, "ORD-8002": order.Paid, "ORD-8003": order.Paid}),
+		leads: map[order.ID]order.Status{"ORD-8001": order.Paid, "ORD-8002": order.Paid, "ORD-8003": order.Paid},
 	}
 }
 
@@ -650,8 +618,8 @@ func doubtfulReceipt(publish, receipts string) runbook {
 			i.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
 			i.post(sale(unsent, 2400, pays))
 		},
+		leads: map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid},
 		over: func(i *incident, b invariants.Books) {
-			i.statuses(map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid})
 			if len(b.Mail) != 2 || len(b.Doubts) != 0 || killed.Load() != 2 {
 				i.t.Errorf("got %d e-mails, %d doubts and %d kills, want 2, none and 2", len(b.Mail), len(b.Doubts), killed.Load())
 			}
@@ -689,10 +657,10 @@ func soldOut() runbook {
 				i.post(of("ORD-9105", "VINYL", pays))
 			},
 		},
-		over: leads(map[order.ID]order.Status{
+		leads: map[order.ID]order.Status{
 			"ORD-9101": order.Paid, "ORD-9102": order.Canceled, "ORD-9103": order.OutOfStock,
 			"ORD-9104": order.Canceled, "ORD-9105": order.Paid,
-		}),
+		},
 	}
 }
 
