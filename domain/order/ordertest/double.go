@@ -51,7 +51,7 @@ func CallOf(before, after order.Record) Call {
 
 // Load calls Store.Load through Intercept.
 func (w Intercepted) Load(ctx context.Context, id order.ID) (order.Record, error) {
-	return through(w.Intercept, Load, func() (order.Record, error) { return w.Store.Load(ctx, id) })
+	return Through(w.Intercept, Load, func() (order.Record, error) { return w.Store.Load(ctx, id) })
 }
 
 // Save calls Store.Save through Intercept.
@@ -85,19 +85,21 @@ func (w Intercepted) CancelIntent(ctx context.Context, id order.IntentID, k orde
 
 // Find calls Payments.Find through Intercept.
 func (w Intercepted) Find(ctx context.Context, id order.ID) ([]order.Intent, error) {
-	return through(w.Intercept, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
+	return Through(w.Intercept, Find, func() ([]order.Intent, error) { return w.Payments.Find(ctx, id) })
 }
 
 func (w Intercepted) intent(c Call, do func() (order.Intent, error)) (order.Intent, error) {
-	i, err := through(w.Intercept, c, do)
+	i, err := Through(w.Intercept, c, do)
 	if err == nil && w.Change != nil {
 		w.Change(c, &i)
 	}
 	return i, err
 }
 
+// Through makes a call that has a result through intercept.
+//
 //nolint:ireturn // T is a struct or a list at every call
-func through[T any](intercept Interceptor, c Call, do func() (T, error)) (T, error) {
+func Through[T any](intercept Interceptor, c Call, do func() (T, error)) (T, error) {
 	var got, none T
 	if err := intercept(c, func() (err error) { got, err = do(); return err }); err != nil {
 		return none, err

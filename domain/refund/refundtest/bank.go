@@ -14,17 +14,20 @@ import (
 
 var _ refund.Provider = (*Bank)(nil)
 
-// Call names a method of a port.
-type Call string
+// Call and Interceptor are those of the doubles of orders.
+type (
+	Call        = ordertest.Call
+	Interceptor = ordertest.Interceptor
+)
 
 // The calls that a Processor makes. To the store, all but Load are a Save.
 const (
-	Load       Call = "load"
-	Begin      Call = "begin"
+	Load            = ordertest.Load
+	Begin           = ordertest.Begin
 	Mark       Call = "mark"
-	Finish     Call = "finish"
-	Release    Call = "release"
-	Read       Call = "read"
+	Finish          = ordertest.Finish
+	Release         = ordertest.Release
+	Read            = ordertest.Read
 	ReadRefund Call = "read_refund"
 	Create     Call = "create"
 )

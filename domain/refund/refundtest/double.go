@@ -4,12 +4,9 @@ import (
 	"context"
 
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
 )
-
-// Interceptor runs in place of each call to a port. do makes the call: an Interceptor may
-// skip it, and may replace its error.
-type Interceptor func(c Call, do func() error) error
 
 // Intercepted passes each call to Store and Provider through Intercept. A Save is the
 // call that CallOf names.
@@ -43,7 +40,7 @@ func CallOf(before, after refund.Account) Call {
 
 // Load calls Store.Load through Intercept.
 func (w Intercepted) Load(ctx context.Context, id order.ID) (refund.Account, error) {
-	return through(w.Intercept, Load, func() (refund.Account, error) { return w.Store.Load(ctx, id) })
+	return ordertest.Through(w.Intercept, Load, func() (refund.Account, error) { return w.Store.Load(ctx, id) })
 }
 
 // Save calls Store.Save through Intercept.
@@ -67,24 +64,15 @@ type interceptedSession struct {
 }
 
 func (s interceptedSession) Read(ctx context.Context, id order.IntentID) (refund.Ledger, error) {
-	return through(s.intercept, Read, func() (refund.Ledger, error) { return s.Session.Read(ctx, id) })
+	return ordertest.Through(s.intercept, Read, func() (refund.Ledger, error) { return s.Session.Read(ctx, id) })
 }
 
 func (s interceptedSession) ReadRefund(ctx context.Context, id refund.ProviderID) (refund.Refund, error) {
-	return through(s.intercept, ReadRefund, func() (refund.Refund, error) {
+	return ordertest.Through(s.intercept, ReadRefund, func() (refund.Refund, error) {
 		return s.Session.ReadRefund(ctx, id)
 	})
 }
 
 func (s interceptedSession) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
-	return through(s.intercept, Create, func() (refund.Refund, error) { return s.Session.Create(ctx, o) })
-}
-
-//nolint:ireturn // T is a struct at every call
-func through[T any](intercept Interceptor, c Call, do func() (T, error)) (T, error) {
-	var got, none T
-	if err := intercept(c, func() (err error) { got, err = do(); return err }); err != nil {
-		return none, err
-	}
-	return got, nil
+	return ordertest.Through(s.intercept, Create, func() (refund.Refund, error) { return s.Session.Create(ctx, o) })
 }
