@@ -56,24 +56,19 @@ func (m *Meter) Count(name, dimension, value string) { m.Add(name, dimension, va
 
 // Add is [Meter.Count] for n at once.
 func (m *Meter) Add(name, dimension, value string, n int) {
-	m.add(name, "Count", dimension, value, func(counts []float64) []float64 {
-		if len(counts) == 0 {
-			counts = []float64{0}
-		}
-		counts[0] += float64(n)
-		return counts
-	})
+	m.add(name, count, dimension, value, float64(n))
 }
 
 // Observe adds a duration to a metric, in milliseconds. For dimension and value see
 // [Meter.Count].
 func (m *Meter) Observe(name, dimension, value string, d time.Duration) {
-	m.add(name, "Milliseconds", dimension, value, func(values []float64) []float64 {
-		return append(values, float64(d.Microseconds())/1000)
-	})
+	m.add(name, "Milliseconds", dimension, value, float64(d.Microseconds())/1000)
 }
 
-func (m *Meter) add(name, unit, dimensionName, value string, change func([]float64) []float64) {
+// count is the unit of a metric that has one value, the sum of what was added.
+const count = "Count"
+
+func (m *Meter) add(name, unit, dimensionName, value string, v float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := dimension{dimensionName, value}
@@ -91,7 +86,11 @@ func (m *Meter) add(name, unit, dimensionName, value string, change func([]float
 		held = &metric{unit: unit}
 		m.sets[key][name] = held
 	}
-	if held.values = change(held.values); len(held.values) == limit {
+	if unit == count && len(held.values) > 0 {
+		held.values[0] += v
+		return
+	}
+	if held.values = append(held.values, v); len(held.values) == limit {
 		m.flush()
 	}
 }
