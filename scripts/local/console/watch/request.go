@@ -114,7 +114,7 @@ func (e expression) redacted(operation string) string {
 	return operation
 }
 
-var placeholder = regexp.MustCompile(`:\w+`) //nolint:gochecknoglobals // a constant
+var placeholder = regexp.MustCompile(`:\w+`)
 
 func (e expression) substitute(text string) string {
 	return placeholder.ReplaceAllStringFunc(strings.ReplaceAll(text, "#", ""), func(name string) string {
