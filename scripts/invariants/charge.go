@@ -5,52 +5,49 @@ import (
 	"orderonce/domain/refund"
 )
 
-func (b *Books) chargedTwice() (broken findings) {
+func (b *Books) chargedTwice(broken report) {
 	for id, charges := range b.Charges {
 		if len(charges) > 1 {
-			add(&broken, "double charge: order %s was charged %d times", id, len(charges))
+			broken("double charge: order %s was charged %d times", id, len(charges))
 		}
 	}
-	return broken
 }
 
-func (b *Books) wrongAmount() (broken findings) {
+func (b *Books) wrongAmount(broken report) {
 	for id, charges := range b.Charges {
 		for _, c := range charges {
 			if want := b.Orders[id].Total; c.Total != want {
-				add(&broken, "amount mismatch: order %s was charged %s, its row has %s", id, c.Total, want)
+				broken("amount mismatch: order %s was charged %s, its row has %s", id, c.Total, want)
 			}
 		}
 	}
-	return broken
 }
 
-func (b *Books) ledgerMismatches() (broken findings) {
+func (b *Books) ledgerMismatches(broken report) {
 	for id, o := range b.Orders {
 		charges := b.Charges[id]
 		if o.Status.Charged() != (len(charges) > 0) {
-			add(&broken, "ledger mismatch: order %s is %s with %d charges", id, o.Status, len(charges))
+			broken("ledger mismatch: order %s is %s with %d charges", id, o.Status, len(charges))
 		}
 		for _, c := range charges {
 			if c.Intent != o.Intent {
-				add(&broken, "ledger mismatch: order %s was charged through %s, its row is bound to %s",
+				broken("ledger mismatch: order %s was charged through %s, its row is bound to %s",
 					id, c.Intent, o.Intent)
 			}
 		}
-		b.wrongDispute(o, &broken)
+		b.wrongDispute(o, broken)
 	}
 	for id := range b.Charges {
 		if _, found := b.Orders[id]; !found {
-			add(&broken, "ledger mismatch: order %s was charged and has no row", id)
+			broken("ledger mismatch: order %s was charged and has no row", id)
 		}
 	}
-	b.refundMismatches(&broken)
-	return broken
+	b.refundMismatches(broken)
 }
 
 // wrongDispute compares the dispute of a row with the newest one at Stripe. A row may
 // lack one whose webhook was lost: the operator's audit finds it.
-func (b *Books) wrongDispute(o Order, broken *findings) {
+func (b *Books) wrongDispute(o Order, broken report) {
 	all := b.Disputes[o.OrderID]
 	if b.Disputes == nil || o.Dispute.ID == "" {
 		return
@@ -60,19 +57,19 @@ func (b *Books) wrongDispute(o Order, broken *findings) {
 		at = all[len(all)-1]
 	}
 	if o.Dispute.ID != at.ID || o.Dispute.Status != at.Status {
-		add(broken, "ledger mismatch: order %s has the dispute %q %s, Stripe has %q %s",
+		broken("ledger mismatch: order %s has the dispute %q %s, Stripe has %q %s",
 			o.OrderID, o.Dispute.ID, o.Dispute.Status, at.ID, at.Status)
 	}
 }
 
 // refundMismatches compares each refund of the table with Stripe's list, both ways.
-func (b *Books) refundMismatches(broken *findings) {
+func (b *Books) refundMismatches(broken report) {
 	for id, o := range b.Orders {
 		for _, i := range o.Refunds {
 			made := i.Status == refund.Pending || i.Status == refund.Succeeded || i.Status == refund.Failed
 			want := order.Money{Amount: i.Amount, Currency: o.Total.Currency}
 			if r, found := b.refundOf(id, i); found != made || found && r.Total != want {
-				add(broken, "ledger mismatch: refund %s of order %s is %s of %s, Stripe has %s under %q",
+				broken("ledger mismatch: refund %s of order %s is %s of %s, Stripe has %s under %q",
 					i.ID, id, i.Status, want, r.Total, i.Refund)
 			}
 		}
@@ -80,7 +77,7 @@ func (b *Books) refundMismatches(broken *findings) {
 	for id, all := range b.Refunds {
 		for _, r := range all {
 			if _, known := b.Orders[id].Refund(r.Of); !known && r.Of != "" && r.counts() {
-				add(broken, "ledger mismatch: refund %s of order %s was made and is not in its row", r.Of, id)
+				broken("ledger mismatch: refund %s of order %s was made and is not in its row", r.Of, id)
 			}
 		}
 	}
@@ -88,28 +85,28 @@ func (b *Books) refundMismatches(broken *findings) {
 
 // wrongDeclines returns the orders that are declined although their intent succeeded, or
 // although no bank declined it.
-func (b *Books) wrongDeclines() (broken findings) {
+func (b *Books) wrongDeclines(broken report) {
 	for id, o := range b.Orders {
 		i := b.Intents[o.Intent]
 		declined := i.Failure != "" && i.Failure != needsCustomer && i.Status != "succeeded"
 		if o.Status == order.Declined && !declined {
-			add(&broken, "wrong status: order %s is declined, its intent %s is %s", id, o.Intent, i.Status)
+			broken("wrong status: order %s is declined, its intent %s is %s", id, o.Intent, i.Status)
 		}
 	}
-	return broken
 }
 
 // LeftWaiting returns the orders that wait although Stripe has an outcome for them. It
 // needs Orders and Intents alone.
-func (b *Books) LeftWaiting() (broken []string) {
+func (b *Books) LeftWaiting() []string { return b.findings((*Books).leftWaiting) }
+
+func (b *Books) leftWaiting(broken report) {
 	for id, o := range b.Orders {
 		_, waits := o.Status.RecheckAfter()
 		outcome := b.Intents[o.Intent].outcome()
 		if waits && outcome != "" && o.Status.Transition(outcome) == nil {
-			add(&broken, "left waiting: order %s is %s, Stripe has it %s", id, o.Status, outcome)
+			broken("left waiting: order %s is %s, Stripe has it %s", id, o.Status, outcome)
 		}
 	}
-	return broken
 }
 
 // needsCustomer is Stripe's code of a bank that wants to authenticate the customer.

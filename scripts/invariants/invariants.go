@@ -17,8 +17,8 @@ type Invariant struct {
 	ID    string // such as "I1"
 	Claim string // how its row in docs/design.md begins
 
-	check func(*Books) findings // nil: books at rest do not show it, the lab checks each step
-	has   func(*Books) bool     // whether the books have what it is about; nil: always
+	check func(*Books, report) // nil: books at rest do not show it, the lab checks each step
+	has   func(*Books) bool    // whether the books have what it is about; nil: always
 }
 
 // Checked reports whether Audit can check the invariant.
@@ -58,7 +58,7 @@ func All() []Invariant {
 			"I16", "every transition is published at least once, in order for each order",
 			(*Books).unpublished, func(b *Books) bool { return b.Bus != nil },
 		},
-		{"I17", "no order waits forever once faults end", (*Books).LeftWaiting, nil},
+		{"I17", "no order waits forever once faults end", (*Books).leftWaiting, nil},
 		{"I18", "at most one refund that counts per refundId", (*Books).refundedTwice, nil},
 		{
 			"I19", "never more back than charged; at rest an order shows what Stripe gave back",
@@ -94,9 +94,7 @@ type Result struct {
 func (b *Books) Audit() (results []Result) {
 	for _, i := range All() {
 		if i.Checked() && (i.has == nil || i.has(b)) {
-			broken := i.check(b)
-			slices.Sort(broken)
-			results = append(results, Result{i.ID, i.Claim, broken})
+			results = append(results, Result{i.ID, i.Claim, b.findings(i.check)})
 		}
 	}
 	return results
@@ -122,7 +120,12 @@ func Show(w io.Writer, results []Result) (broken []string) {
 	return broken
 }
 
-// findings are the places where an invariant is broken.
-type findings = []string
+// report adds a place where an invariant is broken.
+type report func(format string, args ...any)
 
-func add(to *findings, format string, args ...any) { *to = append(*to, fmt.Sprintf(format, args...)) }
+// findings returns what a check reports, sorted.
+func (b *Books) findings(check func(*Books, report)) (all []string) {
+	check(b, func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) })
+	slices.Sort(all)
+	return all
+}

@@ -12,12 +12,12 @@ import (
 // leaks returns the orders whose customer, payer or payment method appears in the log,
 // and whether a secret does. It compares decoded values: JSON may escape an id in the raw
 // text, and an id such as "me" is part of many words.
-func (b *Books) leaks() (broken findings) {
+func (b *Books) leaks(broken report) {
 	texts := loggedTexts(b.Log)
 	appears := func(what, secret string, in func(loggedText) bool) {
 		if secret != "" &&
 			slices.ContainsFunc(texts, func(t loggedText) bool { return in(t) && holdsWord(t.value, secret) }) {
-			add(&broken, "leak: the log holds %s", what)
+			broken("leak: the log holds %s", what)
 		}
 	}
 	anywhere := func(loggedText) bool { return true }
@@ -42,7 +42,6 @@ func (b *Books) leaks() (broken findings) {
 		appears("the payer"+of, personal[1], anywhere)
 		appears("the payment method"+of, personal[2], anywhere)
 	}
-	return broken
 }
 
 // loggedText is a string value of a log line. Field is the name of the outermost field

@@ -7,22 +7,21 @@ import (
 	"orderonce/domain/refund"
 )
 
-func (b *Books) unended() (broken findings) {
+func (b *Books) unended(broken report) {
 	if b.Left > 0 {
-		add(&broken, "the queue is not empty: %d messages are left", b.Left)
+		broken("the queue is not empty: %d messages are left", b.Left)
 	}
 	for _, m := range b.Messages {
 		dead, parked := b.Parked[m.ID]
 		switch {
 		case parked && dead.Reason == "":
-			add(&broken, "no reason: message %s is parked without one", m.ID)
+			broken("no reason: message %s is parked without one", m.ID)
 		case !parked && !b.settled(m):
-			add(&broken, "message lost: %s is neither settled nor parked%s", m.ID, ofOrder(m.OrderID()))
+			broken("message lost: %s is neither settled nor parked%s", m.ID, ofOrder(m.OrderID()))
 		case b.Ended && m.IsRefund():
-			b.wrongReason(m, &broken)
+			b.wrongReason(m, broken)
 		}
 	}
-	return broken
 }
 
 // ofOrder names the order of a message, if the message does.
@@ -46,7 +45,7 @@ func (b *Books) settled(m Message) bool {
 // wrongReason reports a message of a refund that ended otherwise than its refund, after
 // every dead letter was redriven: parked for another reason, or parked although it is
 // done.
-func (b *Books) wrongReason(m Message, broken *findings) {
+func (b *Books) wrongReason(m Message, broken report) {
 	o := b.Orders[m.OrderID()]
 	i, known := o.Refund(m.Refund.ID())
 	var want order.Reason // "" is acknowledged
@@ -64,7 +63,7 @@ func (b *Books) wrongReason(m Message, broken *findings) {
 		want = refund.ReasonExceeds
 	}
 	if got := b.Parked[m.ID].Reason; got != want {
-		add(broken, "wrong reason: message %s of order %s is parked for %q, want %q", m.ID, o.OrderID, got, want)
+		broken("wrong reason: message %s of order %s is parked for %q, want %q", m.ID, o.OrderID, got, want)
 	}
 }
 
@@ -73,7 +72,7 @@ func same(i refund.Item, m Message) bool {
 	return i.Amount == m.Refund.Amount() && (i.Reason == m.Refund.Reason() || i.Reason == "")
 }
 
-func (b *Books) lostConflicts() (broken findings) {
+func (b *Books) lostConflicts(broken report) {
 	for _, m := range b.Messages {
 		o, found := b.Orders[m.OrderID()]
 		dead, parked := b.Parked[m.ID]
@@ -83,54 +82,50 @@ func (b *Books) lostConflicts() (broken findings) {
 			lost = !parked // perhaps for another reason, before that refund was begun
 		}
 		if lost {
-			add(&broken, "conflict lost: message %s has different content for order %s and was not parked",
+			broken("conflict lost: message %s has different content for order %s and was not parked",
 				m.ID, o.OrderID)
 		}
 	}
-	return broken
 }
 
-func (b *Books) invalidTransitions() (broken findings) {
+func (b *Books) invalidTransitions(broken report) {
 	for id, o := range b.Orders {
 		at := order.Open
 		for _, e := range o.Events {
 			if e.From != at || e.Validate() != nil {
-				add(&broken, "invalid transition: order %s: %s -> %s", id, e.From, e.To)
+				broken("invalid transition: order %s: %s -> %s", id, e.From, e.To)
 			}
 			at = e.To
 		}
 		if at != o.Status {
-			add(&broken, "event missing: order %s is %s, its events end with %s", id, o.Status, at)
+			broken("event missing: order %s is %s, its events end with %s", id, o.Status, at)
 		}
 	}
-	return broken
 }
 
-func (b *Books) missingEvents() (broken findings) {
+func (b *Books) missingEvents(broken report) {
 	for id, o := range b.Orders {
 		for i, e := range o.Events {
 			if e.Seq != i+1 {
-				add(&broken, "event missing: order %s: event %d has seq %d", id, i+1, e.Seq)
+				broken("event missing: order %s: event %d has seq %d", id, i+1, e.Seq)
 			}
 		}
 		if len(o.Events) != o.Seq {
-			add(&broken, "event count: order %s has seq %d and %d event rows", id, o.Seq, len(o.Events))
+			broken("event count: order %s has seq %d and %d event rows", id, o.Seq, len(o.Events))
 		}
 	}
-	return broken
 }
 
-func (b *Books) unsettled() (broken findings) {
+func (b *Books) unsettled(broken report) {
 	for id, o := range b.Orders {
 		if o.Status == order.Open {
-			add(&broken, "not settled: order %s is open after attempt %d: %s", id, o.Attempt, o.LastError)
+			broken("not settled: order %s is open after attempt %d: %s", id, o.Attempt, o.LastError)
 		}
 		for _, i := range o.Refunds {
 			if i.Status == refund.Open {
-				add(&broken, "not settled: refund %s of order %s is open after attempt %d: %s",
+				broken("not settled: refund %s of order %s is open after attempt %d: %s",
 					i.ID, id, i.Attempt, i.LastError)
 			}
 		}
 	}
-	return broken
 }

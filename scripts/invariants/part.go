@@ -11,38 +11,37 @@ import (
 
 // unpublished returns the events that are not on the bus, arrived there before an earlier
 // one of their order, or differ from the table's.
-func (b *Books) unpublished() (broken findings) {
+func (b *Books) unpublished(broken report) {
 	published := map[order.ID]int{}
 	for _, e := range b.Bus {
 		rows := b.Orders[e.OrderID].Events
 		switch known := published[e.OrderID]; {
 		case e.Seq > known+1:
-			add(&broken, "published out of order: order %s: event %d before event %d", e.OrderID, e.Seq, known+1)
+			broken("published out of order: order %s: event %d before event %d", e.OrderID, e.Seq, known+1)
 		case e.Seq < 1 || e.Seq > len(rows), e.From != rows[e.Seq-1].From || e.To != rows[e.Seq-1].To:
-			add(&broken, "event mismatch: order %s: event %d on the bus is %s -> %s", e.OrderID, e.Seq, e.From, e.To)
+			broken("event mismatch: order %s: event %d on the bus is %s -> %s", e.OrderID, e.Seq, e.From, e.To)
 		case e.Seq == known+1:
 			published[e.OrderID]++
 		}
 	}
 	for id, o := range b.Orders {
 		if n := published[id]; n < len(o.Events) {
-			add(&broken, "not published: order %s has %d events, %d are on the bus", id, len(o.Events), n)
+			broken("not published: order %s has %d events, %d are on the bus", id, len(o.Events), n)
 		}
 	}
-	return broken
 }
 
 // unbalancedStock compares the stock with what came in, with the rows that hold some, and
 // with the orders that Stripe charged.
-func (b *Books) unbalancedStock() (broken findings) {
+func (b *Books) unbalancedStock(broken report) {
 	held, charged, ordered := order.Quantities{}, order.Quantities{}, b.ordered()
 	for id, o := range b.Orders {
 		want := ordered[content{id, o.Fingerprint}]
 		if o.Stock != nil && !maps.Equal(o.Stock, want) {
-			add(&broken, "wrong stock: order %s holds %v, its lines have %v", id, o.Stock, want)
+			broken("wrong stock: order %s holds %v, its lines have %v", id, o.Stock, want)
 		}
 		if o.Stock != nil && !mayBePaid(o) {
-			add(&broken, "stock leaked: order %s is %s and holds %v", id, o.Status, o.Stock)
+			broken("stock leaked: order %s is %s and holds %v", id, o.Status, o.Stock)
 		}
 		sum(held, o.Stock)
 		if len(b.Charges[id]) > 0 {
@@ -55,10 +54,9 @@ func (b *Books) unbalancedStock() (broken findings) {
 			SKU: sku, Available: delivered - held[sku] - charged[sku], Reserved: held[sku], Sold: charged[sku],
 		}
 		if got != want || got.Available < 0 {
-			add(&broken, "stock mismatch: %+v, want %+v by the rows and Stripe's ledger", got, want)
+			broken("stock mismatch: %+v, want %+v by the rows and Stripe's ledger", got, want)
 		}
 	}
-	return broken
 }
 
 // content is what was ordered under an id.
@@ -96,68 +94,67 @@ func sum(total, more order.Quantities) {
 	}
 }
 
-func (b *Books) wrongReceipts() (broken findings) {
+func (b *Books) wrongReceipts(broken report) {
 	sent := map[Email]int{}
 	for _, e := range b.Mail {
 		sent[e]++
 		if o := b.Orders[e.OrderID]; !o.Status.Charged() {
-			add(&broken, "receipt of an unpaid order: order %s is %s", e.OrderID, o.Status)
+			broken("receipt of an unpaid order: order %s is %s", e.OrderID, o.Status)
 		}
 	}
 	for e, n := range sent {
 		if n > 1 && !b.AtLeastOnce {
-			add(&broken, "double e-mail: receipt %s of order %s was sent %d times", e.Key, e.OrderID, n)
+			broken("double e-mail: receipt %s of order %s was sent %d times", e.Key, e.OrderID, n)
 		}
 	}
 	for id, o := range b.Orders {
 		has := slices.ContainsFunc(b.Receipts[id], func(i receipt.Item) bool { return i.Key == receipt.Paid })
 		if o.Status.Charged() && !has && b.DeadEvents == 0 {
-			add(&broken, "no receipt: order %s is %s", id, o.Status)
+			broken("no receipt: order %s is %s", id, o.Status)
 		}
 		for _, i := range b.Receipts[id] {
-			b.wrongReceipt(i, sent[Email{id, i.Key}], &broken)
+			b.wrongReceipt(i, sent[Email{id, i.Key}], broken)
 		}
 	}
-	return broken
 }
 
 // wrongReceipt compares a receipt with the number of its e-mails and with the list.
-func (b *Books) wrongReceipt(i receipt.Item, sent int, broken *findings) {
+func (b *Books) wrongReceipt(i receipt.Item, sent int, broken report) {
 	switch i.Status {
 	case receipt.Sent, receipt.Delivered, receipt.Bounced:
 		if sent == 0 && i.Failure != receipt.ResolvedByOperator {
-			add(broken, "wrong receipt: %s of order %s is %s, and no e-mail was sent", i.Key, i.OrderID, i.Status)
+			broken("wrong receipt: %s of order %s is %s, and no e-mail was sent", i.Key, i.OrderID, i.Status)
 		}
 	case receipt.Failed:
 		if sent > 0 && i.Message == "" && i.Failure != receipt.ResolvedByOperator {
-			add(broken, "wrong receipt: %s of order %s failed, and an e-mail was sent", i.Key, i.OrderID)
+			broken("wrong receipt: %s of order %s failed, and an e-mail was sent", i.Key, i.OrderID)
 		}
 	case receipt.Sending:
-		add(broken, "receipt not ended: %s of order %s is sending, and its message is gone", i.Key, i.OrderID)
+		broken("receipt not ended: %s of order %s is sending, and its message is gone", i.Key, i.OrderID)
 	case receipt.Doubtful:
 		if !slices.Contains(b.Doubts, i) {
-			add(broken, "doubt not listed: %s of order %s", i.Key, i.OrderID)
+			broken("doubt not listed: %s of order %s", i.Key, i.OrderID)
 		}
 	}
 }
 
 // wrongAnswers returns the requests whose answer contradicts an earlier one, or the row.
-func (b *Books) wrongAnswers() (broken findings) {
+func (b *Books) wrongAnswers(broken report) {
 	accepted, settled := map[order.ID]order.Fingerprint{}, map[order.ID]string{}
 	for _, r := range b.Requests {
 		id, of := r.Order.ID(), r.Order.Fingerprint()
 		first, known := accepted[id]
 		switch {
 		case !r.Accepted && known && first == of:
-			add(&broken, "answer withdrawn: order %s was accepted, then refused as a conflict", id)
+			broken("answer withdrawn: order %s was accepted, then refused as a conflict", id)
 		case !r.Accepted:
 			if b.Orders[id].Fingerprint == of {
-				add(&broken, "conflict lost: order %s was refused as a conflict, and its row has that content", id)
+				broken("conflict lost: order %s was refused as a conflict, and its row has that content", id)
 			}
 		case known && first != of:
-			add(&broken, "conflict accepted: order %s was accepted with two contents", id)
+			broken("conflict accepted: order %s was accepted with two contents", id)
 		case settled[id] != "" && !isSettled(r.Status):
-			add(&broken, "earlier state: order %s was %s, then %s", id, settled[id], r.Status)
+			broken("earlier state: order %s was %s, then %s", id, settled[id], r.Status)
 		default:
 			accepted[id] = of
 			if isSettled(r.Status) {
@@ -167,12 +164,11 @@ func (b *Books) wrongAnswers() (broken findings) {
 	}
 	for id, of := range accepted {
 		if o, found := b.Orders[id]; found && o.Fingerprint != of {
-			add(&broken, "conflict accepted: order %s was accepted, and its row has other content", id)
+			broken("conflict accepted: order %s was accepted, and its row has other content", id)
 		} else if !found && !b.parked(id) {
-			add(&broken, "request lost: order %s was accepted, and has neither a row nor a dead letter", id)
+			broken("request lost: order %s was accepted, and has neither a row nor a dead letter", id)
 		}
 	}
-	return broken
 }
 
 // isSettled reports whether an answer shows an outcome.

@@ -7,20 +7,19 @@ import (
 	"orderonce/domain/refund"
 )
 
-func (b *Books) refundedTwice() (broken findings) {
+func (b *Books) refundedTwice(broken report) {
 	for id, all := range b.Refunds {
 		seen := map[refund.ID]bool{"": true}
 		for _, r := range all {
 			if n := b.Made(id, r.Of); n > 1 && !seen[r.Of] {
-				add(&broken, "double refund: refund %s of order %s was made %d times", r.Of, id, n)
+				broken("double refund: refund %s of order %s was made %d times", r.Of, id, n)
 			}
 			seen[r.Of] = true
 		}
 	}
-	return broken
 }
 
-func (b *Books) wrongSums() (broken findings) {
+func (b *Books) wrongSums(broken report) {
 	for id, o := range b.Orders {
 		var charged, back int64
 		for _, c := range b.Charges[id] {
@@ -33,24 +32,23 @@ func (b *Books) wrongSums() (broken findings) {
 		}
 		shown, reserved := sums(o)
 		if back > charged {
-			add(&broken, "refunded too much: order %s was charged %d, and %d went back", id, charged, back)
+			broken("refunded too much: order %s was charged %d, and %d went back", id, charged, back)
 		}
 		if shown != back {
-			add(&broken, "refund mismatch: order %s shows %d, Stripe gave %d back", id, shown, back)
+			broken("refund mismatch: order %s shows %d, Stripe gave %d back", id, shown, back)
 		}
 		if left := o.Total.Amount - shown - reserved; left != o.Left {
-			add(&broken, "refund mismatch: %d are left of order %s, its row has %d", left, id, o.Left)
+			broken("refund mismatch: %d are left of order %s, its row has %d", left, id, o.Left)
 		}
 		if want := statusAfter(back, o.Total.Amount); o.Status.Charged() && o.Status != want {
-			add(&broken, "wrong status: order %s is %s, and %d of %d went back", id, o.Status, back, o.Total.Amount)
+			broken("wrong status: order %s is %s, and %d of %d went back", id, o.Status, back, o.Total.Amount)
 		}
 	}
 	for id, all := range b.Refunds {
 		if _, known := b.Orders[id]; !known && len(all) > 0 {
-			add(&broken, "refund mismatch: order %s was refunded and has no row", id)
+			broken("refund mismatch: order %s was refunded and has no row", id)
 		}
 	}
-	return broken
 }
 
 // sums returns what went back of an order as its row shows, and what else may go back.
@@ -90,30 +88,29 @@ func (b *Books) refundOf(id order.ID, i refund.Item) (r Refund, found bool) {
 
 // wrongRefunds returns the refunds whose status is not what Stripe has, and those whose
 // events do not lead to it.
-func (b *Books) wrongRefunds() (broken findings) {
+func (b *Books) wrongRefunds(broken report) {
 	for id, o := range b.Orders {
-		last, back := replay(o, &broken)
+		last, back := replay(o, broken)
 		if shown, _ := sums(o); shown != back {
-			add(&broken, "event mismatch: the events of order %s give %d back, its row %d", id, back, shown)
+			broken("event mismatch: the events of order %s give %d back, its row %d", id, back, shown)
 		}
 		for _, i := range o.Refunds {
 			if i.Status != refund.Open && last[i.ID] != i.Status {
-				add(&broken, "event missing: refund %s of order %s is %s, its last event is %q",
+				broken("event missing: refund %s of order %s is %s, its last event is %q",
 					i.ID, id, i.Status, last[i.ID])
 			}
 			r, found := b.refundOf(id, i)
 			if found && i.Status != refund.Open && i.Status != r.called() ||
 				!i.Status.Counts() && i.Status != refund.Open && b.Made(id, i.ID) > 0 {
-				add(&broken, "wrong status: refund %s of order %s is %s, Stripe has it %q", i.ID, id, i.Status, r.Status)
+				broken("wrong status: refund %s of order %s is %s, Stripe has it %q", i.ID, id, i.Status, r.Status)
 			}
 		}
 	}
-	return broken
 }
 
 // replay follows the refund events of an order. It returns the last status of each refund
 // and what they give back, and reports the events that contradict the row, or each other.
-func replay(o Order, broken *findings) (last map[refund.ID]refund.Status, back int64) {
+func replay(o Order, broken report) (last map[refund.ID]refund.Status, back int64) {
 	last = map[refund.ID]refund.Status{}
 	for _, e := range o.Events {
 		of, to := refund.ID(e.Refund.ID), refund.Status(e.Refund.Status)
@@ -126,7 +123,7 @@ func replay(o Order, broken *findings) (last map[refund.ID]refund.Status, back i
 		}
 		i, known := o.Refund(of)
 		if fits := known && i.Amount == e.Refund.Amount && before.Transition(to) == nil; of != "" && !fits {
-			add(broken, "wrong event: event %d of order %s has refund %s %s of %d after %s",
+			broken("wrong event: event %d of order %s has refund %s %s of %d after %s",
 				e.Seq, o.OrderID, of, to, e.Refund.Amount, before)
 		}
 		if before == refund.Pending || before == refund.Succeeded {
@@ -139,7 +136,7 @@ func replay(o Order, broken *findings) (last map[refund.ID]refund.Status, back i
 			last[of] = to
 		}
 		if want := statusAfter(back, o.Total.Amount); e.To != want {
-			add(broken, "wrong event: event %d of order %s makes it %s, want %s", e.Seq, o.OrderID, e.To, want)
+			broken("wrong event: event %d of order %s makes it %s, want %s", e.Seq, o.OrderID, e.To, want)
 		}
 	}
 	return last, back
@@ -147,7 +144,7 @@ func replay(o Order, broken *findings) (last map[refund.ID]refund.Status, back i
 
 // unendedRefunds returns the refunds that are open, and the unknown ones whose messages
 // are known, although no parked message asks a person to look.
-func (b *Books) unendedRefunds() (broken findings) {
+func (b *Books) unendedRefunds(broken report) {
 	type key struct {
 		order.ID
 		refund refund.ID
@@ -162,9 +159,8 @@ func (b *Books) unendedRefunds() (broken findings) {
 		for _, i := range o.Refunds {
 			parked, known := asked[key{id, i.ID}]
 			if !parked && (i.Status == refund.Open || i.Status == refund.Unknown && known) {
-				add(&broken, "left open: refund %s of order %s is %s, and no message of it is parked", i.ID, id, i.Status)
+				broken("left open: refund %s of order %s is %s, and no message of it is parked", i.ID, id, i.Status)
 			}
 		}
 	}
-	return broken
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/outbox"
@@ -347,28 +345,6 @@ func document(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func TestTheOracleAllowsTheTransitionsOfTheDiagram(t *testing.T) {
-	t.Parallel()
-	want, got := map[string]bool{}, map[string]bool{}
-	_, rest, _ := strings.Cut(document(t, "docs/design.md"), "stateDiagram-v2\n") // the second diagram is of refunds
-	diagram, _, _ := strings.Cut(rest, "```")
-	for _, arrow := range regexp.MustCompile(`(?m)^  (\w+) --> (\w+)`).FindAllStringSubmatch(diagram, -1) {
-		want[arrow[1]+" "+arrow[2]] = true
-	}
-	delete(want, "open out_of_stock") // the worlds track no stock
-	statuses := []order.Status{order.Open, order.Paid, order.Declined, order.Canceled, order.ActionRequired, order.Pending, order.Refused}
-	for _, from := range statuses {
-		for _, to := range statuses {
-			if allowed(from, to) {
-				got[string(from)+" "+string(to)] = true
-			}
-		}
-	}
-	if d := cmp.Diff(got, want); d != "" || len(got) == 0 {
-		t.Errorf("(-oracle +diagram)\n%s", d)
-	}
 }
 
 func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
