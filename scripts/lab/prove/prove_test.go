@@ -8,9 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/scripts/lab/baselines"
-	"orderonce/scripts/lab/simulation/oracle"
-	"orderonce/scripts/lab/simulation/world"
 	"orderonce/scripts/lab/stage"
 )
 
@@ -101,22 +98,4 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// A baseline can break several invariants. Shrinking must not replace the requested one.
-func TestTheSimulationFindsADoubleChargeInEveryBaseline(t *testing.T) {
-	t.Parallel()
-	for _, b := range baselines.All() {
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			found := searchBaseline(b, oracle.ChargedOnce, 20_000).Worst
-			if found == nil || found.Violation.Invariant != oracle.ChargedOnce {
-				t.Fatalf("got %v, want an order that was charged twice", found)
-			}
-			replayed := world.NewLab().NewWorld(found.Case, found.Tape.Chooser()).Run()
-			if diff := cmp.Diff(replayed, &found.Violation); diff != "" {
-				t.Errorf("replayed: (-got +want)\n%s", diff)
-			}
-		})
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Invariant is the number of an invariant of docs/design.md.
@@ -47,20 +46,11 @@ func (s *Stage) Recording() bool { return s.history != nil }
 
 // String returns a table for a terminal.
 func (h History) String() string {
-	t := h.table()
-	t.SetStyle(table.StyleLight)
-	return t.Render()
-}
-
-// Markdown returns a table for a page.
-func (h History) Markdown() string { return h.table().RenderMarkdown() }
-
-func (h History) table() table.Writer { //nolint:ireturn // the library's own interface
 	t := table.NewWriter()
-	t.Style().Format.Header = text.FormatDefault
+	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"time", "who", "what", "answer"})
 	for _, l := range h {
 		t.AppendRow(table.Row{l.At, l.Who, l.What, l.Answer})
 	}
-	return t
+	return t.Render()
 }

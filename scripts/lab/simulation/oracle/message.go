@@ -11,7 +11,7 @@ import (
 // Delivered reports that the queue delivered a message.
 func (o *Oracle) Delivered(d Delivery) {
 	o.undisturbed[d.ID]++
-	if o.undisturbed[d.ID] > maxDeliveries && o.subject.Done == nil {
+	if o.undisturbed[d.ID] > maxDeliveries {
 		o.fail(SettlesSoon, o.sent[d.Message].ID, "delivery %d was needed without a fault", d.Receives)
 	}
 }
@@ -36,9 +36,6 @@ func (o *Oracle) Acknowledged(message int) {
 	m := &o.sent[message]
 	x := o.of(m.ID)
 	x.answered[message] = true
-	if o.subject.Done != nil {
-		return
-	}
 	if x.claimed != nil && *x.claimed != *m {
 		o.fail(ConflictParked, m.ID, "message %d has other content and was acknowledged, not parked", message+1)
 	}
@@ -68,8 +65,7 @@ func (o *Oracle) Parked(k *Worker, d Delivery, why order.Reason) {
 		o.fail(SettlesSoon, id, "message %d was parked, although the table knows its order", number)
 	}
 	old := now.Sub(d.Sent)+HonestSkew >= Retention-LastDay
-	worn := d.Receives >= maxFailures && (ownFailure(why) || o.subject.Done != nil) ||
-		d.Receives > MaxReceives-lastChances
+	worn := d.Receives >= maxFailures && ownFailure(why) || d.Receives > MaxReceives-lastChances
 	if !forPeople(why) && !old && !k.Absurd && !worn {
 		o.fail(SettlesSoon, id, "message %d was parked for %s, which passes", number, why)
 	}

@@ -39,7 +39,6 @@ type Sent struct {
 	Payer    string // Stripe's id of the customer
 	Amount   int64
 	Currency string
-	Payable  bool // its payment method can be charged
 }
 
 // Delivery is one receive of a message.
@@ -63,8 +62,6 @@ const (
 	Put    ordertest.Call = "put"    // of events, to the bus
 	// Checkpoint is a publisher's response to the table's stream.
 	Checkpoint ordertest.Call = "checkpoint"
-	Table      ordertest.Call = "table"  // a baseline's call to its table
-	Charge     ordertest.Call = "stripe" // a baseline's call to Stripe
 )
 
 // Call is a call of a worker to the table, to Stripe or to the queue.
@@ -76,7 +73,7 @@ type Call struct {
 // ToStripe reports whether the call is a request to Stripe.
 func (c Call) ToStripe() bool {
 	return c.Name == ordertest.Prepare || c.Name == ordertest.Confirm || c.Name == ordertest.Read ||
-		c.Name == ordertest.Find || c.Name == ordertest.Cancel || c.Name == Charge
+		c.Name == ordertest.Find || c.Name == ordertest.Cancel
 }
 
 // ToQueue reports whether the call is a request to the queue.

@@ -47,11 +47,8 @@ type Oracle struct {
 // keys begin with it.
 const Neighbor = order.Scope("neighbor")
 
-// Subject is what the oracle checks. The zero value is the product.
+// Subject is what else the oracle may expect of a world.
 type Subject struct {
-	// Done reports whether the table of a baseline says that an order needs no more work.
-	// It is nil for the product, whose rows the oracle reads itself.
-	Done func(order.ID) bool
 	// Reconciles means that the reconciler has looked at every waiting order at rest.
 	Reconciles bool
 	// Publishes means that every event was published at rest.
@@ -181,14 +178,10 @@ func (o *Oracle) note(i stage.Invariant, id order.ID, text string) {
 // and c is what changed the world.
 func (o *Oracle) AfterStep(message int, c Cause) {
 	attempts := o.view.Stripe().Attempts()
-	if o.subject.Done == nil && attempts > o.audited {
+	if attempts > o.audited {
 		o.checkTries(o.view.Stripe().Ledger())
 	}
 	for _, x := range o.orders {
-		if o.subject.Done != nil {
-			o.checkBaseline(x, attempts, message)
-			continue
-		}
 		r, known := o.view.Row(x.id)
 		if known && x.claimed == nil {
 			x.claimed, x.fingerprint, x.charged = &o.sent[message], content(r.Fingerprint), -1
@@ -251,7 +244,7 @@ func (o *Oracle) checkCharges(x *tracked, attempts int) {
 				c.Amount, c.Currency, x.claimed.Amount, x.claimed.Currency)
 		}
 		payer := o.view.Stripe().Intent(c.Intent).Customer
-		if payer != x.claimed.Payer && o.subject.Done == nil {
+		if payer != x.claimed.Payer {
 			o.fail(ChargedAmount, x.id, "%s was charged for an order of %s", payer, x.claimed.Payer)
 		}
 	}
@@ -262,14 +255,6 @@ func (o *Oracle) charges(id order.ID) []stripetest.Charge {
 	return slices.DeleteFunc(o.view.Stripe().Ledger(), func(c stripetest.Charge) bool {
 		return c.OrderID != string(id) || c.Outcome != stripetest.Charged || !o.Ours(c.Intent)
 	})
-}
-
-// checkBaseline checks a baseline by the ledger alone, because its table is its own.
-func (o *Oracle) checkBaseline(x *tracked, attempts, message int) {
-	if x.claimed == nil && x.charged != attempts && len(o.charges(x.id)) > 0 {
-		x.claimed = &o.sent[message]
-	}
-	o.checkCharges(x, attempts)
 }
 
 func (o *Oracle) checkContent(x *tracked, r *order.Record) {

@@ -35,7 +35,7 @@ type scene struct {
 // mugs is a message with the order ORD-1.
 func mugs() Sent {
 	return Sent{
-		ID: "ORD-1", Body: "2 mugs", Customer: "CUST987", Payer: "cus_1", Amount: 3998, Currency: "usd", Payable: true,
+		ID: "ORD-1", Body: "2 mugs", Customer: "CUST987", Payer: "cus_1", Amount: 3998, Currency: "usd",
 	}
 }
 
@@ -269,17 +269,6 @@ func endExamples() []example {
 			s.rest()
 		}},
 		{"a world does not settle", SettlesSoon, "not settled after 3000 steps", func(s *scene) { s.Continue(3001) }},
-		{"a baseline's message never ends", SettlesSoon, "is a dead letter again", func(s *scene) {
-			s.subject.Done = func(order.ID) bool { return true }
-			s.charge(3998, "usd")
-			s.rest()
-		}},
-		{"a baseline does not record a charge", BooksAgree, "the table does not say so", func(s *scene) {
-			s.subject.Done = func(order.ID) bool { return false }
-			s.charge(3998, "usd")
-			s.Acknowledged(0)
-			s.rest()
-		}},
 	}
 }
 

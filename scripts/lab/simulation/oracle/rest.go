@@ -20,10 +20,6 @@ func (o *Oracle) AtRest() {
 	}
 	for i, m := range o.sent {
 		x := o.of(m.ID)
-		if o.subject.Done != nil {
-			o.checkBaselineAtRest(x)
-			continue
-		}
 		why := x.parked[i]
 		o.checkWaiting(x)
 		o.checkPublished(x)
@@ -43,25 +39,6 @@ func (x *tracked) needsPerson() bool {
 	return slices.ContainsFunc(x.parked, func(why order.Reason) bool {
 		return forPeople(why) && why != "refused"
 	})
-}
-
-// checkBaselineAtRest checks whether a baseline has lost an order that can be paid, or
-// redelivers its message for ever.
-func (o *Oracle) checkBaselineAtRest(x *tracked) {
-	payable := false
-	for i, m := range o.sent {
-		if m.ID == x.id && !x.answered[i] {
-			o.fail(SettlesSoon, x.id, "without a fault, message %d is a dead letter again", i+1)
-		}
-		payable = payable || m.ID == x.id && m.Payable
-	}
-	charges := len(o.charges(x.id))
-	if charges == 0 && payable {
-		o.fail(EverythingEnds, x.id, "every message is gone and nothing was charged")
-	}
-	if charges > 0 && !o.subject.Done(x.id) {
-		o.fail(BooksAgree, x.id, "the order was charged and the table does not say so")
-	}
 }
 
 func (o *Oracle) checkBooks(x *tracked) {

@@ -40,9 +40,6 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 	if !c.ToQueue() {
 		k.calls++
 	}
-	if o.subject.Done != nil {
-		return
-	}
 	known := &k.known
 	if !known.stale {
 		known.tried = at
@@ -62,7 +59,7 @@ func (o *Oracle) Calls(k *Worker, c Call, at time.Time) {
 	case ordertest.Release:
 		o.checkRelease(known, c.Detail)
 	case ordertest.Prepare, ordertest.Read, ordertest.Find, Reply, Park, Return, ordertest.Load, Due,
-		ordertest.Postpone, Answer, Put, Checkpoint, Table, Charge:
+		ordertest.Postpone, Answer, Put, Checkpoint:
 	// no worker makes one of these
 	case ordertest.ListDisputes, ordertest.RecordDispute, ordertest.Recreate, ordertest.NoteParked:
 	}
@@ -130,9 +127,6 @@ func reasonFor(k order.ErrorKind, c ordertest.Call) order.Reason {
 
 // Returned reports what a call returned: Stripe's intent, if there is one, and the error.
 func (o *Oracle) Returned(k *Worker, c Call, intent string, err error) {
-	if o.subject.Done != nil {
-		return
-	}
 	known := &k.known
 	known.stale = errors.Is(err, order.ErrStale)
 	switch {

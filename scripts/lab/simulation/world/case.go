@@ -40,8 +40,6 @@ type Case struct {
 	Batch       int             // if not 0: the deployed handler with batches of this size, over a pretend SQS
 	FIFO        bool            // with Batch: FIFO queues, with the customer as message group
 	Variety     int             // decides details that would multiply the schedules if they were choices
-
-	Consumer func() Consumer `json:"-"` // runs instead of the product; nil is the product
 }
 
 // Trait is an unusual property of a case.
@@ -100,14 +98,10 @@ func (c Case) Traits() (all []Trait) {
 
 func (c *Case) workers() int { return cmp.Or(c.Workers, 2) }
 
-func (c *Case) subject(baseline Consumer) oracle.Subject {
-	s := oracle.Subject{
+func (c *Case) subject() oracle.Subject {
+	return oracle.Subject{
 		Loses: c.Gap >= oracle.Retention, Strict: c.Strict, Reconciles: c.Reconcile, Publishes: c.Publish,
 	}
-	if baseline != nil {
-		s.Done = baseline.Done
-	}
-	return s
 }
 
 func (c *Case) sent() []oracle.Sent {
@@ -116,7 +110,6 @@ func (c *Case) sent() []oracle.Sent {
 		m := &c.Messages[i]
 		all[i] = oracle.Sent{
 			ID: m.ID, Body: m.Body(), Customer: m.Customer, Payer: m.Payer, Amount: m.Amount(), Currency: m.Currency,
-			Payable: m.Method == Visa || m.Method == Mastercard,
 		}
 	}
 	return all
@@ -129,14 +122,4 @@ func (c *Case) orders() (ids []order.ID) {
 		}
 	}
 	return ids
-}
-
-// Consumer runs in a world instead of the product, such as a baseline. Its calls to a
-// table go through Worker.Table and those to Stripe through Worker.RoundTrip, so that
-// each is a step. Its only clock is Worker.Now.
-type Consumer interface {
-	// Consume handles one delivery. After an error the message comes back.
-	Consume(k *Worker, messageID, body string) error
-	// Done reports whether the consumer's table says that the order needs no more work.
-	Done(id order.ID) bool
 }

@@ -129,8 +129,6 @@ func newSpecs() map[ordertest.Call]spec {
 		oracle.Answer:      {toQueue, nil, nil, "answers SUBJECT (DETAIL)"},
 		oracle.Checkpoint:  {toQueue, nil, nil, "answers DETAIL"},
 		oracle.Put:         {puts, []Fault{Slow, Overruns, Throttled}, to(putEvents), "put DETAIL"},
-		oracle.Table:       write("DETAIL"),
-		oracle.Charge:      {effects, declines, nil, "DETAIL"},
 	}
 }
 

@@ -167,8 +167,3 @@ func (p payments) adapter() *charge.Payments {
 	p.worker.world.services.caller = p.worker
 	return p.worker.world.services.payments
 }
-
-// Table makes a call of a Consumer to its table, as a step.
-func (k *Worker) Table(what string, do func() error) error {
-	return k.call(oracle.Call{Name: oracle.Table, Detail: what}, func() (response, error) { return ok(), do() })
-}

@@ -3,12 +3,9 @@ package world
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
-	"orderonce/scripts/lab/simulation/oracle"
 )
 
 const (
@@ -98,21 +95,4 @@ type wire struct{ world *World }
 
 func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return stripetest.RoundTrip(r, w.world.services.caller.callStripe)
-}
-
-// RoundTrip carries the HTTP requests of a Consumer to the Stripe double. Each request is
-// a step.
-func (k *Worker) RoundTrip(r *http.Request) (out *http.Response, err error) {
-	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/")
-	if key := r.Header.Get("Idempotency-Key"); key != "" {
-		what += " under " + key
-	}
-	err = k.call(oracle.Call{Name: oracle.Charge, Detail: what}, func() (response, error) {
-		out, err = stripetest.RoundTrip(r, k.callStripe) //nolint:bodyclose // the caller closes it
-		if err != nil {
-			return response{}, err
-		}
-		return response{text: strconv.Itoa(out.StatusCode)}, nil
-	})
-	return out, err
 }

@@ -109,12 +109,6 @@ func unparkedDelay(d sqs.Delivery, now time.Time, p sqs.Policy) time.Duration {
 }
 
 func (k *Worker) process(m sqstest.Message) order.Result {
-	if b := k.world.services.baseline; b != nil {
-		if err := b.Consume(k, m.ID, m.Body); err != nil {
-			return order.Result{Verdict: order.Redeliver, Reason: "error", Err: err}
-		}
-		return order.Result{Verdict: order.Done, Reason: "no error"}
-	}
 	lab := k.world.lab
 	if poison := k.world.setup.Messages[numberOf(m)].Poison; poison != "" {
 		_, err := lab.decoder.Decode(poison)
@@ -161,7 +155,7 @@ func (k *Worker) reply(m sqstest.Message, a sqs.Action, why order.Reason) respon
 func (k *Worker) park(m sqstest.Message, why order.Reason) error {
 	w := k.world
 	k.parked(m, why)
-	if w.services.baseline == nil && w.setup.Messages[numberOf(m)].Poison == "" {
+	if w.setup.Messages[numberOf(m)].Poison == "" {
 		must(k.noteParked(context.Background(), w.lab.order(m.Body), why, k.Now()))
 	}
 	draft := sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{

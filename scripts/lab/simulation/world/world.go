@@ -70,7 +70,6 @@ type services struct {
 	stripe   *stripetest.Machine
 	payments *charge.Payments
 	caller   *Worker // whose request the Stripe adapter sends
-	baseline Consumer
 	policy   sqs.Policy
 }
 
@@ -94,13 +93,10 @@ func (l *Lab) NewWorld(c Case, choose stage.Choose) *World {
 		options = stripe.Options{Key: apiKey, Scope: scope, BaseURL: "http://stripe.test", Transport: wire{w}}
 	}
 	w.services.payments = charge.New(options)
-	if c.Consumer != nil {
-		w.services.baseline = c.Consumer()
-	}
 	for _, id := range c.orders() {
 		w.incidents.orders = append(w.incidents.orders, &incident{id: id})
 	}
-	w.oracle = oracle.New(view{w}, l.rules, c.subject(w.services.baseline), w.sent)
+	w.oracle = oracle.New(view{w}, l.rules, c.subject(), w.sent)
 	w.makeQueues()
 	return w
 }
