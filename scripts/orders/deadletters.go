@@ -55,7 +55,9 @@ func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	f := deadletters.Filter{Query: s.ID}
 	counts, err := d.each(ctx, f, mostShown, func(_ context.Context, l deadletters.Letter) (bool, error) {
-		return false, d.show(l, s.Body)
+		d.Progress("")
+		text, line := view.WholeLetter(l, d.Now(), s.Body)
+		return false, d.Result(text, line)
 	})
 	if err == nil && counts.matched == 0 {
 		err = fmt.Errorf("show %q: %w", s.ID, errNoDeadLetter)
@@ -167,11 +169,4 @@ func (t tally) String() string {
 func (d triage) print(l deadletters.Letter) error {
 	d.Progress("")
 	return d.Result(view.Letter(l, d.Now()), view.NewLetterJSON(l))
-}
-
-// show prints a dead letter whole.
-func (d triage) show(l deadletters.Letter, whole bool) error {
-	d.Progress("")
-	text, line := view.WholeLetter(l, d.Now(), whole)
-	return d.Result(text, line)
 }

@@ -48,11 +48,12 @@ func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
 	return refreshRefunds(ctx, d, summary, after)
 }
 
-// openUnder opens the deployment under a scope, and prints what is about to change.
+// openUnder opens the deployment, under another scope unless that is "", and prints what
+// is about to change.
 func openUnder(ctx context.Context, sh shell.Shell, scope string) (cloud.Deployment, error) {
 	d, err := cloud.OpenStripe(ctx, sh)
-	if err == nil {
-		d, err = d.Under(scope)
+	if err == nil && scope != "" {
+		d.Scope, err = order.NewScope(scope)
 	}
 	if err == nil {
 		d.Where()

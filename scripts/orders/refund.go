@@ -58,7 +58,7 @@ func newRefundPoster(d cloud.Deployment) refundPoster {
 	return refundPoster{
 		Shell: d.Shell, account: d.Accounts().Load, every: lookEvery,
 		send: func(ctx context.Context, id order.ID, body string) error {
-			return queue.SendAs(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
+			return queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
 		},
 	}
 }

@@ -60,7 +60,7 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	if err := d.QueueAt(d.Queue).Send(ctx, o.ID(), orders.Encode(draft)); err != nil {
+	if err := d.QueueAt(d.Queue).Send(ctx, o.ID(), id, orders.Encode(draft)); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.People(), "Posted order %s, waiting up to %s ...\n", id, s.Limit)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
@@ -208,7 +209,7 @@ func patient[T any](
 			if last == nil {
 				return
 			}
-			if failed++; failed == patience || !transient(last) || p.backOff(ctx, failed) != nil {
+			if failed++; failed == patience || !transient(last) || pause(ctx, time.Second<<(failed-1)) != nil {
 				yield(audit.Page[T]{}, last)
 				return
 			}

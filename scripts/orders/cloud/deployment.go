@@ -106,16 +106,6 @@ func problemsOf(environ, needs []string) (all []string) {
 	return all
 }
 
-// Under returns the deployment with another scope, unless that is "".
-func (d Deployment) Under(scope string) (Deployment, error) {
-	if scope == "" {
-		return d, nil
-	}
-	var err error
-	d.Scope, err = order.NewScope(scope)
-	return d, err
-}
-
 // Store returns the store of orders.
 func (d Deployment) Store() *dynamodb.Store {
 	return dynamodb.New(d.AWS, d.Table).WithStock(d.StockTable)

@@ -30,11 +30,6 @@ func (p *Pace) Wait(ctx context.Context, n int) error {
 	return pause(ctx, free.Sub(now))
 }
 
-// backOff waits longer with each failure: one second, two, four.
-func (p *Pace) backOff(ctx context.Context, failed int) error {
-	return pause(ctx, time.Second<<(failed-1))
-}
-
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

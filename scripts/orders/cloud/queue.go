@@ -29,14 +29,9 @@ func (d Deployment) QueueAt(url config.URL) Queue {
 // five minutes are dropped.
 func (q Queue) FIFO() bool { return strings.HasSuffix(q.URL, ".fifo") }
 
-// Send posts one message. On a FIFO queue its group has no other message.
-func (q Queue) Send(ctx context.Context, id order.ID, body string) error {
-	return q.SendAs(ctx, id, string(id), body)
-}
-
-// SendAs posts one message to the group of its order, if the queue is a FIFO one. SQS
+// Send posts one message to the group of its order, if the queue is a FIFO one. SQS
 // drops a message there whose deduplication id it received less than five minutes ago.
-func (q Queue) SendAs(ctx context.Context, id order.ID, deduplication, body string) error {
+func (q Queue) Send(ctx context.Context, id order.ID, deduplication, body string) error {
 	in := &sdk.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body}
 	if q.FIFO() {
 		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), &deduplication
