@@ -54,15 +54,11 @@ func begin(o Order, l Lease, quantities Quantities) func(Record) (Record, error)
 		} else if err := CheckClaim(r, o, l); err != nil {
 			return r, err
 		}
-		repeated := r.Owner == l.Owner // because the answer to the first write was lost
-		if repeated && (r.Stock != nil || quantities == nil) {
+		if r.Owner == l.Owner { // the answer to the write was lost
 			return r, ErrUnchanged
 		}
 		if r.Stock == nil {
 			r.Stock = quantities
-		}
-		if repeated {
-			return r, nil
 		}
 		if r.Status == Refused {
 			r = r.With(Event{From: Refused, To: Open, Intent: r.Intent, At: l.From})
