@@ -13,7 +13,7 @@ import (
 )
 
 // Waiting is the store's index of orders that wait: open past every lease, pending, or
-// for the customer. ordertest.TestWaiting tests this contract.
+// for the customer. ordertest.TestDue tests this contract.
 type Waiting interface {
 	// Due returns the orders whose recheck is due at the given time, page by page. The
 	// index may lag behind the records, so an order may be missing, or be returned

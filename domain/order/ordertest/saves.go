@@ -58,7 +58,6 @@ func TestSaves[T any](t *testing.T, open func(t *testing.T) Saves[T]) {
 		"an item that exists is not new, and one that does not is not": savesTest[T].missing,
 		"a repeated write succeeds and changes nothing":                savesTest[T].repeated,
 		"of fifty concurrent writes one succeeds":                      savesTest[T].race,
-		"two items are independent":                                    savesTest[T].independent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(savesTest[T]{t, open(t)})
@@ -225,15 +224,6 @@ func (x savesTest[T]) race() {
 	if len(same) == 0 || len(same) > racers/2 {
 		x.Errorf("%d racers wrote the state that is there, want some and not all", len(same))
 	}
-}
-
-func (x savesTest[T]) independent() {
-	a, b := x.id("a"), x.id("b")
-	x.mustSave(x.Missing(a), x.Bare(a))
-	x.mustSave(x.Missing(b), x.Full(b))
-	x.mustSave(x.Bare(a), x.Full(a))
-	x.wantLoad(a, x.Full(a), "the first")
-	x.wantLoad(b, x.Full(b), "the second")
 }
 
 // racers is the number of concurrent goroutines.

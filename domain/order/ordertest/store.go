@@ -109,15 +109,6 @@ func (x storeTest) begin(owner string, from time.Time) order.Claim {
 	return c
 }
 
-// bind claims the order and binds pi_1.
-func (x storeTest) bind() order.Claim {
-	x.Helper()
-	c := x.begin("first", at(0))
-	x.must(c.Bind(x.Context(), x, order.Intent{ID: "pi_1", Mode: order.TestMode}, at(time.Second)))
-	c.Intent = "pi_1"
-	return c
-}
-
 // life leads an order through every transition, and compares the store's record with that
 // of a map at each step.
 func (x storeTest) life() {
@@ -171,7 +162,8 @@ func (x storeTest) life() {
 }
 
 func (x storeTest) events() {
-	bound := x.bind()
+	bound := x.begin("first", at(0))
+	x.must(bound.Bind(x.Context(), x, order.Intent{ID: "pi_1", Mode: order.TestMode}, at(time.Second)))
 	before := x.load()
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
 	for range 2 {
