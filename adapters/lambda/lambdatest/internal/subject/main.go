@@ -83,7 +83,8 @@ func reportOn(ctx context.Context, text string) report {
 	call, _ := lambdacontext.FromContext(ctx)
 	deadline, _ := ctx.Deadline()
 	trace, _ := ctx.Value("x-amzn-trace-id").(string)
-	return report{os.Getpid(), lambda.RequestID(ctx), call.InvokedFunctionArn, trace, text, deadline, os.Environ()}
+	id := lambda.RequestID(ctx)
+	return report{os.Getpid(), id, call.InvokedFunctionArn, trace, text, deadline, os.Environ()}
 }
 
 // post speaks the Runtime API by hand and returns the status.
