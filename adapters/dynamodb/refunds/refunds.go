@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ const refundName = "refund#"
 // event.
 func accounts() dynamodb.Codec[refund.Account] {
 	return dynamodb.Codec[refund.Account]{
-		Encode: encodeAccount, Decode: decodeAccount,
+		Encode: encodeAccount, Decode: Decode,
 		Guards: dynamodb.Guards{
 			Guard: []string{"status", "seq", "refundable"}, Sparse: []string{"refundable"},
 			Inner: []string{"status", "owner", "attempt", "leaseUntil", "keySeq", "sentAt"},
@@ -60,7 +59,7 @@ func (r *Store) Load(ctx context.Context, id order.ID) (refund.Account, error) {
 	case err == nil && len(out.Item) == 0:
 		err = order.ErrNotFound
 	case err == nil:
-		a, err = decodeAccount(out.Item)
+		a, err = Decode(out.Item)
 	}
 	return a, order.About("load account of", id, err)
 }
@@ -95,8 +94,8 @@ func encodeAccount(a *refund.Account) dynamodb.Item {
 	return item
 }
 
-// decodeAccount decodes the order item with its refunds.
-func decodeAccount(item dynamodb.Item) (refund.Account, error) {
+// Decode returns the account of an order item: the order with its refunds.
+func Decode(item dynamodb.Item) (refund.Account, error) {
 	r, err := dynamodb.DecodeOrder(item)
 	if err != nil {
 		return refund.Account{}, err
@@ -151,88 +150,4 @@ func decodeRefund(d *dynamodb.Decoder, name string, id refund.ID) refund.Item {
 	}
 	d.Err = errors.Join(d.Err, cmp.Or(in.Err, err))
 	return i
-}
-
-// Row is one order of a scan, without its events. Err is why it could not be decoded; the
-// record has only its id then.
-type Row struct {
-	order.Record
-
-	Account refund.Account
-	Err     error
-}
-
-// Page is one page of a scan: what DynamoDB read in one call, at most 1 MB. Next
-// continues the scan after it; "" after the last page.
-type Page struct {
-	Rows []Row
-	Next string
-}
-
-// Scan reads every order of the table, with its refunds, in pages of one call each. after
-// is "", or the Next of a page with which an earlier Scan ended. It ends at the first
-// error.
-//
-// The reads are eventually consistent, which costs half: 128 read units a page, for the
-// event items too. Load a row before you decide anything about it.
-func (r *Store) Scan(ctx context.Context, after string) iter.Seq2[Page, error] {
-	return func(yield func(Page, error) bool) {
-		for {
-			page, err := r.scanPage(ctx, after)
-			if !yield(page, err) || err != nil || page.Next == "" {
-				return
-			}
-			after = page.Next
-		}
-	}
-}
-
-func (r *Store) scanPage(ctx context.Context, after string) (Page, error) {
-	start, err := decodeCursor(after)
-	if err != nil {
-		return Page{}, err
-	}
-	out, err := r.orders.DB.Scan(ctx, &sdk.ScanInput{
-		TableName: &r.orders.TableName, ExclusiveStartKey: start,
-		FilterExpression:          aws.String("sk = :order"),
-		ExpressionAttributeValues: dynamodb.Item{":order": dynamodb.Text(dynamodb.OrderRow)},
-	})
-	if err != nil {
-		return Page{}, fmt.Errorf("scan the table after %q: %w", after, err)
-	}
-	page := Page{Rows: make([]Row, 0, len(out.Items))}
-	for _, item := range out.Items {
-		page.Rows = append(page.Rows, decodeRow(item))
-	}
-	if len(out.LastEvaluatedKey) > 0 {
-		page.Next = encodeCursor(out.LastEvaluatedKey)
-	}
-	return page, nil
-}
-
-func decodeRow(item dynamodb.Item) Row {
-	r := Row{}
-	if r.Record, r.Err = dynamodb.DecodeOrder(item); r.Err == nil {
-		r.Account, r.Err = decodeAccount(item)
-	}
-	if r.Err != nil {
-		r.Record = order.Record{OrderID: order.ID(dynamodb.TextOf(item, "orderId"))}
-	}
-	return r
-}
-
-// encodeCursor returns the key of an item as a string. An order id has no slash.
-func encodeCursor(key dynamodb.Item) string {
-	return dynamodb.TextOf(key, "orderId") + "/" + dynamodb.TextOf(key, "sk")
-}
-
-func decodeCursor(cursor string) (dynamodb.Item, error) {
-	if cursor == "" {
-		return nil, nil //nolint:nilnil // no key: the scan starts at the beginning
-	}
-	id, sk, found := strings.Cut(cursor, "/")
-	if !found {
-		return nil, fmt.Errorf("scan position %q: want orderId/sk", cursor)
-	}
-	return dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"orderonce/adapters/dynamodb"
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/dispute"
@@ -26,7 +27,7 @@ type Books struct {
 	account       intents
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
-	orders        order.Store
+	orders        *dynamodb.Store
 	table         *refundtable.Store
 	Stripe, scans *Pace
 	reads         *Pace // of single rows
@@ -75,9 +76,9 @@ func (b *Books) Payments(ctx context.Context, w audit.Window, after string) page
 func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
 	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {
 		return func(yield func(audit.Page[audit.Row], error) bool) {
-			for scanned, err := range b.table.Scan(ctx, after) {
-				page := audit.Page[audit.Row]{Next: scanned.Next}
-				for _, r := range scanned.Rows {
+			for read, err := range scan(ctx, b.orders, after) {
+				page := audit.Page[audit.Row]{Next: read.Next}
+				for _, r := range read.Items {
 					if b.belongs(r, w) {
 						page.Items = append(page.Items, row(r))
 					} else {
@@ -94,8 +95,8 @@ func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[au
 
 // belongs reports whether a PaymentIntent of the window may belong to the row: it was
 // created after the row, and binding it changed the row. An unreadable row has no times.
-func (b *Books) belongs(r refundtable.Row, w audit.Window) bool {
-	if r.Err != nil {
+func (b *Books) belongs(r scanned, w audit.Window) bool {
+	if r.err != nil {
 		return true
 	}
 	return (r.Mode == "" || r.Mode == b.mode) &&
@@ -151,26 +152,26 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 	if err := b.reads.Wait(ctx, 1); err != nil {
 		return audit.Row{}, err
 	}
-	r := refundtable.Row{}
-	if r.Record, r.Err = b.orders.Load(ctx, id); r.Err == nil {
-		r.Account, r.Err = b.table.Load(ctx, id)
+	r := scanned{}
+	if r.Record, r.err = b.orders.Load(ctx, id); r.err == nil {
+		r.account, r.err = b.table.Load(ctx, id)
 	}
 	switch {
-	case errors.Is(r.Err, order.ErrCorrupt), errors.Is(r.Err, order.ErrUnknownVersion):
+	case errors.Is(r.err, order.ErrCorrupt), errors.Is(r.err, order.ErrUnknownVersion):
 		r.OrderID = id
-	case r.Err != nil:
-		return audit.Row{}, r.Err
+	case r.err != nil:
+		return audit.Row{}, r.err
 	}
 	return row(r), nil
 }
 
-func row(r refundtable.Row) audit.Row {
-	if r.Err != nil {
-		return audit.Row{OrderID: r.OrderID, Problem: r.Err.Error()}
+func row(r scanned) audit.Row {
+	if r.err != nil {
+		return audit.Row{OrderID: r.OrderID, Problem: r.err.Error()}
 	}
 	busy := r.Until
 	var ours []string
-	for _, i := range r.Account.Items {
+	for _, i := range r.account.Items {
 		if i.Until.After(busy) {
 			busy = i.Until
 		}
@@ -180,7 +181,7 @@ func row(r refundtable.Row) audit.Row {
 	}
 	return audit.Row{
 		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
-		Refunded: r.Account.Refunded(), Refunds: ours, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
+		Refunded: r.account.Refunded(), Refunds: ours, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
 	}
 }
 

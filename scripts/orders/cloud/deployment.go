@@ -163,14 +163,14 @@ func ModeOf(live bool) string {
 func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[order.Record, error] {
 	return func(yield func(order.Record, error) bool) {
 		pace, read := NewPace(rate), 0
-		for page, err := range d.Accounts().Scan(ctx, "") {
-			for _, row := range page.Rows {
-				if !yield(row.Record, row.Err) {
+		for page, err := range scan(ctx, d.Store(), "") {
+			for _, r := range page.Items {
+				if !yield(r.Record, r.err) {
 					return
 				}
 			}
 			if err == nil {
-				read += len(page.Rows)
+				read += len(page.Items)
 				d.Progress("%d orders read", read)
 				err = pace.Wait(ctx, 1)
 			}

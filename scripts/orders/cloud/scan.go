@@ -1,0 +1,73 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+	"orderonce/scripts/orders/audit"
+)
+
+// scanned is an order of the table with its refunds, without its events. err is why it
+// could not be decoded; the record has only its id then.
+type scanned struct {
+	order.Record
+
+	account refund.Account
+	err     error
+}
+
+// scan reads every order of the table in pages of one call each, at most 1 MB. after is
+// "", or the Next of a page with which an earlier scan ended. It ends at the first error.
+//
+// The reads are eventually consistent, which costs half: 128 read units a page, for the
+// event items too. Load a row before you decide anything about it.
+func scan(ctx context.Context, s *dynamodb.Store, after string) pages[scanned] {
+	return func(yield func(audit.Page[scanned], error) bool) {
+		for {
+			page, err := scanPage(ctx, s, after)
+			if !yield(page, err) || err != nil || page.Next == "" {
+				return
+			}
+			after = page.Next
+		}
+	}
+}
+
+func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page audit.Page[scanned], err error) {
+	var start dynamodb.Item
+	if id, sk, found := strings.Cut(after, "/"); found { // an order id has no slash
+		start = dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}
+	} else if after != "" {
+		return page, fmt.Errorf("scan position %q: want orderId/sk", after)
+	}
+	out, err := s.DB.Scan(ctx, &sdk.ScanInput{
+		TableName: &s.TableName, ExclusiveStartKey: start,
+		FilterExpression:          aws.String("sk = :order"),
+		ExpressionAttributeValues: dynamodb.Item{":order": dynamodb.Text(dynamodb.OrderRow)},
+	})
+	if err != nil {
+		return page, fmt.Errorf("scan the table after %q: %w", after, err)
+	}
+	for _, item := range out.Items {
+		r := scanned{}
+		if r.Record, r.err = dynamodb.DecodeOrder(item); r.err == nil {
+			r.account, r.err = refundtable.Decode(item)
+		}
+		if r.err != nil {
+			r.Record = order.Record{OrderID: order.ID(dynamodb.TextOf(item, "orderId"))}
+		}
+		page.Items = append(page.Items, r)
+	}
+	if key := out.LastEvaluatedKey; len(key) > 0 {
+		page.Next = dynamodb.TextOf(key, "orderId") + "/" + dynamodb.TextOf(key, "sk")
+	}
+	return page, nil
+}

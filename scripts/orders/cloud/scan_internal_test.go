@@ -1,0 +1,123 @@
+package cloud
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/audit"
+)
+
+// responses are those of a pretend DynamoDB, in order. from are the keys after which the
+// scans began.
+type responses struct {
+	all  []string
+	from []string
+}
+
+func (p *responses) Do(r *http.Request) (*http.Response, error) {
+	var in struct{ ExclusiveStartKey map[string]struct{ S string } }
+	err := json.NewDecoder(r.Body).Decode(&in)
+	p.from = append(p.from, in.ExclusiveStartKey["orderId"].S+"/"+in.ExclusiveStartKey["sk"].S)
+	status, text := http.StatusOK, p.all[len(p.from)-1]
+	if strings.Contains(text, "Exception") {
+		status = http.StatusBadRequest
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, err
+}
+
+func (p *responses) store() *dynamodb.Store {
+	return dynamodb.New(aws.Config{
+		Region: "us-east-1", HTTPClient: p, BaseEndpoint: aws.String("http://pretend.invalid"), Credentials: aws.AnonymousCredentials{},
+	}, "orders")
+}
+
+// A page may have no order: DynamoDB filters what it has read. An order that cannot be
+// decoded is one of its page.
+func TestScan(t *testing.T) {
+	const order1 = `{"orderId":{"S":"ORD-1"},"sk":{"S":"order"},"status":{"S":"partially_refunded"},"fingerprint":{"S":"v1:0"},` +
+		`"amount":{"N":"1250"},"currency":{"S":"usd"},"attempt":{"N":"1"},"seq":{"N":"2"},"intentId":{"S":"pi_1"},` +
+		`"createdAt":{"N":"1767225600000"},"updatedAt":{"N":"1767225600000"},"refundedOutside":{"N":"250"}}`
+	p := &responses{all: []string{
+		`{"Items":[` + order1 + `],"LastEvaluatedKey":{"orderId":{"S":"ORD-1"},"sk":{"S":"order"}}}`,
+		`{"Items":[],"LastEvaluatedKey":{"orderId":{"S":"ORD-2"},"sk":{"S":"event#000001"}}}`,
+		`{"Items":[{"orderId":{"S":"ORD-3"},"sk":{"S":"order"},"status":{"S":"paid"}}]}`,
+	}}
+	var all []scanned
+	for page, err := range scan(t.Context(), p.store(), "ORD-0/order") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page.Items...)
+	}
+	if diff := cmp.Diff(p.from, []string{"ORD-0/order", "ORD-1/order", "ORD-2/event#000001"}); diff != "" {
+		t.Errorf("calls begin after (-got +want):\n%s", diff)
+	}
+	if len(all) != 2 || all[0].Status != order.PartiallyRefunded || all[0].account.Outside != 250 || all[0].err != nil ||
+		all[1].OrderID != "ORD-3" || !errors.Is(all[1].err, order.ErrCorrupt) {
+		t.Errorf("got %+v, want ORD-1 with its account, and ORD-3 with ErrCorrupt", all)
+	}
+	for after, calls := range map[string]int{"": 1, "ORD-1/order": 1, "no position": 0} {
+		p, n := &responses{all: []string{`{"__type":"AccessDeniedException"}`}}, 0
+		for page, err := range scan(t.Context(), p.store(), after) {
+			if n++; len(page.Items) > 0 || err == nil || !strings.Contains(err.Error(), after) {
+				t.Errorf("got %v, %v, want an error that names %q", page, err, after)
+			}
+		}
+		if n != 1 || len(p.from) != calls {
+			t.Errorf("after %q: got %d results and %d calls, want one error and %d", after, n, len(p.from), calls)
+		}
+	}
+}
+
+// Five orders of 350 KB are more than one call of DynamoDB reads.
+func TestScanReadsEveryPage(t *testing.T) {
+	t.Parallel()
+	h := dynamodbtest.Open(t)
+	store := dynamodb.New(h.Config, h.Table)
+	for n := range 5 {
+		id := order.ID(fmt.Sprint("ORD-", n))
+		l := order.Lease{Owner: "worker", From: time.Unix(1_767_225_600, 0), Until: time.Unix(1_767_225_660, 0)}
+		_, err := order.Begin(t.Context(), store, ordertest.Order(id), l, nil)
+		if err == nil {
+			_, err = h.Client.UpdateItem(t.Context(), &sdk.UpdateItemInput{
+				TableName: &h.Table, Key: dynamodb.OrderKey(id), UpdateExpression: aws.String("SET padding = :x"),
+				ExpressionAttributeValues: dynamodb.Item{":x": dynamodb.Text(strings.Repeat("x", 350_000))},
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var pages []audit.Page[scanned]
+	ids := map[order.ID]int{}
+	for page, err := range scan(t.Context(), store, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, page)
+		for _, r := range page.Items {
+			ids[r.OrderID]++
+		}
+	}
+	rest := 0
+	for page := range scan(t.Context(), store, pages[0].Next) {
+		rest += len(page.Items)
+	}
+	if len(pages) < 2 || len(ids) != 5 || rest != 5-len(pages[0].Items) {
+		t.Errorf("got %d pages of %v, and %d orders after the first page", len(pages), ids, rest)
+	}
+}
