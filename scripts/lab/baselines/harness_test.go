@@ -1,6 +1,7 @@
 package baselines_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -79,7 +80,7 @@ func (h *harness) deliver(m baselines.Message) (err error) {
 		}
 	}()
 	err = h.Handle(h.Context(), baselines.Env{
-		Table: baselines.Stepped{Table: h.store, Step: h.step}, Stripe: h.client,
+		Table: stepped{h}, Stripe: h.client,
 		Now: func() time.Time { return h.now }, Deadline: h.now.Add(time.Minute),
 	}, m)
 	h.deleted[m.ID] = h.deleted[m.ID] || err == nil
@@ -113,15 +114,15 @@ func (h *harness) charges() int { return len(h.stripe.Charges(orderID)) }
 
 func (h *harness) status() baselines.Status {
 	h.Helper()
-	s, err := baselines.StatusOf(h.Context(), h.store, orderID)
+	row, err := h.store.Get(h.Context(), "order#"+orderID)
 	if err != nil {
 		h.Fatal(err)
 	}
-	return s
+	return row.Status
 }
 
 // step makes a call to the table or to Stripe.
-func (h *harness) step(_ string, do func() error) error {
+func (h *harness) step(do func() error) error {
 	n := h.steps
 	h.steps++
 	if h.before != nil {
@@ -137,10 +138,29 @@ func (h *harness) step(_ string, do func() error) error {
 
 // RoundTrip makes each request to Stripe a step, without a socket.
 func (h *harness) RoundTrip(r *http.Request) (out *http.Response, err error) {
-	err = h.step("", func() error {
+	err = h.step(func() error {
 		do := func(r stripetest.Request) stripetest.Response { return h.stripe.Do(h.now, r) }
 		out, err = stripetest.RoundTrip(r, do) //nolint:bodyclose // closed by the caller
 		return err
 	})
 	return out, err
+}
+
+// stepped is the table of a harness. Each call is a step.
+type stepped struct{ h *harness }
+
+func (s stepped) Get(ctx context.Context, id string) (got baselines.Item, err error) {
+	err = s.h.step(func() error {
+		got, err = s.h.store.Get(ctx, id)
+		return err
+	})
+	return got, err
+}
+
+func (s stepped) Put(ctx context.Context, item baselines.Item, c baselines.Condition) error {
+	return s.h.step(func() error { return s.h.store.Put(ctx, item, c) })
+}
+
+func (s stepped) Delete(ctx context.Context, id string) error {
+	return s.h.step(func() error { return s.h.store.Delete(ctx, id) })
 }

@@ -88,37 +88,7 @@ func (m Map) Delete(_ context.Context, id string) error {
 }
 
 // Expire deletes every item whose time to live has passed. Until then they stay readable,
-// because DynamoDB may delete them days late. A search must cover both cases.
+// because DynamoDB may delete them days late. Tests cover both cases.
 func (m Map) Expire(now time.Time) {
 	maps.DeleteFunc(m, func(_ string, i Item) bool { return i.expired(now) })
-}
-
-// Stepped is a Table that makes each call through Step, which a simulation stops at.
-type Stepped struct {
-	Table
-
-	Step func(what string, do func() error) error
-}
-
-// Get implements Table.
-func (s Stepped) Get(ctx context.Context, id string) (got Item, err error) {
-	err = s.Step("get "+id, func() error {
-		got, err = s.Table.Get(ctx, id)
-		return err
-	})
-	return got, err
-}
-
-// Put implements Table.
-func (s Stepped) Put(ctx context.Context, item Item, c Condition) error {
-	what := "put " + item.ID
-	if c.New {
-		what = "conditional " + what
-	}
-	return s.Step(what, func() error { return s.Table.Put(ctx, item, c) })
-}
-
-// Delete implements Table.
-func (s Stepped) Delete(ctx context.Context, id string) error {
-	return s.Step("delete "+id, func() error { return s.Table.Delete(ctx, id) })
 }

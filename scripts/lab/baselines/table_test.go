@@ -22,7 +22,7 @@ func newDynamoDB(t *testing.T, engine *dynamodbtest.Harness) *baselines.DynamoDB
 	return d
 }
 
-// The simulation runs the baselines on Map, the storm on DynamoDB.
+// The tests run the baselines on Map, the storm on DynamoDB.
 func TestBothTablesKeepThePromisesOfTable(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	first := baselines.Item{

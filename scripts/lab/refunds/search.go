@@ -65,23 +65,21 @@ func (s Search) Replay(ctx context.Context, seed uint64) (history stage.History,
 // run runs the world of a seed, and keeps its history in h if it is not nil.
 func (s Search) run(ctx context.Context, p *stage.Pool, seed uint64, h *stage.History) (w *World) {
 	c, choose := fromSeed(seed, s.Class)
-	c.scenario(func(set *World) { w = set }).Run(ctx, p, choose, h)
+	stage.Scenario{Play: func(s *stage.Stage) {
+		w = newWorld(s, c)
+		w.play()
+	}}.Run(ctx, p, choose, h)
 	return w
 }
 
-// scenario returns a case as a scenario. It calls set up with its world.
-func (c Case) scenario(setUp func(w *World)) stage.Scenario {
-	return stage.Scenario{Name: c.Name, Play: func(s *stage.Stage) {
-		w := newWorld(s, c)
-		setUp(w)
-		w.play()
-	}}
+func (c Case) scenario() stage.Scenario {
+	return stage.Scenario{Name: c.Name, Play: func(s *stage.Stage) { newWorld(s, c).play() }}
 }
 
 // Search runs every schedule of a case of Every with at most this many faults, up to the
 // first that breaks an invariant.
 func (c Case) Search(ctx context.Context, most int) stage.Report {
-	return c.scenario(func(*World) {}).Search(ctx, most)
+	return c.scenario().Search(ctx, most)
 }
 
 // SearchEvery searches every case at the same time.
@@ -128,27 +126,20 @@ func (f *Finding) compare(o *Finding) int {
 // shrink leaves out the messages, orders and choices that the violation does not need.
 func (f *Finding) shrink(ctx context.Context) {
 	pool, broken := stage.NewPool(), f.Violation.Invariant
-	scenario := func(c Case) stage.Scenario { return c.scenario(func(*World) {}) }
 	c, t := stage.Shortest(f.Case, f.Tape, func(c Case, t stage.Tape) bool {
-		v := scenario(c).Run(ctx, pool, t.Chooser(), nil).Broken
+		v := c.scenario().Run(ctx, pool, t.Chooser(), nil).Broken
 		return v != nil && v.Invariant == broken
 	}, simpler)
-	f.Case, f.Finding = c, scenario(c).Shortest(ctx, t, broken)
+	f.Case, f.Finding = c, c.scenario().Shortest(ctx, t, broken)
 	f.Name = fmt.Sprintf("%s/%d", c.Class, f.Seed)
 }
 
 // simpler yields the cases that lack a message, an order without messages, or an unusual
-// trait, with their schedules. The first choices of a tape are those of the messages'
-// times.
+// trait, with their schedules. The first choices of a tape are those of the times of late
+// orders, and then of the messages.
 func simpler(c Case, t stage.Tape) func(yield func(Case, stage.Tape) bool) {
 	return func(yield func(Case, stage.Tape) bool) {
-		try := func(change func(*Case)) bool {
-			s := c
-			s.Messages, s.Orders = slices.Clone(c.Messages), slices.Clone(c.Orders)
-			change(&s)
-			return yield(s, t)
-		}
-		sent := 0 // choices before those of the messages
+		sent := 0
 		for _, o := range c.Orders {
 			if o.Late {
 				sent++
@@ -164,15 +155,30 @@ func simpler(c Case, t stage.Tape) func(yield func(Case, stage.Tape) bool) {
 				return
 			}
 		}
-		for n, o := range c.Orders {
-			empty := !slices.ContainsFunc(c.Messages, func(m refund.Request) bool { return m.OrderID() == o.ID })
-			if empty && len(c.Orders) > 1 && !try(func(s *Case) { s.Orders = slices.Delete(s.Orders, n, n+1) }) ||
-				o.Late && !try(func(s *Case) { s.Orders[n].Late = false }) {
+		for _, plain := range plainer(c) {
+			if !yield(plain, t) {
 				return
 			}
 		}
-		_ = (!c.Keeps || try(func(s *Case) { s.Keeps = false })) &&
-			(!c.Takes || try(func(s *Case) { s.Takes = false })) &&
-			(c.Lag == 0 || try(func(s *Case) { s.Lag = 0 }))
 	}
+}
+
+func plainer(c Case) (all []Case) {
+	add := func(is bool, change func(*Case)) {
+		if is {
+			plain := c
+			plain.Orders = slices.Clone(c.Orders)
+			change(&plain)
+			all = append(all, plain)
+		}
+	}
+	for n, o := range c.Orders {
+		used := slices.ContainsFunc(c.Messages, func(m refund.Request) bool { return m.OrderID() == o.ID })
+		add(!used && len(c.Orders) > 1, func(p *Case) { p.Orders = slices.Delete(p.Orders, n, n+1) })
+		add(o.Late, func(p *Case) { p.Orders[n].Late = false })
+	}
+	add(c.Keeps, func(p *Case) { p.Keeps = false })
+	add(c.Takes, func(p *Case) { p.Takes = false })
+	add(c.Lag != 0, func(p *Case) { p.Lag = 0 })
+	return all
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -20,6 +22,31 @@ func sold(id order.ID, method string) Message {
 
 func one(method string) Case {
 	return Case{Messages: []Message{sold("ORD-1", method)}, Gap: oracle.Visibility}
+}
+
+func TestTheUsualCourseOfAnOrder(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	want := stage.History{
+		{
+			At: 0, Who: "producer",
+			What: "sends message 1: order ORD-1 of CUST987: 2 MUG at 19.99 USD, cus_pretend pays with pm_card_visa",
+		},
+		{At: 0, Who: "queue", What: "delivers message 1 to A"},
+		{At: 100 * ms, Who: "A", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
+		{At: 200 * ms, Who: "A", What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation"},
+		{At: 300 * ms, Who: "A", What: "bind pi_000001", Answer: "ok"},
+		{At: 400 * ms, Who: "A", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
+		{At: 400 * ms, Who: "bank", What: "charges 39.98 USD for pi_000001"},
+		{At: 500 * ms, Who: "A", What: "finish ORD-1 as paid", Answer: "ok"},
+		{At: 600 * ms, Who: "A", What: "done message 1 (settled)", Answer: "ok"},
+	}
+	c := Case{Messages: []Message{sold("ORD-1", Visa)}, Gap: time.Hour, Adapter: true}
+	w := NewLab().NewWorld(c, func(stage.Kind, int) int { return 0 }).KeepHistory()
+	broken := w.Run()
+	if diff := cmp.Diff(w.History(), want); diff != "" || broken != nil {
+		t.Errorf("broken: %v, (-got +want)\n%s", broken, diff)
+	}
 }
 
 // endless is a fault at every delivery, for longer than any search lasts.
