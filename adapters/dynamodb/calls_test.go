@@ -83,10 +83,10 @@ func (f fixture) bound(id order.ID) order.Claim {
 	return c
 }
 
-func (f fixture) settled(id order.ID, s order.Status) order.Claim {
+func (f fixture) settled(id order.ID) order.Claim {
 	f.Helper()
 	c := f.bound(id)
-	f.must(c.Finish(f.Context(), f, outcome(s), at(time.Second)))
+	f.must(c.Finish(f.Context(), f, outcome(order.Paid), at(time.Second)))
 	return c
 }
 
@@ -229,7 +229,7 @@ func isDomain(err error) bool {
 func TestARejectedCallCostsOneRequest(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	paid, other := f.settled("PAID", order.Paid), f.bound("OPEN")
+	paid, other := f.settled("PAID"), f.bound("OPEN")
 	stale := f.loaded("OPEN")
 	stale.Seq++
 	taken := order.Lease{Owner: "other", From: at(time.Hour), Until: at(70 * time.Minute)}

@@ -31,7 +31,7 @@ func TestCallsOfARefund(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	store := refundtable.New(f.Store)
-	f.settled("O1", order.Paid)
+	f.settled("O1")
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
 	f.Proxy.Reset()
@@ -96,7 +96,7 @@ func TestACorruptRefundIsRejected(t *testing.T) {
 func TestARowOfAnOlderReleaseCanBeRefunded(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	f.settled("O1", order.Paid)
+	f.settled("O1")
 	r, err := refund.New(refund.Draft{OrderID: "O1", RefundID: "R1", Amount: 1000, Reason: "duplicate"})
 	f.must(err)
 	store := refundtable.New(f.Store)

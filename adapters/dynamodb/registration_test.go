@@ -44,7 +44,7 @@ func TestARegistrationIsFoundWithoutACallForEachItem(t *testing.T) {
 	if item := f.rows("O-1")[0]; len(item) != 9 || item["expiresAt"] != nil {
 		t.Errorf("got %v, want nine attributes and no time to live", item)
 	}
-	f.settled("O-1", order.Paid)
+	f.settled("O-1")
 	f.Proxy.Reset()
 	e, err := book.Find(t.Context(), "O-1")
 	f.must(err)
@@ -88,7 +88,7 @@ func TestACorruptRegistrationIsAnErrorThatNamesTheAttribute(t *testing.T) {
 func TestFindIgnoresEventsWithoutAnOrder(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	f.settled("O-1", order.Paid)
+	f.settled("O-1")
 	_, err := f.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{
 		TableName: &f.Table, Key: row{"orderId": text("O-1"), "sk": text("order")},
 	})
@@ -110,7 +110,7 @@ func TestAnOrderThatMayNotHaveBeenSentIsListedAfterTenMinutes(t *testing.T) {
 		f.must(err)
 	}
 	f.must(book.MarkSent(t.Context(), "O-marked"))
-	f.settled("O-claimed", order.Paid)
+	f.settled("O-claimed")
 	for after, want := range map[time.Duration][]intake.Registration{
 		10*time.Minute - time.Millisecond: nil, 10 * time.Minute: {registered()},
 	} {

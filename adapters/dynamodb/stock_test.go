@@ -85,7 +85,7 @@ func TestProcessWithStock(t *testing.T) {
 			-1, func(fixture, *ordertest.Bank) {}, order.Paid, transactions(1, 2),
 		},
 		"a duplicate without a stock table costs one call": {
-			-1, func(f fixture, _ *ordertest.Bank) { f.settled("O1", order.Paid) }, order.Paid, transactions(0, 1),
+			-1, func(f fixture, _ *ordertest.Bank) { f.settled("O1") }, order.Paid, transactions(0, 1),
 		},
 		"a new order costs as many calls as without stock": {
 			1, func(fixture, *ordertest.Bank) {}, order.Paid, transactions(2, 1),
@@ -94,7 +94,7 @@ func TestProcessWithStock(t *testing.T) {
 			0, func(fixture, *ordertest.Bank) {}, order.OutOfStock, transactions(2, 1),
 		},
 		"a duplicate of a settled order costs one call": {
-			1, func(f fixture, _ *ordertest.Bank) { f.settled("O1", order.Paid) }, order.Paid, transactions(1, 0),
+			1, func(f fixture, _ *ordertest.Bank) { f.settled("O1") }, order.Paid, transactions(1, 0),
 		},
 		"a takeover costs one call more": {
 			1, func(f fixture, _ *ordertest.Bank) { f.released(nil, true) }, order.Paid, transactions(2, 2),
