@@ -134,8 +134,9 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// docs.stripe.com/testing: what each test PaymentMethod does; docs.stripe.com/error-codes:
-// some reasons are codes. A misspelled one must not become a card that succeeds.
+// docs.stripe.com/testing: what each test PaymentMethod does;
+// docs.stripe.com/error-codes: some reasons are codes. A misspelled one must not become a
+// card that succeeds.
 func TestOutcomesOfTestPaymentMethods(t *testing.T) {
 	for method, want := range map[string]string{
 		"pm_card_visa_debit":                succeeded,

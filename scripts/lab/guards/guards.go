@@ -88,17 +88,6 @@ func (c Catcher) Pattern() string {
 	return strings.Join(levels, "/")
 }
 
-// CaughtBy returns the invariant and the catcher, in the format of the patch.
-func (g Guard) CaughtBy() string {
-	switch g.Catcher {
-	case Search():
-		return g.Invariant
-	case Random():
-		return g.Invariant + ", within " + g.Worlds + " worlds"
-	}
-	return g.Invariant + ", by " + g.Catcher.String()
-}
-
 // ErrUnknown means that no patch has the requested name.
 var ErrUnknown = errors.New("unknown guard; make break lists them")
 
