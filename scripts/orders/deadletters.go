@@ -32,7 +32,7 @@ func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
 		}
 		return false, d.print(letter)
 	}
-	counts, err := d.each(ctx, l.Select.filter(d.Now()), l.Select.Limit, visit)
+	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()).Matches, visit)
 	if err == nil {
 		fmt.Fprintf(d.People(), "\n%s", counts)
 	}
@@ -53,8 +53,8 @@ func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	f := deadletters.Filter{Query: s.ID}
-	counts, err := d.each(ctx, f, mostShown, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	named := deadletters.Filter{Query: s.ID}.Matches
+	counts, err := d.each(ctx, mostShown, named, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		d.Progress("")
 		text, line := view.WholeLetter(l, d.Now(), s.Body)
 		return false, d.Result(text, line)
@@ -112,23 +112,24 @@ func openTriage(ctx context.Context, sh shell.Shell) (triage, error) {
 	}, nil
 }
 
-// each calls visit with every message that f selects, and counts the verdicts.
+// each calls visit with every message that is wanted, and counts the verdicts.
 func (d triage) each(
-	ctx context.Context, f deadletters.Filter, limit int, visit deadletters.Visit[deadletters.Letter],
+	ctx context.Context, limit int, wanted func(deadletters.Message) bool,
+	visit deadletters.Visit[deadletters.Letter],
 ) (t tally, err error) {
 	looked := 0
-	wanted := func(m deadletters.Message) bool {
+	t.actions = map[deadletters.Action]int{}
+	t.pages, err = d.queue.Each(ctx, limit, func(ctx context.Context, m deadletters.Message) (bool, error) {
 		looked++
 		d.Progress("%s looked at", view.Messages(looked))
-		return f.Matches(m)
-	}
-	t.actions = map[deadletters.Action]int{}
-	t.pages, err = d.sources.Each(ctx, d.queue, limit, wanted,
-		func(ctx context.Context, l deadletters.Letter) (bool, error) {
-			t.actions[l.Action]++
-			t.matched++
-			return visit(ctx, l)
-		})
+		if !wanted(m) {
+			return false, nil
+		}
+		l := d.sources.Letter(ctx, m)
+		t.actions[l.Action]++
+		t.matched++
+		return visit(ctx, l)
+	})
 	d.Progress("")
 	if errors.Is(err, context.Canceled) || errors.Is(err, syscall.EPIPE) {
 		err = fmt.Errorf("stopped after %s, which are visible in the queue again: %w", view.Messages(looked), err)

@@ -104,8 +104,7 @@ func (d triage) empty(ctx context.Context, t task) error {
 	}
 	d.Where()
 	chosen := map[string]bool{}
-	f := t.filter(d.Now())
-	counts, err := d.each(ctx, f, t.Limit, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	counts, err := d.each(ctx, t.Limit, t.filter(d.Now()).Matches, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) {
 			return false, nil
 		}
@@ -158,7 +157,6 @@ func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took 
 		d.Progress("%d of %s %s", took, view.Messages(len(chosen)), t.done)
 		return true, nil
 	}
-	_, err = d.sources.Each(ctx, d.queue, t.Limit, wanted, visit)
-	d.Progress("")
+	_, err = d.each(ctx, t.Limit, wanted, visit)
 	return took, err
 }

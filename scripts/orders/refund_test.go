@@ -383,17 +383,13 @@ func (a arriving) Read(b []byte) (int, error) {
 // Stripe's list catches up between the two looks of the command.
 func TestResolveIsContradictedByWhateverStripeHasOfTheRefund(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		takes bool
-		later refund.Status // of a pending one
-		want  refund.Status
-	}{{false, "", refund.Succeeded}, {true, "", refund.Pending}, {true, refund.Failed, refund.Failed}} {
+	for _, status := range []refund.Status{refund.Succeeded, refund.Pending, refund.Failed} {
 		w := newRefundFixture(t, ordertest.Pays)
 		w.lose()
-		w.bank.Takes = tt.takes
+		w.bank.Takes = status != refund.Succeeded
 		w.bank.Complete()
-		if tt.later != "" {
-			w.bank.Settle(tt.later)
+		if status == refund.Failed { // a pending one, later
+			w.bank.Settle(status)
 		}
 		w.bank.Lag = time.Hour
 		d := w.resolver(io.Discard, "")
@@ -402,11 +398,11 @@ func TestResolveIsContradictedByWhateverStripeHasOfTheRefund(t *testing.T) {
 			return do()
 		}}
 		err := d.resolve(t.Context(), resolveRefund{Order: "ORD-1", Refund: "operator-1000", NotMade: true, Yes: true})
-		if !errors.Is(err, errContradicted) || !strings.Contains(err.Error(), "re_1 of it is "+string(tt.want)) {
-			t.Errorf("%s: got %v, want that Stripe contradicts it", tt.want, err)
+		if !errors.Is(err, errContradicted) || !strings.Contains(err.Error(), "re_1 of it is "+string(status)) {
+			t.Errorf("%s: got %v, want that Stripe contradicts it", status, err)
 		}
 		if i := w.item("operator-1000"); i.Status != refund.Unknown {
-			t.Errorf("%s: got %+v, want it unknown", tt.want, i)
+			t.Errorf("%s: got %+v, want it unknown", status, i)
 		}
 	}
 }

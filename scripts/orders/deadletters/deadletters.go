@@ -116,16 +116,8 @@ func (l Letter) MayBeCharged() bool {
 	return !slices.ContainsFunc(l.Intents, func(i order.Intent) bool { return i.State == order.IntentCanceled })
 }
 
-// Each calls visit with the verdict on every message of the queue that is wanted, each
-// once, and looks at no more than limit messages. See Queue.Each.
-func (s Sources) Each(
-	ctx context.Context, q *Queue, limit int, wanted func(Message) bool, visit Visit[Letter],
-) (Pages, error) {
-	return q.Each(ctx, limit, func(ctx context.Context, m Message) (gone bool, err error) {
-		if !wanted(m) {
-			return false, nil
-		}
-		facts := s.Facts(ctx, m)
-		return visit(ctx, Letter{Message: m, Facts: facts, Verdict: Decide(m, facts)})
-	})
+// Letter returns a message with the facts and the verdict on it.
+func (s Sources) Letter(ctx context.Context, m Message) Letter {
+	facts := s.Facts(ctx, m)
+	return Letter{Message: m, Facts: facts, Verdict: Decide(m, facts)}
 }

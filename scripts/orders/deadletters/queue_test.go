@@ -309,16 +309,14 @@ func redrive(q *deadletters.Queue) deadletters.Visit[deadletters.Message] {
 	return func(ctx context.Context, m deadletters.Message) (bool, error) { return true, q.Redrive(ctx, m) }
 }
 
-func all(deadletters.Message) bool { return true }
-
 // redriveAll redrives each message whose verdict is redrive.
 func (q *queues) redriveAll(ctx context.Context, w *world, client *http.Client) error {
 	queue := q.queue(client)
-	_, err := w.sources().Each(ctx, queue, 100, all, func(ctx context.Context, l deadletters.Letter) (bool, error) {
-		if l.Action != deadletters.Redrive {
+	_, err := queue.Each(ctx, 100, func(ctx context.Context, m deadletters.Message) (bool, error) {
+		if w.sources().Letter(ctx, m).Action != deadletters.Redrive {
 			return false, nil
 		}
-		err := queue.Redrive(ctx, l.Message)
+		err := queue.Redrive(ctx, m)
 		return err == nil, err
 	})
 	return err
@@ -395,8 +393,8 @@ func killedAt(t *testing.T, fifo bool, k *mortal) bool {
 			t.Errorf("killed at call %d: %s is %q and was charged %d times, want %q, %d", k.at, id, r.Status, charges, want.status, want.charges)
 		}
 	}
-	queue := q.queue(http.DefaultClient)
-	_, err := w.sources().Each(t.Context(), queue, 100, all, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	_, err := q.queue(http.DefaultClient).Each(t.Context(), 100, func(ctx context.Context, m deadletters.Message) (bool, error) {
+		l := w.sources().Letter(ctx, m)
 		if l.Action == deadletters.Redrive || l.Action == deadletters.Look && l.OrderID() != "ORD-4" {
 			t.Errorf("killed at call %d: %s is left with the verdict %s", k.at, l.OrderID(), l.Action)
 		}

@@ -374,8 +374,7 @@ func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
 	for state, arrange := range all {
 		w := newWorld(t)
 		m := deadletters.Message{Job: arrange(w)}
-		l := deadletters.Letter{Message: m, Facts: w.sources().Facts(t.Context(), m)}
-		if got := l.MayBeCharged(); got != want[state] {
+		if got := w.sources().Letter(t.Context(), m).MayBeCharged(); got != want[state] {
 			t.Errorf("%s: got %t, want %t", state, got, want[state])
 		}
 	}
@@ -390,7 +389,7 @@ func TestAMessageOrARowThatCannotBeRead(t *testing.T) {
 	}
 	sources, m := w.sources(), deadletters.Message{Job: jobs.Job{Order: ordertest.Order(id)}}
 	sources.Orders = silent{w.store}
-	if got = deadletters.Decide(m, sources.Facts(t.Context(), m)); got.Action != deadletters.Look || got.Money != deadletters.Unknown {
+	if got = sources.Letter(t.Context(), m).Verdict; got.Action != deadletters.Look || got.Money != deadletters.Unknown {
 		t.Errorf("a row: got %+v, want a look", got)
 	}
 }
@@ -431,7 +430,7 @@ func TestAnotherRefundOfTheIntentIsNotTakenForThisOne(t *testing.T) {
 		sources := w.sources()
 		sources.Refunds = listing{all: []refund.Refund{made}}
 		m := deadletters.Message{Reason: order.ReasonUnknown, Job: refundOf(t, "R-1", 1000)}
-		if got := deadletters.Decide(m, sources.Facts(t.Context(), m)); got.Action != tt.want {
+		if got := sources.Letter(t.Context(), m); got.Action != tt.want {
 			t.Errorf("%s: got %+v, want %s", of, got, tt.want)
 		}
 	}

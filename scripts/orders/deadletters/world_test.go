@@ -114,7 +114,7 @@ func (w *world) restore() {
 
 // decide returns the verdict on a message.
 func (w *world) decide(m deadletters.Message) deadletters.Verdict {
-	return deadletters.Decide(m, w.sources().Facts(w.Context(), m))
+	return w.sources().Letter(w.Context(), m).Verdict
 }
 
 // made returns how many refunds of an id count.
