@@ -23,8 +23,9 @@ func TestWaiting(t *testing.T) {
 	ordertest.TestDue(t, func(*testing.T) (order.Store, settle.Waiting) { return s, s })
 }
 
-// A page has 100 orders, and the orders of one shard are many pages. Orders of every shard
-// are found, and each shard comes first in some run of any schedule, exact to the minute.
+// A page has 100 orders, and the orders of one shard are many pages. Orders of every
+// shard are found, and each shard comes first in some run of any schedule, exact to the
+// minute.
 func TestDueReturnsEveryPageAndBeginsAtAnotherShard(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
