@@ -114,8 +114,10 @@ func TestScanReadsEveryPage(t *testing.T) {
 		}
 	}
 	rest := 0
-	for page := range scan(t.Context(), store, pages[0].Next) {
-		rest += len(page.Items)
+	for page, err := range scan(t.Context(), store, pages[0].Next) {
+		if rest += len(page.Items); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(pages) < 2 || len(ids) != 5 || rest != 5-len(pages[0].Items) {
 		t.Errorf("got %d pages of %v, and %d orders after the first page", len(pages), ids, rest)
