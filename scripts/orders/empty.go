@@ -104,7 +104,8 @@ func (d triage) empty(ctx context.Context, t task) error {
 	}
 	d.Where()
 	chosen := map[string]bool{}
-	counts, err := d.each(ctx, t.Limit, t.filter(d.Now()).Matches, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	selected := t.filter(d.Now()).Matches
+	counts, err := d.each(ctx, t.Limit, selected, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) {
 			return false, nil
 		}
