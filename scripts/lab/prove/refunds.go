@@ -34,7 +34,8 @@ func (o *refunds) Run(ctx context.Context, s screen) error {
 		random[class] = search.Search{Class: class, Seed: o.Seed, Worlds: o.Worlds}.Run(ctx)
 	}
 	parts, found := o.parts(search.SearchEvery(ctx, o.Faults), random)
-	_, _ = fmt.Fprintf(s.out, "%s\n%s\n%.0f s\n", parts["schedules"], parts["worlds"], time.Since(start).Seconds())
+	took := time.Since(start).Seconds()
+	_, _ = fmt.Fprintf(s.out, "%s\n%s\n%.0f s\n", parts["schedules"], parts["worlds"], took)
 	if o.Page != "" {
 		if err := rewrite(o.Page, parts); err != nil {
 			return err
@@ -90,6 +91,6 @@ func (o *refunds) parts(searched []stage.Report, random reports) (map[string]str
 		"| | kind | worst | keyless | aged |\n|---|---:|---:|---:|---:|\n", o.Worlds, o.Seed)
 	row("broken worlds", func(r search.Report) int { return r.Broken })
 	row("refunds that became unknown and wait for a person", func(r search.Report) int { return r.Unknown })
-	row("worlds in which I18 excused a refund that was made twice", func(r search.Report) int { return r.Excused })
+	row("worlds in which a refund made twice was excused", func(r search.Report) int { return r.Excused })
 	return map[string]string{"schedules": b.String(), "worlds": worlds.String()}, found
 }
