@@ -158,14 +158,14 @@ func (b *books) reopen(id order.ID) {
 	b.record()
 }
 
-// dispute adds the latest state of the order's dispute to its row and at Stripe.
-func (b *books) dispute(id order.ID, s order.DisputeStatus) {
-	b.change(id, func(o *invariants.Order) {
+// dispute adds the latest state of a dispute to the row of "paid" and at Stripe.
+func (b *books) dispute(s order.DisputeStatus) {
+	b.change("paid", func(o *invariants.Order) {
 		o.Seq++
 		o.Dispute = order.Dispute{ID: "du_1", Status: s}
 		o.Events = append(o.Events, order.Event{Seq: o.Seq, From: o.Status, To: o.Status, Dispute: o.Dispute})
 	})
-	b.Disputes[id] = []order.Dispute{{ID: "du_1", Status: s}}
+	b.Disputes["paid"] = []order.Dispute{{ID: "du_1", Status: s}}
 	b.record()
 }
 

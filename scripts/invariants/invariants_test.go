@@ -109,8 +109,8 @@ func none() []mistake {
 			b.Bus, b.Stock, b.Receipts, b.Requests, b.Disputes = nil, nil, nil, nil, nil
 		}},
 		{"a paid order is disputed and the dispute is lost", "", func(b *books) {
-			b.dispute("paid", order.DisputeOpen)
-			b.dispute("paid", order.DisputeLost)
+			b.dispute(order.DisputeOpen)
+			b.dispute(order.DisputeLost)
 		}},
 		{"an open row whose message is parked with a reason", "", func(b *books) {
 			b.reopen("declined")
@@ -179,11 +179,11 @@ func charges() []mistake {
 			b.Charges["unknown"] = []invariants.Charge{{Total: order.Money{Amount: 1, Currency: "usd"}}}
 		}},
 		{"a row has a dispute that Stripe closed", "I4", func(b *books) {
-			b.dispute("paid", order.DisputeOpen)
+			b.dispute(order.DisputeOpen)
 			b.Disputes["paid"][0].Status = order.DisputeWon
 		}},
 		{"a row has a dispute that Stripe has not", "I4", func(b *books) {
-			b.dispute("paid", order.DisputeOpen)
+			b.dispute(order.DisputeOpen)
 			delete(b.Disputes, "paid")
 		}},
 	}
