@@ -15,11 +15,11 @@ import (
 	"orderonce/domain/refund/refundtest"
 )
 
-// step is a change of the world, and then a delivery or a look at the provider.
+// step is a change of the world, and then a delivery or a refresh.
 type step struct {
 	after time.Duration
 	do    func(*world)
-	want  string // see outcome; "look" is a refresh
+	want  string // see outcome; "refresh" is a refresh alone
 }
 
 // outcome describes a delivery and what it leaves: verdict, reason, whether it does not
@@ -51,9 +51,9 @@ func (w *world) take(amount int64, steps []step) {
 			s.do(w)
 		}
 		var got string
-		if strings.HasPrefix(s.want, "look") {
+		if strings.HasPrefix(s.want, "refresh") {
 			w.refresh()
-			got = "look" + w.outcome(order.Result{})
+			got = "refresh" + w.outcome(order.Result{})
 		} else {
 			next := w.item().Attempt + 1
 			r := w.deliver("R1", amount)
@@ -169,12 +169,12 @@ func TestProcess(t *testing.T) {
 			{0, nil, busy},
 			{late, nil, "redeliver provider_replayed_failure transient: paid, open sent, made 0"},
 			{20*time.Hour - late, nil, unknown},
-			{6 * day, complete, "look: partially_refunded, succeeded, made 1"},
+			{6 * day, complete, "refresh: partially_refunded, succeeded, made 1"},
 		}},
 		"a stored 500 of more than half": {half + 1, []step{
 			{0, fails(ordertest.StoresFailure), unmade},
 			{20 * time.Hour, nil, settled},
-			{6 * day, complete, "look: partially_refunded, succeeded, made 1"},
+			{6 * day, complete, "refresh: partially_refunded, succeeded, made 1"},
 		}},
 		// A worker whose clock is 30 hours fast sends a request. A day later its key may be
 		// forgotten, whatever that clock said.

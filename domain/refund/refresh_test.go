@@ -21,8 +21,8 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 	returned := func(w *world) { w.bank.Return() }
 	const (
 		pending = "done settled: partially_refunded, pending, made 1"
-		failed  = "look: paid, failed, made 0"
-		shown   = "look: partially_refunded, succeeded, made 1"
+		failed  = "refresh: paid, failed, made 0"
+		shown   = "refresh: partially_refunded, succeeded, made 1"
 	)
 	for claim, steps := range map[string][]step{
 		"nothing":                         {{0, nil, settled}, {0, nil, shown}},
@@ -31,10 +31,10 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 		"a refund fails after three days": {{0, nil, settled}, {3 * day, returned, failed}},
 		"a response was lost":             {{0, fails(ordertest.LosesResponse), unheard}, {time.Hour, nil, shown}},
 		"a response was lost, and its worker holds the refund": {
-			{0, fails(ordertest.LosesResponse), unheard}, {0, nil, "look: paid, open claimed sent, made 1"},
+			{0, fails(ordertest.LosesResponse), unheard}, {0, nil, "refresh: paid, open claimed sent, made 1"},
 		},
-		"somebody refunds in the Dashboard": {{0, dashboard(total), "look: refunded, , made 0 outside 3998"}},
-		"somebody refunds the rest":         {{0, nil, settled}, {0, dashboard(half), "look: refunded, succeeded, made 1 outside 1999"}},
+		"somebody refunds in the Dashboard": {{0, dashboard(total), "refresh: refunded, , made 0 outside 3998"}},
+		"somebody refunds the rest":         {{0, nil, settled}, {0, dashboard(half), "refresh: refunded, succeeded, made 1 outside 1999"}},
 		// After a restore from backup the account lacks a refund of ours.
 		"the store lost a refund": {
 			{0, nil, settled},
