@@ -43,7 +43,9 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 		},
 		// A refund that failed is not repeated under its id, but under another one.
 		"a refund that failed": {
-			{0, nil, settled}, {3 * day, returned, failed}, {0, nil, "done duplicate: paid, failed, made 0"},
+			{0, nil, settled},
+			{3 * day, returned, failed},
+			{0, nil, "done duplicate: paid, failed, made 0"},
 			{0, func(w *world) { w.deliver("R2", total) }, "done duplicate: refunded, failed, made 0"},
 		},
 	} {
