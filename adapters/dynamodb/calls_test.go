@@ -39,7 +39,7 @@ func disputed() order.Dispute {
 	return order.Dispute{ID: "du_pretend", Status: order.DisputeOpen, CreatedAt: at(48 * time.Hour)}
 }
 
-func outcome(s order.Status) order.Outcome { return order.Outcome{Status: s, Intent: intent} }
+func asPaid() order.Outcome { return order.Outcome{Status: order.Paid, Intent: intent} }
 
 // fixture is a store behind a proxy, with setup steps that fail the test on an error.
 type fixture struct {
@@ -86,7 +86,7 @@ func (f fixture) bound(id order.ID) order.Claim {
 func (f fixture) settled(id order.ID) order.Claim {
 	f.Helper()
 	c := f.bound(id)
-	f.must(c.Finish(f.Context(), f, outcome(order.Paid), at(time.Second)))
+	f.must(c.Finish(f.Context(), f, asPaid(), at(time.Second)))
 	return c
 }
 
@@ -114,7 +114,7 @@ func calls() map[string]func(f fixture, id order.ID) (call func(context.Context)
 		},
 		"Finish": func(f fixture, id order.ID) (call, order.Status) {
 			c := f.bound(id)
-			return func(ctx context.Context) error { return c.Finish(ctx, f, outcome(order.Paid), at(2)) }, order.Paid
+			return func(ctx context.Context) error { return c.Finish(ctx, f, asPaid(), at(2)) }, order.Paid
 		},
 		"Load": func(f fixture, id order.ID) (call, order.Status) {
 			f.bound(id)
@@ -242,8 +242,8 @@ func TestARejectedCallCostsOneRequest(t *testing.T) {
 	for name, do := range map[string]func() error{
 		"a duplicate of a settled order": func() error { return begin(paid.Order) },
 		"begin under a running lease":    func() error { return begin(other.Order) },
-		"finish by another owner":        func() error { return other.Finish(t.Context(), f, outcome(order.Paid), at(2)) },
-		"settle of a stale record":       func() error { return order.Settle(t.Context(), f, stale, outcome(order.Paid), at(2)) },
+		"finish by another owner":        func() error { return other.Finish(t.Context(), f, asPaid(), at(2)) },
+		"settle of a stale record":       func() error { return order.Settle(t.Context(), f, stale, asPaid(), at(2)) },
 	} {
 		f.Proxy.Reset()
 		err := do()

@@ -186,7 +186,7 @@ func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {
 		"an empty list": `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[]}`,
 	} {
 		table := alwaysResponds(http.StatusBadRequest, body)
-		err := openClaim().Finish(t.Context(), newStore(table), outcome(order.Paid), at(1))
+		err := openClaim().Finish(t.Context(), newStore(table), asPaid(), at(1))
 		if calls := len(table.arrivals); err == nil || isDomain(err) || calls != 1 {
 			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
 		}

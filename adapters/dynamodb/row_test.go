@@ -107,7 +107,7 @@ func TestRows(t *testing.T) {
 	if diff := cmp.Diff(settledRows(), f.rows("O1"), values()); diff != "" {
 		t.Errorf("rows of a settled order (-want +got):\n%s", diff)
 	}
-	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(time.Hour)))
+	f.must(order.Settle(t.Context(), f, f.loaded("O1"), asPaid(), at(time.Hour)))
 	paid := f.rows("O1")[2]
 	for _, gone := range []string{"failure", "openShard", "dueAt", "owner", "leaseUntil", "expiresAt"} {
 		if paid[gone] != nil {
@@ -184,7 +184,7 @@ func TestFinishFailsIfItsEventExists(t *testing.T) {
 	c := f.bound("O1")
 	f.put(settledRows()[0])
 	f.Proxy.Reset()
-	err := c.Finish(t.Context(), f, outcome(order.Paid), at(2))
+	err := c.Finish(t.Context(), f, asPaid(), at(2))
 	if err == nil || isDomain(err) || f.Proxy.Total() != 1 {
 		t.Errorf("got %d calls and error %v, want 1 and a store error", f.Proxy.Total(), err)
 	}
@@ -202,7 +202,7 @@ func TestARecreatedOrderDoesNotOverwriteEvents(t *testing.T) {
 	o := ordertest.Order("O1")
 	lost := order.Record{OrderID: "O1", Total: o.Total(), Fingerprint: o.Fingerprint(), Intent: intent}
 	f.must(settle.Recreate(t.Context(), f, lost, at(time.Hour)))
-	f.must(order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(2*time.Hour)))
+	f.must(order.Settle(t.Context(), f, f.loaded("O1"), asPaid(), at(2*time.Hour)))
 	if events := f.loaded("O1").Events; len(events) != 2 || events[1].Seq != 3 || events[1].To != order.Paid {
 		t.Errorf("got events %+v, want the remaining one and a third", events)
 	}

@@ -149,7 +149,7 @@ func TestStockSurvivesTransientErrors(t *testing.T) {
 			c := f.bound("O1")
 			f.wantStock(order.Stock{SKU: "MUG", Available: 2, Reserved: 1})
 			f.Proxy.Fail(once)
-			f.must(c.Finish(t.Context(), f, outcome(order.Paid), at(2)))
+			f.must(c.Finish(t.Context(), f, asPaid(), at(2)))
 			f.Proxy.Fail(once)
 			f.add("MUG", 100)
 			f.wantStock(order.Stock{SKU: "MUG", Available: 102, Sold: 1})
@@ -186,8 +186,8 @@ func TestAStoreWithoutStockLeavesStockAlone(t *testing.T) {
 	f.Store = dynamodb.New(f.Config, f.Table)
 	f.Proxy.Reset()
 	for method, err := range map[string]error{
-		"finish": c.Finish(t.Context(), f, outcome(order.Paid), at(2)),
-		"settle": order.Settle(t.Context(), f, f.loaded("O1"), outcome(order.Paid), at(2)),
+		"finish": c.Finish(t.Context(), f, asPaid(), at(2)),
+		"settle": order.Settle(t.Context(), f, f.loaded("O1"), asPaid(), at(2)),
 	} {
 		if err == nil || isDomain(err) || !strings.Contains(err.Error(), "set STOCK_TABLE") {
 			t.Errorf("%s: got %v, want a store error that says what to set", method, err)
@@ -208,7 +208,7 @@ func TestStockThatWasDeletedOrEditedIsCorrupt(t *testing.T) {
 	c := f.bound("O1")
 	_, err := f.Client.DeleteItem(t.Context(), &sdk.DeleteItemInput{TableName: &table, Key: row{"sku": text("MUG")}})
 	f.must(err)
-	err = c.Finish(t.Context(), f, outcome(order.Paid), at(2))
+	err = c.Finish(t.Context(), f, asPaid(), at(2))
 	if !errors.Is(err, order.ErrCorrupt) || !strings.Contains(err.Error(), `stock of "MUG"`) {
 		t.Errorf("got %v, want %v that names the SKU", err, order.ErrCorrupt)
 	}

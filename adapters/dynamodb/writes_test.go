@@ -101,7 +101,7 @@ func section(t *testing.T) string {
 	must(c.Bind(t.Context(), w, prepared(), at(time.Hour+time.Second)))
 	c.Intent = intent
 	show("Bind")
-	must(c.Finish(t.Context(), w, outcome(order.Paid), at(time.Hour+2*time.Second)))
+	must(c.Finish(t.Context(), w, asPaid(), at(time.Hour+2*time.Second)))
 	show("Finish, in a transaction with its event")
 	r, err := w.Load(t.Context(), "ORD-1")
 	must(err)

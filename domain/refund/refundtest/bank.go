@@ -14,9 +14,10 @@ import (
 
 var _ refund.Provider = (*Bank)(nil)
 
-// Call and Interceptor are those of the doubles of orders.
 type (
-	Call        = ordertest.Call
+	// Call names a call, as the doubles of orders do.
+	Call = ordertest.Call
+	// Interceptor acts in place of a call, as those of the doubles of orders.
 	Interceptor = ordertest.Interceptor
 )
 

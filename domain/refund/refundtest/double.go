@@ -74,5 +74,7 @@ func (s interceptedSession) ReadRefund(ctx context.Context, id refund.ProviderID
 }
 
 func (s interceptedSession) Create(ctx context.Context, o refund.CreateParams) (refund.Refund, error) {
-	return ordertest.Through(s.intercept, Create, func() (refund.Refund, error) { return s.Session.Create(ctx, o) })
+	return ordertest.Through(s.intercept, Create, func() (refund.Refund, error) {
+		return s.Session.Create(ctx, o)
+	})
 }
