@@ -75,7 +75,8 @@ func Facts() []Figure {
 	return []Figure{
 		Messages, Deliveries, Kills, OtherKills, Failed, Redriven, LostDeletes, Parked, Webhooks, Runs,
 		SettledLater, Deleted, DynamoDBCalls, StripeCalls, RefundsAsked, RefundMessages, RefundDeliveries,
-		RefundsMade, RefundsDoubled, RefundsRefused, RefundsUnknown, RefundsExceeding, RefundsNotCharged, RefundKills, Canceled,
+		RefundsMade, RefundsDoubled, RefundsRefused, RefundsUnknown, RefundsExceeding, RefundsNotCharged,
+		RefundKills, Canceled,
 		Put, Requests, OutOfStock, Published, Mails, Doubts, Audited, Matched, Differing,
 	}
 }
