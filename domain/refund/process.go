@@ -136,7 +136,7 @@ func (a *attempt) read(ctx context.Context, s Session) (Ledger, error) {
 	return ledger, order.Verify(ledger.Intent, a.Scope, account.OrderID, account.Charged)
 }
 
-// create makes the refund. A stored failure needs another look, and for a big refund
+// create makes the refund. A stored failure needs another read, and for a big refund
 // another key; a small refund never gets another key, because the provider may complete
 // the failed request days later.
 func (a *attempt) create(ctx context.Context, s Session, big bool) (Outcome, error) {
@@ -197,7 +197,7 @@ func turnedDown(k order.ErrorKind) bool {
 // explain finds out why the provider refused the refund: it was made before, other
 // refunds leave too little, or the charge is disputed. It reads each refund of the list
 // again, by its id, because the list may lag. A fraction that the currency does not have
-// is refused at any time, so it needs no look.
+// is refused at any time, so it needs no read.
 //
 // A dispute explains a refusal only while the provider would have answered with the
 // refund if an earlier request had made it: under the first key, and while that key

@@ -37,7 +37,7 @@ func (c environment) Problems() []string {
 	return problems
 }
 
-// parallel is how many orders are looked at at once: at most as many as there are calls
+// parallel is how many orders are rechecked at once: at most as many as there are calls
 // in a second, so that no call waits for longer than a second for its turn.
 func (c environment) parallel() int { return min(c.Parallel, c.Rate) }
 

@@ -1,4 +1,4 @@
-// Command reconcile is the Lambda function of a schedule. It looks at the orders that
+// Command reconcile is the Lambda function of a schedule. It rechecks the orders that
 // wait and settles those that Stripe has settled. It never moves money. With a stock
 // table it also cancels orders whose customers let their stock wait for too long.
 package main

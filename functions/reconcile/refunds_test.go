@@ -16,9 +16,9 @@ import (
 )
 
 // A refund whose message is gone, and one whose status Stripe does not name, are reported
-// at each look, also if the look failed. A refund that an attempt touched within a day is
+// at each recheck, also if it failed. A refund that an attempt touched within a day is
 // not.
-func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
+func TestARecheckReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	account := refund.Account{Seq: 7, Items: []refund.Item{
 		{ID: "GONE", Status: refund.Open, UpdatedAt: noon(), Until: noon().Add(time.Minute)},
 		{ID: "NEW", Status: refund.Open, UpdatedAt: noon().Add(time.Second)},
@@ -31,14 +31,14 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		now := func() time.Time { return noon().Add(after) }
-		looks := refunds{
+		r := refunds{
 			func(context.Context, order.ID) (refund.Account, error) { return account, errDown }, now,
 			func(context.Context) error { return nil }, slog.New(slog.NewJSONHandler(&out, nil)), lambda.NewMeter(&out, "", nil, now),
 		}
-		if seq, err := looks.recheck(t.Context(), "ORD-1"); seq != 7 || !errors.Is(err, errDown) {
+		if seq, err := r.recheck(t.Context(), "ORD-1"); seq != 7 || !errors.Is(err, errDown) {
 			t.Errorf("after %v: got %d, %v, want the number of events and the error", after, seq, err)
 		}
-		looks.meter.Flush()
+		r.meter.Flush()
 		found := func(pattern string) (all []string) {
 			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(out.String(), -1) {
 				all = append(all, match[1])
@@ -51,10 +51,10 @@ func TestALookReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	}
 }
 
-// A look that does not get its turn makes no call.
-func TestALookWaitsForItsTurn(t *testing.T) {
-	looks := refunds{allow: func(context.Context) error { return context.Canceled }}
-	if _, err := looks.recheck(t.Context(), "ORD-1"); !errors.Is(err, context.Canceled) {
+// A recheck that does not get its turn makes no call.
+func TestARecheckWaitsForItsTurn(t *testing.T) {
+	r := refunds{allow: func(context.Context) error { return context.Canceled }}
+	if _, err := r.recheck(t.Context(), "ORD-1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

@@ -22,7 +22,7 @@ type run struct {
 	now       func() time.Time
 }
 
-// handle looks at due orders until none is left or the function's time is over. The
+// handle rechecks due orders until none is left or the function's time is over. The
 // event's content does not matter. It returns the error of reconcile; the next event
 // tries again.
 func (r *run) handle(ctx context.Context, _ json.RawMessage) (struct{}, error) {

@@ -31,12 +31,12 @@ func TestARunEndsBeforeTheFunctionsDeadline(t *testing.T) {
 	defer cancel()
 	for left, ctx := range map[time.Duration]context.Context{8 * time.Second: ctx, 12 * time.Second: t.Context()} {
 		if _, err := r.handle(ctx, nil); err != nil || until.Sub(noon()) != left {
-			t.Errorf("got %v to look at orders, %v, want %v", until.Sub(noon()), err, left)
+			t.Errorf("got %v to recheck orders, %v, want %v", until.Sub(noon()), err, left)
 		}
 	}
 }
 
-func TestNoMoreOrdersAreLookedAtAtOnceThanCallsAreAllowed(t *testing.T) {
+func TestNoMoreOrdersAreRecheckedAtOnceThanCallsAreAllowed(t *testing.T) {
 	for _, tt := range []struct{ parallel, rate, want int }{{10, 1000, 10}, {10, 3, 3}, {1, 10, 1}} {
 		if got := (environment{Parallel: tt.parallel, Rate: tt.rate}).parallel(); got != tt.want {
 			t.Errorf("%d orders and %d calls: got %d, want %d", tt.parallel, tt.rate, got, tt.want)

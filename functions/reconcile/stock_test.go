@@ -25,7 +25,7 @@ func (d *deadlines) Load(ctx context.Context, _ order.ID) (order.Record, error) 
 	return order.Record{}, context.DeadlineExceeded
 }
 
-// A look makes its own calls before it frees stock, and the margin covers both.
+// A recheck makes its own calls before it frees stock, and the margin covers both.
 func TestStockIsFreedAfterTheHoldAndWithinTheMargin(t *testing.T) {
 	store, bank := &deadlines{}, &ordertest.Bank{Scope: "test"}
 	i, err := bank.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareKey("test", "ORD-1"))

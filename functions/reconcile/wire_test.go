@@ -199,7 +199,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	s.must(err)
 	overdue := 30*time.Hour - time.Hour // the pending orders were due an hour after their claim
 	if late := got["overdue"] - float64(overdue.Milliseconds()); late < 0 || late > 600_000 {
-		t.Errorf("got the latest look %v ms after it was due, want %v", got["overdue"], overdue)
+		t.Errorf("got the latest recheck %v ms after it was due, want %v", got["overdue"], overdue)
 	}
 	if waited := got["oldest pending"] - float64((30 * time.Hour).Milliseconds()); waited < 0 || waited > 600_000 {
 		t.Errorf("got the oldest pending order %v ms old, want 30 hours", got["oldest pending"])
@@ -256,7 +256,7 @@ func TestTheWiredFunctionKeepsTheRate(t *testing.T) {
 	if got, err := s.run("STRIPE_RATE=20"); err != nil || got["freed"] != 1 || got["unchanged"] != 1 {
 		t.Fatalf("got %v, %v, want both orders looked at", got, err)
 	}
-	const calls = 6 // of the one order four, a cancel among them, and of the other a look and its refunds
+	const calls = 6 // of the one order four, a cancel among them, and of the other a recheck and its refunds
 	if took := time.Since(began); took < calls*time.Second/20 {
 		t.Errorf("took %v, want %d calls at 20 a second", took, calls)
 	}
