@@ -67,7 +67,8 @@ func operations() []operation {
 			endpoint: Create, method: post, path: root, check: (*Machine).checkCreate, run: (*Machine).createIntent,
 			parameters: []string{
 				"amount", "currency", "customer", "payment_method", "capture_method", "confirm", "off_session",
-				"automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]", "metadata[",
+				"description", "automatic_payment_methods[enabled]", "automatic_payment_methods[allow_redirects]",
+				"metadata[",
 			},
 		},
 		{

@@ -90,3 +90,22 @@ func TestEveryKindOfTroubleHappens(t *testing.T) {
 		t.Errorf("got %d kinds of trouble, want 49: all of world's faults and options:\n%s", len(got), strings.Join(got, "\n"))
 	}
 }
+
+// An older release sends Stripe another parameter. A double that refused it would prove
+// nothing about two releases beside each other.
+func TestAnOlderReleasePrepares(t *testing.T) {
+	t.Parallel()
+	for seed := range 2_000 {
+		h, _, _ := simulation.Replay(strconv.Itoa(seed))
+		older := map[string]bool{}
+		for _, l := range h {
+			if _, to, delivers := strings.Cut(l.What, " to "); delivers && l.Answer == "of the older release" {
+				older[to] = true
+			}
+			if older[l.Who] && strings.HasPrefix(l.What, "prepare ") && strings.HasPrefix(l.Answer, "pi_") {
+				return
+			}
+		}
+	}
+	t.Error("no older release prepared an order, want one")
+}
