@@ -75,10 +75,12 @@ func TestADeclinedOrderFreesItsStock(t *testing.T) {
 		loads  int
 		want   string
 	}{
-		"a declined order is canceled":                       {ordertest.Declines, true, order.Declined, 3, "canceled 3 0 0"},
-		"a paid order costs no further call":                 {ordertest.Pays, true, order.Paid, 0, "paid 2 0 1"},
-		"an order that needs authentication keeps its stock": {ordertest.NeedsAuthentication, true, order.ActionRequired, 0, "action_required 2 1 0"},
-		"without a stock table it stays declined":            {ordertest.Declines, false, order.Declined, 0, "declined 3 0 0"},
+		"a declined order is canceled":       {ordertest.Declines, true, order.Declined, 3, "canceled 3 0 0"},
+		"a paid order costs no further call": {ordertest.Pays, true, order.Paid, 0, "paid 2 0 1"},
+		"an order that needs authentication keeps its stock": {
+			ordertest.NeedsAuthentication, true, order.ActionRequired, 0, "action_required 2 1 0",
+		},
+		"without a stock table it stays declined": {ordertest.Declines, false, order.Declined, 0, "declined 3 0 0"},
 	} {
 		w := newTracked(t)
 		r := w.deliver(t, tt.card, tt.tracks)

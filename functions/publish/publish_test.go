@@ -107,7 +107,9 @@ func TestABatch(t *testing.T) {
 		"an unreadable item after a failure is reported once, when the batch gets there": {
 			unreadable: []int{3, 20}, refuse: "ORD-13", want: "12 done, 19 at the bus: map[:11 refused:13 unreadable:1]",
 		},
-		"unreadable items before a failure are done": {unreadable: []int{0, 1}, refuse: "ORD-3", want: "2 done, 9 at the bus: map[refused:23 unreadable:2]"},
+		"unreadable items before a failure are done": {
+			unreadable: []int{0, 1}, refuse: "ORD-3", want: "2 done, 9 at the bus: map[refused:23 unreadable:2]",
+		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			p := newPublishing()

@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	// lookEvery is the time between two runs of the function of the schedule under faults.
-	lookEvery = 3 * time.Second
+	// recheckEvery is the time between two runs of the function of the schedule, under
+	// faults.
+	recheckEvery = 3 * time.Second
 	// killsPerPart is how many kills of the order function there are for each of another
 	// function.
 	killsPerPart = 4
@@ -36,10 +37,10 @@ const (
 	// madeShare is the share of the made refunds whose worker is killed before it can record
 	// them.
 	madeShare = 0.1
-	// looks is how often lookAll tries: a call that a service received before the faults
-	// ended may be executed up to longDelay later, and the lease of a killed worker may be
-	// running.
-	looks = 3
+	// rechecks is how often recheckAll tries: a call that a service received before the
+	// faults ended may be executed up to longDelay later, and the lease of a killed worker
+	// may be running.
+	rechecks = 3
 )
 
 // addParts adds what settles orders without their messages and what follows from a
@@ -241,15 +242,15 @@ func (st *storm) actOn(m *stripetest.Machine, now time.Time, i *stripetest.Inten
 // context ends meanwhile, it kills the function.
 func (st *storm) disturb(ctx context.Context, s *system.System) {
 	var looking sync.WaitGroup
-	looked := make(chan struct{})
+	rechecked := make(chan struct{})
 	looking.Go(func() {
-		defer close(looked)
+		defer close(rechecked)
 		st.tally.add(Runs, 1)
 		_ = s.Look(ctx) // it fails under faults
 	})
 	_ = system.Until(context.WithoutCancel(ctx), pollInterval, func() (over bool, _ error) {
 		select {
-		case <-looked:
+		case <-rechecked:
 			return true, nil
 		default:
 		}
@@ -285,15 +286,15 @@ func (st *storm) passLeases(ctx context.Context, s *system.System) error {
 	return s.PassRefundLeases(ctx)
 }
 
-// lookAll lets the function of the schedule look at every waiting order, without faults,
-// and notes the orders that still wait although Stripe has their outcome.
-func (st *storm) lookAll(ctx context.Context, s *system.System, phase string) error {
+// recheckAll lets the function of the schedule recheck every waiting order, without
+// faults, and notes the orders that still wait although Stripe has their outcome.
+func (st *storm) recheckAll(ctx context.Context, s *system.System, phase string) error {
 	if !st.Workload.Later {
 		return nil
 	}
 	st.setPhase(phase)
 	var left []string
-	for range looks {
+	for range rechecks {
 		if err := st.passLeases(ctx, s); err != nil {
 			return err
 		}
@@ -380,8 +381,8 @@ func (st *storm) end(ctx context.Context, s *system.System) error {
 	if err := s.Heard(ctx); err != nil {
 		return err
 	}
-	looked := st.lookAll(ctx, s, "reconcile at the end")
-	if err := errors.Join(looked, s.Webhook.Close(), s.Reconcile.Close()); err != nil {
+	rechecked := st.recheckAll(ctx, s, "reconcile at the end")
+	if err := errors.Join(rechecked, s.Webhook.Close(), s.Reconcile.Close()); err != nil {
 		return err
 	}
 	return st.settleParts(ctx, s)

@@ -236,7 +236,7 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 	if err := st.withFaults(ctx, s, "storm", post); err != nil {
 		return err
 	}
-	if err := errors.Join(awaitLeases(ctx), st.lookAll(ctx, s, "reconcile before any redrive")); err != nil {
+	if err := errors.Join(awaitLeases(ctx), st.recheckAll(ctx, s, "reconcile before any redrive")); err != nil {
 		return err
 	}
 	for _, later := range []struct {
@@ -296,7 +296,7 @@ func (st *storm) withFaults(ctx context.Context, s *system.System, name string, 
 	})
 	injecting.Go(func() { every(faulty, 5*time.Millisecond, func() { st.kill(s) }) })
 	if st.Workload.Later {
-		injecting.Go(func() { every(faulty, lookEvery, func() { st.disturb(faulty, s) }) })
+		injecting.Go(func() { every(faulty, recheckEvery, func() { st.disturb(faulty, s) }) })
 	}
 	err := phase()
 	stop()
