@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"orderonce/domain/order"
 	"orderonce/scripts/orders/audit"
@@ -17,15 +16,15 @@ import (
 )
 
 type auditTable struct {
-	From       string  `default:"26h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as ${default}."`
-	To         string  `default:"1h" placeholder:"T" help:"End, likewise. Not included."`
-	Repair     bool    `help:"Afterwards fix what needs no judgement. Prints a plan and asks first. Moves no money."`
-	Yes        bool    `help:"Do not ask, for scripts."`
-	CSV        string  `name:"csv" placeholder:"FILE" help:"Also write the findings there."`
-	HTML       string  `name:"html" placeholder:"FILE" help:"Also write a page with a chart there."`
-	Resume     string  `placeholder:"DIR" help:"Continue an interrupted audit. It keeps its period."`
-	StripeRate float64 `default:"10" placeholder:"N" help:"Calls to Stripe in a second, at most."`
-	TableRate  float64 `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units."`
+	From       shell.Moment `default:"26h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as ${default}."`
+	To         shell.Moment `default:"1h" placeholder:"T" help:"End, likewise. Not included."`
+	Repair     bool         `help:"Afterwards fix what needs no judgement. Prints a plan and asks first. Moves no money."`
+	Yes        bool         `help:"Do not ask, for scripts."`
+	CSV        string       `name:"csv" placeholder:"FILE" help:"Also write the findings there."`
+	HTML       string       `name:"html" placeholder:"FILE" help:"Also write a page with a chart there."`
+	Resume     string       `placeholder:"DIR" help:"Continue an interrupted audit. It keeps its period."`
+	StripeRate float64      `default:"10" placeholder:"N" help:"Calls to Stripe in a second, at most."`
+	TableRate  float64      `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units."`
 }
 
 var errDiffer = errors.New("orders that differ between the table and Stripe")
@@ -100,11 +99,8 @@ func (a auditTable) open(d cloud.Deployment) (dir string, f *audit.Folder, err e
 		}
 		return a.Resume, f, nil
 	}
-	var w audit.Window
-	if w.From, err = moment(a.From, d.Now()); err == nil {
-		w.To, err = moment(a.To, d.Now())
-	}
-	if err == nil && !w.From.Before(w.To) {
+	w := audit.Window{From: a.From.At(d.Now()), To: a.To.At(d.Now())}
+	if !w.From.Before(w.To) {
 		err = fmt.Errorf("--from %s is not before --to %s", a.From, a.To)
 	}
 	if err == nil {
@@ -114,19 +110,6 @@ func (a auditTable) open(d cloud.Deployment) (dir string, f *audit.Folder, err e
 		f, err = audit.Open(dir, d.Job(w))
 	}
 	return dir, f, err
-}
-
-// moment parses a date, a time, or how long ago something was. Stripe counts in seconds.
-func moment(s string, now time.Time) (time.Time, error) {
-	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
-		return now.Add(-ago).UTC().Truncate(time.Second), nil
-	}
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC().Truncate(time.Second), nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("time %q: want 2026-11-01, 2026-11-01T08:00:00Z or 25h", s)
 }
 
 // shownFindings is how many findings a terminal gets.

@@ -51,7 +51,7 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 		"stock MUG --add=-1000000001":                      "--add -1000000001: want at most 1000000000 units at once",
 		"watch --every 1ms":                                "--every: want at least 1s",
 		"audit --from 1h --to 2h":                          "audit: --from 1h is not before --to 2h",
-		"audit --from yesterday":                           `audit: time "yesterday": want 2026-11-01, `,
+		"audit --from yesterday":                           `--from: time "yesterday": want 2026-11-01, `,
 		"dead-letters redrive --verdict other":             "--verdict must be one of ",
 		"post --csv --column order=x testdata/orders.csv":  "--column order: want one of orderId, ",
 		"refresh ORD-1 --scope NotAScope":                  `scope "NotAScope"`,
@@ -221,6 +221,7 @@ func TestList(t *testing.T) {
 		{"list --scan", 0, []string{"ORD-1 paid", "ORD-2 pending", "ORD-3 action_required", "ORD-4 declined", "a scan"}},
 		{"list --scan --status paid", 0, []string{"ORD-1 paid", "a scan"}},
 		{"list --scan --since 2026-11-21T13:00:00Z", 0, []string{"a scan", "no such"}},
+		{"list --scan --updated-since 1h --status paid", 30 * time.Minute, []string{"ORD-1 paid", "a scan"}},
 		{"list --status pending --status not_sent --limit 1", 0, []string{"ORD-2 pending", "the first"}},
 		{"list --status pending --status not_sent --limit 2", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
 		{"list --status pending --status not_sent --limit 0", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
@@ -239,6 +240,26 @@ func TestList(t *testing.T) {
 	}
 	d.steps(
 		step{line: "list --status paid", code: 1, want: "read request units: add --scan, or list what waits with --due"},
+		step{
+			line: "list --scan --status partially_refunded --created-since 2026-11-21 --created-until 2026-11-21T13:00:00Z", claim: "created then",
+			before: func() { d.refund("ORD-1", func() time.Time { return noon().Add(2 * time.Hour) }) },
+			want:   "ORD-1 \ncreated 2026-11-21 12:00:00.123 UTC",
+		},
+		step{
+			line: "list --scan --status partially_refunded --since 1h --until 1m", later: 150 * time.Minute, claim: "changed then",
+			want: "ORD-1 \nupdated 2026-11-21 14:00:00.123 UTC",
+		},
+		step{line: "list --scan --status partially_refunded --created-since 1h", later: 150 * time.Minute, want: "no such order"},
+		step{line: "list --scan --status partially_refunded --until 1h", later: 150 * time.Minute, want: "no such order"},
+		step{
+			line: "--json list --scan --status partially_refunded", claim: "JSON has the refunds",
+			want: `"refunded":1000,"refunds":[{"refundId":"R-1","status":"succeeded","amount":1000,`,
+		},
+		step{
+			line: "--json list --due --status partially_refunded", later: 10 * day, claim: "also of those that wait",
+			before: func() { d.process("pm_card_pendingRefund", "ORD-6"); d.refund("ORD-6", noon) },
+			want:   `"orderId":"ORD-6"` + "\n" + `"refunded":1000,"refunds":[{"refundId":"R-1","status":"pending","amount":1000,`,
+		},
 		step{
 			line: "list --scan --status pending --status declined", code: 1, claim: "a corrupt row is named behind the others",
 			before: func() { d.edit("ORD-4", dynamodb.Item{"fingerprint": nil}) },

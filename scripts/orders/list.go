@@ -22,12 +22,15 @@ import (
 )
 
 type list struct {
-	Status  []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
-	Due     bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
-	Since   time.Time      `placeholder:"TIME" help:"Only orders that changed at that time (RFC 3339) or later."`
-	Limit   int            `default:"100" help:"At most so many orders; 0 for all."`
-	Holding bool           `help:"Only orders that hold stock, which wait."`
-	Scan    bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
+	Status       []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
+	Due          bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
+	CreatedSince shell.Moment   `placeholder:"T" help:"Only orders created at that time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as 26h."`
+	CreatedUntil shell.Moment   `placeholder:"T" help:"Only orders created before."`
+	UpdatedSince shell.Moment   `placeholder:"T" aliases:"since" help:"Only orders that changed at that time or later."`
+	UpdatedUntil shell.Moment   `placeholder:"T" aliases:"until" help:"Only orders that changed last before."`
+	Limit        int            `default:"100" help:"At most so many orders; 0 for all."`
+	Holding      bool           `help:"Only orders that hold stock, which wait."`
+	Scan         bool           `help:"Allow a scan of the whole table, which other orders than those that wait need."`
 }
 
 // waitsOnly reports whether the index has all orders that are asked for.
@@ -51,7 +54,7 @@ func (l list) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	var found iter.Seq2[order.Record, error]
+	var found iter.Seq2[cloud.Row, error]
 	if l.Due || l.Holding && !l.Scan || l.waitsOnly() {
 		found = l.waiting(ctx, d)
 	} else if found, err = l.scan(ctx, d); err != nil {
@@ -61,16 +64,19 @@ func (l list) Run(ctx context.Context, sh shell.Shell) error {
 }
 
 // waiting reads the orders of the index, one by one.
-func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[order.Record, error] {
+func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[cloud.Row, error] {
 	store, until := d.Store(), cloud.LastDue()
 	if l.Due {
 		until = d.Now()
 	}
-	return func(yield func(order.Record, error) bool) {
+	return func(yield func(cloud.Row, error) bool) {
 		for id, err := range store.Due(ctx, until) {
-			r := order.Record{}
+			r := cloud.Row{}
 			if err == nil {
-				r, err = store.Load(ctx, id)
+				r.Record, err = store.Load(ctx, id)
+			}
+			if err == nil && d.JSON { // only JSON has the refunds
+				r.Account, err = d.Accounts().Load(ctx, id)
 			}
 			if errors.Is(err, order.ErrNotFound) { // erased since
 				continue
@@ -81,7 +87,7 @@ func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[order.R
 		}
 		registrations := registrationtable.Store{Orders: store}
 		for r, err := range registrations.Unsent(ctx, until) {
-			if !yield(unsent(r), err) {
+			if !yield(cloud.Row{Record: unsent(r)}, err) {
 				return
 			}
 		}
@@ -97,7 +103,7 @@ func unsent(r intake.Registration) order.Record {
 }
 
 // scan reads the whole table, if the person allows it.
-func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[order.Record, error], error) {
+func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[cloud.Row, error], error) {
 	out, err := sdk.NewFromConfig(d.AWS).DescribeTable(ctx, &sdk.DescribeTableInput{TableName: &d.Table})
 	if err != nil {
 		return nil, fmt.Errorf("describe table %q: %w", d.Table, err)
@@ -115,7 +121,7 @@ func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[order.Rec
 
 // print prints the orders that match, as they are found. An order that cannot be decoded
 // is named, and the others follow.
-func (l list) print(sh shell.Shell, found iter.Seq2[order.Record, error]) error {
+func (l list) print(sh shell.Shell, found iter.Seq2[cloud.Row, error]) error {
 	var corrupt []error
 	n := 0
 	for r, err := range found {
@@ -126,15 +132,14 @@ func (l list) print(sh shell.Shell, found iter.Seq2[order.Record, error]) error 
 		case err != nil:
 			corrupt = append(corrupt, fmt.Errorf("order %q: %w", r.OrderID, err))
 			continue
-		case len(l.Status) > 0 && !slices.Contains(l.Status, r.Status), r.UpdatedAt.Before(l.Since),
-			l.Holding && len(r.Stock) == 0:
+		case !l.matches(r.Record, sh.Now()):
 			continue
 		case l.Limit > 0 && n == l.Limit:
 			fmt.Fprintf(sh.ErrOut, "the first %d orders: --limit 0 prints all\n", n)
 			return errors.Join(corrupt...)
 		}
 		n++
-		if err := sh.Result(listed(r), view.NewOrderJSON(r)); err != nil {
+		if err := sh.Result(l.listed(r.Record), view.NewOrderJSON(r.Record).WithRefunds(r.Account)); err != nil {
 			return err
 		}
 	}
@@ -145,10 +150,26 @@ func (l list) print(sh shell.Shell, found iter.Seq2[order.Record, error]) error 
 	return errors.Join(corrupt...)
 }
 
-// listed formats an order as one line.
-func listed(r order.Record) string {
-	return fmt.Sprintf("%-24s %-18s %14s  updated %s  %s\n", r.OrderID, r.Status, r.Total,
-		view.Stamp(r.UpdatedAt), cmp.Or(r.Failure, r.LastError, string(r.Intent)))
+// matches reports whether an order is one that is asked for.
+func (l list) matches(r order.Record, now time.Time) bool {
+	return (len(l.Status) == 0 || slices.Contains(l.Status, r.Status)) && (!l.Holding || len(r.Stock) > 0) &&
+		within(r.UpdatedAt, l.UpdatedSince, l.UpdatedUntil, now) &&
+		within(r.CreatedAt, l.CreatedSince, l.CreatedUntil, now)
+}
+
+// within reports whether t is in a period, each end of which may be open.
+func within(t time.Time, since, until shell.Moment, now time.Time) bool {
+	return !t.Before(since.At(now)) && (!until.Typed() || t.Before(until.At(now)))
+}
+
+// listed formats an order as one line, with the time that was asked for.
+func (l list) listed(r order.Record) string {
+	at := "updated " + view.Stamp(r.UpdatedAt)
+	if l.CreatedSince.Typed() || l.CreatedUntil.Typed() {
+		at = "created " + view.Stamp(r.CreatedAt)
+	}
+	return fmt.Sprintf("%-24s %-18s %14s  %s  %s\n", r.OrderID, r.Status, r.Total, at,
+		cmp.Or(r.Failure, r.LastError, string(r.Intent)))
 }
 
 func statusNames() string {

@@ -95,7 +95,7 @@ func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[au
 
 // belongs reports whether a PaymentIntent of the window may belong to the row: it was
 // created after the row, and binding it changed the row. An unreadable row has no times.
-func (b *Books) belongs(r scanned, w audit.Window) bool {
+func (b *Books) belongs(r Row, w audit.Window) bool {
 	if r.err != nil {
 		return true
 	}
@@ -152,9 +152,9 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 	if err := b.reads.Wait(ctx, 1); err != nil {
 		return audit.Row{}, err
 	}
-	r := scanned{}
+	r := Row{}
 	if r.Record, r.err = b.orders.Load(ctx, id); r.err == nil {
-		r.account, r.err = b.table.Load(ctx, id)
+		r.Account, r.err = b.table.Load(ctx, id)
 	}
 	switch {
 	case errors.Is(r.err, order.ErrCorrupt), errors.Is(r.err, order.ErrUnknownVersion):
@@ -165,13 +165,13 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 	return row(r), nil
 }
 
-func row(r scanned) audit.Row {
+func row(r Row) audit.Row {
 	if r.err != nil {
 		return audit.Row{OrderID: r.OrderID, Problem: r.err.Error()}
 	}
 	busy := r.Until
 	var ours []string
-	for _, i := range r.account.Items {
+	for _, i := range r.Account.Items {
 		if i.Until.After(busy) {
 			busy = i.Until
 		}
@@ -181,7 +181,7 @@ func row(r scanned) audit.Row {
 	}
 	return audit.Row{
 		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
-		Refunded: r.account.Refunded(), Refunds: ours, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
+		Refunded: r.Account.Refunded(), Refunds: ours, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
 	}
 }
 

@@ -160,12 +160,12 @@ func ModeOf(live bool) string {
 // Rows scans the table, at most so many pages of 1 MB in a second, or as many as there
 // are if rate is 0. It yields each order, and of one that cannot be decoded the id and
 // the error. An error without an id ends it.
-func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[order.Record, error] {
-	return func(yield func(order.Record, error) bool) {
+func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
 		pace, read := NewPace(rate), 0
 		for page, err := range scan(ctx, d.Store(), "") {
 			for _, r := range page.Items {
-				if !yield(r.Record, r.err) {
+				if !yield(r, r.err) {
 					return
 				}
 			}
@@ -175,7 +175,7 @@ func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[order.Reco
 				err = pace.Wait(ctx, 1)
 			}
 			if err != nil {
-				yield(order.Record{}, err)
+				yield(Row{}, err)
 				return
 			}
 		}

@@ -15,13 +15,13 @@ import (
 	"orderonce/scripts/orders/audit"
 )
 
-// scanned is an order of the table with its refunds, without its events. err is why it
-// could not be decoded; the record has only its id then.
-type scanned struct {
+// Row is an order of the table with its refunds, without its events. One that could not
+// be decoded has only its id.
+type Row struct {
 	order.Record
 
-	account refund.Account
-	err     error
+	Account refund.Account
+	err     error // of decoding it
 }
 
 // scan reads every order of the table in pages of one call each, at most 1 MB. after is
@@ -29,8 +29,8 @@ type scanned struct {
 //
 // The reads are eventually consistent, which costs half: 128 read units a page, for the
 // event items too. Load a row before you decide anything about it.
-func scan(ctx context.Context, s *dynamodb.Store, after string) pages[scanned] {
-	return func(yield func(audit.Page[scanned], error) bool) {
+func scan(ctx context.Context, s *dynamodb.Store, after string) pages[Row] {
+	return func(yield func(audit.Page[Row], error) bool) {
 		for {
 			page, err := scanPage(ctx, s, after)
 			if !yield(page, err) || err != nil || page.Next == "" {
@@ -41,7 +41,7 @@ func scan(ctx context.Context, s *dynamodb.Store, after string) pages[scanned] {
 	}
 }
 
-func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page audit.Page[scanned], err error) {
+func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page audit.Page[Row], err error) {
 	var start dynamodb.Item
 	if id, sk, found := strings.Cut(after, "/"); found { // an order id has no slash
 		start = dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}
@@ -57,9 +57,9 @@ func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page audit.
 		return page, fmt.Errorf("scan the table after %q: %w", after, err)
 	}
 	for _, item := range out.Items {
-		r := scanned{}
+		r := Row{}
 		if r.Record, r.err = dynamodb.DecodeOrder(item); r.err == nil {
-			r.account, r.err = refundtable.Decode(item)
+			r.Account, r.err = refundtable.Decode(item)
 		}
 		if r.err != nil {
 			r.Record = order.Record{OrderID: order.ID(dynamodb.TextOf(item, "orderId"))}

@@ -56,7 +56,7 @@ func TestScan(t *testing.T) {
 		`{"Items":[],"LastEvaluatedKey":{"orderId":{"S":"ORD-2"},"sk":{"S":"event#000001"}}}`,
 		`{"Items":[{"orderId":{"S":"ORD-3"},"sk":{"S":"order"},"status":{"S":"paid"}}]}`,
 	}}
-	var all []scanned
+	var all []Row
 	for page, err := range scan(t.Context(), p.store(), "ORD-0/order") {
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestScan(t *testing.T) {
 	if diff := cmp.Diff(p.from, []string{"ORD-0/order", "ORD-1/order", "ORD-2/event#000001"}); diff != "" {
 		t.Errorf("calls begin after (-got +want):\n%s", diff)
 	}
-	if len(all) != 2 || all[0].Status != order.PartiallyRefunded || all[0].account.Outside != 250 || all[0].err != nil ||
+	if len(all) != 2 || all[0].Status != order.PartiallyRefunded || all[0].Account.Outside != 250 || all[0].err != nil ||
 		all[1].OrderID != "ORD-3" || !errors.Is(all[1].err, order.ErrCorrupt) {
 		t.Errorf("got %+v, want ORD-1 with its account, and ORD-3 with ErrCorrupt", all)
 	}
@@ -102,7 +102,7 @@ func TestScanReadsEveryPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var pages []audit.Page[scanned]
+	var pages []audit.Page[Row]
 	ids := map[order.ID]int{}
 	for page, err := range scan(t.Context(), store, "") {
 		if err != nil {

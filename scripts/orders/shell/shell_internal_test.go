@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
@@ -52,5 +53,22 @@ func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+func TestAMomentIsADateATimeOrHowLongAgo(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC)
+	for text, want := range map[string]string{
+		"2026-11-01": "2026-11-01T00:00:00Z", "2026-11-01T08:00:00+01:00": "2026-11-01T07:00:00Z",
+		"25h": "2026-11-20T11:00:00Z", "0s": "2026-11-21T12:00:00Z", "-1h": "", "yesterday": "", "": "",
+	} {
+		var m Moment
+		err := m.UnmarshalText([]byte(text))
+		if got := m.At(now).Format(time.RFC3339); (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%q: got %s, %v, want %q", text, got, err, want)
+		}
+	}
+	if got := (Moment{}).At(now); !got.IsZero() {
+		t.Errorf("not typed: got %s, want the zero time", got)
 	}
 }
