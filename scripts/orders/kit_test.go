@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -41,11 +41,11 @@ const (
 
 // Payment methods of the Stripe double.
 const (
-	pays     = "pm_card_visa"
-	declines = "pm_card_chargeDeclined"
-	takes    = "pm_usBankAccount_processing"
-	asks     = "pm_card_authenticationRequired"
-	missing  = "pm_card_missing"
+	pays     = incidents.Pays
+	declines = incidents.Declines
+	takes    = incidents.Takes
+	asks     = incidents.Asks
+	missing  = incidents.Missing
 )
 
 // noon is when the orders of these tests were created.
@@ -282,28 +282,9 @@ func (d *deployment) givesBack(intent string) func() {
 func (d *deployment) another(id order.ID, scope string, confirm bool) {
 	d.Helper()
 	d.stripe.Machine(func(m *stripetest.Machine) {
-		chargeElsewhere(d.T, m, d.stripe.Now(), pretendKey, id, scope, 3998, confirm)
+		_, err := incidents.ChargeElsewhere(m, d.stripe.Now(), pretendKey, id, scope, 3998, confirm)
+		must(d.T, err)
 	})
-}
-
-// chargeElsewhere creates an intent of an order as another program with the same key
-// would, confirmed or not.
-func chargeElsewhere(
-	t *testing.T, m *stripetest.Machine, now time.Time, key string, id order.ID, scope string, cents int, confirm bool,
-) (intent string) {
-	t.Helper()
-	form := url.Values{
-		"amount": {fmt.Sprint(cents)}, "currency": {"usd"}, "customer": {"cus_other"}, "payment_method": {pays},
-		"metadata[orderId]": {string(id)}, "metadata[scope]": {scope},
-	}
-	if confirm {
-		form["confirm"], form["off_session"] = []string{"true"}, []string{"true"}
-	}
-	made := m.Do(now, stripetest.Request{Method: "POST", Path: "/v1/payment_intents", APIKey: key, Form: form})
-	if made.Intent == nil {
-		t.Fatalf("charge %s elsewhere: %+v", id, made.Error)
-	}
-	return made.Intent.ID
 }
 
 // rows are the items of a table, as an administrator sees them.
@@ -394,13 +375,7 @@ func serveQueues(
 }
 
 // sale returns the message of an order of one book that costs so many cents.
-func sale(id order.ID, cents int64, method string) string {
-	return orders.Encode(order.Draft{
-		ID: string(id), CustomerID: "CUST-1", Currency: "usd",
-		Lines:   []order.Line{{SKU: "BOOK", Quantity: 1, UnitAmount: cents}},
-		Payment: order.Payment{Customer: "cus_Example1", Method: method},
-	})
-}
+func sale(id order.ID, cents int64, method string) string { return incidents.Sale(id, cents, method) }
 
 // bodyOf returns the message of the order that process processes.
 func bodyOf(id order.ID, method string) string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/eventbridge/eventbridgetest"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 	"orderonce/scripts/orders/view"
@@ -26,7 +26,7 @@ const sessions = "../../docs/reference/orders.md"
 func TestEverySession(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
-	s, _ := kit.Start(t, unhurried(system.Options{Instances: 1, BatchSize: 1})) // dead letters in the order of their posting
+	s, _ := kit.Start(t, incidents.Unhurried(system.Options{Instances: 1, BatchSize: 1})) // dead letters in the order of their posting
 	bus, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: "orders"})
 	must(t, err)
 	t.Cleanup(func() { _ = bus.Close() })
@@ -40,7 +40,7 @@ func TestEverySession(t *testing.T) {
 			ctx, cancel := s.UntilExit(t.Context())
 			defer cancel()
 			printed, _ := runsUntil(ctx, t, sh, c.line, c.typed)
-			must(t, drained(ctx, s))
+			must(t, incidents.Drained(ctx, s))
 			return printed
 		})
 	})
@@ -49,23 +49,6 @@ func TestEverySession(t *testing.T) {
 	} else if diff := gocmp.Diff(got, string(page)); diff != "" {
 		t.Errorf("%s (-got +want):\n%s", sessions, diff)
 	}
-}
-
-// unhurried gives the function time, so that a busy machine makes no second attempt: an
-// unanswered refund waits for its lease of 15 minutes.
-func unhurried(o system.Options) system.Options {
-	o.FunctionTimeout, o.Visibility = 30*time.Second, 40*time.Second
-	o.Env = map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"}
-	return o
-}
-
-func drained(ctx context.Context, s *system.System) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	if err := s.Drained(ctx); err != nil {
-		return err
-	}
-	return s.ReceiptsDrained(ctx)
 }
 
 // command is one command of a console block.

@@ -20,6 +20,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/scripts/jobs"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 	"orderonce/scripts/orders/cloud"
@@ -32,7 +33,7 @@ func TestSmoke(t *testing.T) {
 	for claim, fifo := range map[string]bool{"an order is paid": false, "an order is paid through FIFO queues": true} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			s, _ := kit.Start(t, unhurried(system.Options{FIFO: fifo}))
+			s, _ := kit.Start(t, incidents.Unhurried(system.Options{FIFO: fifo}))
 			ctx, cancel := s.UntilExit(t.Context())
 			defer cancel()
 			sh := testShell(s.OperatorEnv())

@@ -10,6 +10,7 @@ import (
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -48,7 +49,7 @@ func inTerminal(t *testing.T, binary string, environ []string, awaited, typed st
 func TestTheToolInATerminal(t *testing.T) {
 	t.Parallel()
 	kit := systemtest.New(t)
-	s, _ := kit.Start(t, unhurried(system.Options{}))
+	s, _ := kit.Start(t, incidents.Unhurried(system.Options{}))
 	binary := filepath.Join(t.TempDir(), "orders")
 	must(t, lambdatest.Build(t.Context(), "scripts/orders", binary))
 	run := func(awaited, typed string, args ...string) string {
@@ -56,7 +57,7 @@ func TestTheToolInATerminal(t *testing.T) {
 	}
 	_, err := s.Post([]sqstest.Draft{{Body: sale("ORD-1", 2400, pays)}})
 	must(t, err)
-	must(t, drained(t.Context(), s))
+	must(t, incidents.Drained(t.Context(), s))
 	for _, step := range []struct {
 		claim, awaited, typed string
 		args                  []string

@@ -1,0 +1,306 @@
+// Package incidents puts the local system into the situations of docs/guides/runbooks.md,
+// lets happen what AWS, Stripe and people do meanwhile, and audits the end. It knows
+// nothing of the steps on the way: those are the runbook's.
+package incidents
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
+	"orderonce/scripts/local/system"
+)
+
+// Page has a runbook under each heading with a number.
+const Page = "docs/guides/runbooks.md"
+
+// Runbook is how the local system comes into the situation of a runbook, and what happens
+// on the way out.
+type Runbook struct {
+	Title   string // its heading
+	options func(*Incident, *system.Options)
+	happens func(*Incident)
+	// events are what happens outside this tool: what AWS, Stripe or their consoles do.
+	// The page names each in a comment, where it happens.
+	events map[string]func(*Incident)
+	leads  map[order.ID]order.Status // of every row, at the end
+	over   func(*Incident, invariants.Books) (broken []string)
+}
+
+// Runbooks returns all runbooks, in the order of the page.
+func Runbooks() []Runbook {
+	return []Runbook{
+		stuck(), deadLettersArrived(), stripeDown(), chargedTwice(), restoredTable(), leakedKey(), wrongOrders(),
+		badRelease(), doubtfulReceipt(), soldOut(),
+	}
+}
+
+// Setup is what an incident takes from the program that starts it.
+type Setup struct {
+	Root         string // of the repository
+	Start        func(system.Options) (*system.System, *system.Log, error)
+	Build        func(function string) (path string, err error)
+	BuildPatched func(file, before, after string) (path string, err error) // of the order function
+	Operate      func(i *Incident, line string) error                      // runs orders with arguments
+}
+
+// Incident is a local system in the situation of a runbook.
+type Incident struct {
+	*system.System
+
+	runbook Runbook
+	setup   Setup
+	ctx     context.Context
+	running atomic.Pointer[system.System] // for what runs while Start has not returned
+	log     *system.Log
+	posted  []invariants.Message // the messages that the runbook must not discard
+	foreign map[string]bool      // the intents that another system charged
+	stopped bool                 // messages wait, so nothing waits for an empty queue
+}
+
+// Start starts a system and puts it into the situation.
+func (b Runbook) Start(ctx context.Context, setup Setup) (i *Incident, err error) {
+	i = &Incident{runbook: b, setup: setup, ctx: ctx, foreign: map[string]bool{}}
+	err = attempt(func() {
+		o := Unhurried(system.Options{Instances: 1, BatchSize: 1}) // dead letters in the order of their posting
+		if b.options != nil {
+			b.options(i, &o)
+		}
+		i.System, i.log, err = setup.Start(o)
+		must(err)
+		i.running.Store(i.System)
+		b.happens(i)
+	})
+	return i, err
+}
+
+// Unhurried gives the function time, so that a busy machine makes no second attempt: an
+// unanswered refund waits for its lease of 15 minutes.
+func Unhurried(o system.Options) system.Options {
+	o.FunctionTimeout, o.Visibility = 30*time.Second, 40*time.Second
+	o.Env = map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"}
+	return o
+}
+
+// Events returns the names of what can happen outside, sorted.
+func (b Runbook) Events() []string { return slices.Sorted(maps.Keys(b.events)) }
+
+// Happen lets an event of the runbook happen.
+func (i *Incident) Happen(event string) error {
+	happens, found := i.runbook.events[event]
+	if !found {
+		return fmt.Errorf("no event %q", event)
+	}
+	return attempt(func() { happens(i) })
+}
+
+// Settle waits until the queue is empty, unless messages wait for the end of an outage.
+func (i *Incident) Settle() error { return attempt(i.drain) }
+
+// Audit checks every invariant of the local system at the end of a runbook, and what the
+// runbook leads to. What another system charged is not this one's.
+func (i *Incident) Audit() (results []invariants.Result, err error) {
+	err = attempt(func() {
+		i.drain()
+		books, err := i.Collect(i.ctx, i.posted, i.log)
+		must(err)
+		for id, charges := range books.Charges {
+			foreign := func(c invariants.Charge) bool { return i.foreign[string(c.Intent)] }
+			if slices.ContainsFunc(charges, foreign) {
+				books.Charges[id], books.Refunds[id] = slices.DeleteFunc(charges, foreign), nil
+			}
+		}
+		letters := invariants.Result{Claim: "no message is left in a dead-letter queue"}
+		for id, m := range books.Parked {
+			letters.Broken = append(letters.Broken, fmt.Sprintf("message %s: %s", id, m.Reason))
+		}
+		slices.Sort(letters.Broken)
+		leads := invariants.Result{Claim: "every order has the status that the runbook leads to"}
+		leads.Broken = i.differ()
+		if i.runbook.over != nil {
+			leads.Broken = append(leads.Broken, i.runbook.over(i, books)...)
+		}
+		results = append(books.Audit(), letters, leads)
+	})
+	return results, err
+}
+
+// differ returns the orders whose rows the runbook does not lead to.
+func (i *Incident) differ() (all []string) {
+	left := maps.Clone(i.runbook.leads)
+	for r, err := range i.Orders(i.ctx) {
+		must(err)
+		if want := left[r.OrderID]; r.Status != want {
+			all = append(all, fmt.Sprintf("order %s is %q, want %q", r.OrderID, r.Status, want))
+		}
+		delete(left, r.OrderID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		all = append(all, fmt.Sprintf("order %s has no row, want %q", id, left[id]))
+	}
+	return all
+}
+
+// failedError ends a course of events, and attempt returns it.
+type failedError struct{ error }
+
+func must(err error) {
+	if err != nil {
+		panic(failedError{err})
+	}
+}
+
+func attempt(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failedError:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// operate runs a command of orders.
+func (i *Incident) operate(line string) { must(i.setup.Operate(i, line)) }
+
+// post sends messages and waits until each is settled or parked.
+func (i *Incident) post(bodies ...string) {
+	decoder := jobs.NewDecoder()
+	ids := i.send(bodies...)
+	for n, body := range bodies {
+		i.posted = append(i.posted, invariants.NewMessage(decoder, body, ids[n]))
+	}
+	i.drain()
+}
+
+// send sends messages.
+func (i *Incident) send(bodies ...string) (ids []string) {
+	drafts := make([]sqstest.Draft, len(bodies))
+	for n, body := range bodies {
+		drafts[n].Body = body
+	}
+	ids, err := i.Post(drafts)
+	must(err)
+	return ids
+}
+
+// drain waits until the queue is empty, unless messages wait for the end of an outage.
+func (i *Incident) drain() {
+	if i.stopped {
+		return
+	}
+	ctx, cancel := i.Function.UntilExit(i.ctx)
+	defer cancel()
+	must(Drained(ctx, i.System))
+}
+
+// Drained waits until the queues of a system are empty.
+func Drained(ctx context.Context, s *system.System) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	if err := s.Drained(ctx); err != nil {
+		return err
+	}
+	return s.ReceiptsDrained(ctx)
+}
+
+// outage makes every message wait from now on.
+func (i *Incident) outage(faults ...stripetest.Fault) {
+	i.stopped = true
+	for _, f := range faults {
+		i.Stripe.Fail(f)
+	}
+}
+
+// ends ends an outage. The messages are delivered again.
+func (i *Incident) ends() {
+	i.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
+	i.Advance(time.Hour)
+	i.stopped = false
+	i.drain()
+}
+
+// waits waits until the rows of orders show why their last attempt failed.
+func (i *Incident) waits(ids ...order.ID) {
+	ctx, cancel := context.WithTimeout(i.ctx, 5*time.Minute)
+	defer cancel()
+	for _, id := range ids {
+		must(system.Until(ctx, time.Millisecond, func() (bool, error) {
+			r, err := i.Store.Load(ctx, id)
+			return err == nil && r.LastError != "" && r.Owner == "", nil
+		}))
+	}
+}
+
+// stops stops processing, resumes starts it again.
+func (i *Incident) stops() {
+	i.stopped = true
+	must(i.StopProcessing())
+}
+
+func (i *Incident) resumes() {
+	must(i.ResumeProcessing(i.ctx))
+	i.stopped = false
+	i.drain()
+}
+
+// intent returns the intent of an order's row.
+func (i *Incident) intent(id order.ID) string {
+	r, err := i.Store.Load(i.ctx, id)
+	must(err)
+	return string(r.Intent)
+}
+
+// administrator returns a client of the tables.
+func (i *Incident) administrator() *sdk.Client {
+	return sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
+}
+
+// items returns the items of the table of orders.
+func (i *Incident) items() (all []system.Item) {
+	for item, err := range i.Items(i.ctx, i.Options.Table) {
+		must(err)
+		all = append(all, item)
+	}
+	return all
+}
+
+// put writes items into a table.
+func (i *Incident) put(table string, items ...system.Item) {
+	for _, item := range items {
+		_, err := i.administrator().PutItem(i.ctx, &sdk.PutItemInput{TableName: &table, Item: item})
+		must(err)
+	}
+}
+
+// remove deletes items of a table.
+func (i *Incident) remove(table string, items ...system.Item) {
+	for _, item := range items {
+		key := maps.Clone(item)
+		maps.DeleteFunc(key, func(name string, _ types.AttributeValue) bool {
+			return !slices.Contains([]string{"orderId", "sk", "sku"}, name)
+		})
+		_, err := i.administrator().DeleteItem(i.ctx, &sdk.DeleteItemInput{TableName: &table, Key: key})
+		must(err)
+	}
+}
+
+// slowRetries lets a message wait for a minute after its first failure, so that a test
+// sees one attempt.
+func slowRetries(_ *Incident, o *system.Options) { o.Env["FIRST_DELAY"] = "1m" }

@@ -1,0 +1,31 @@
+package incidents
+
+import (
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+)
+
+// leakedKey has a thief who gave money of an order back. The key is rolled before the
+// function has the new one.
+func leakedKey() Runbook {
+	return Runbook{
+		Title:   "6. The Stripe key leaked",
+		options: slowRetries,
+		happens: func(i *Incident) {
+			i.post(Sale("ORD-6001", 2400, Pays))
+			i.Stripe.Machine(func(m *stripetest.Machine) {
+				_, err := m.RefundInDashboard(i.Stripe.Now(), i.intent("ORD-6001"), 2000)
+				must(err)
+			})
+		},
+		events: map[string]func(*Incident){
+			"the old key expires": func(i *Incident) {
+				i.outage(stripetest.Fault{Kind: stripetest.Unauthorized, Times: -1})
+				i.post(Sale("ORD-6002", 2400, Pays))
+				i.waits("ORD-6002")
+			},
+			"the new key is deployed": (*Incident).ends,
+		},
+		leads: map[order.ID]order.Status{"ORD-6001": order.PartiallyRefunded, "ORD-6002": order.Paid},
+	}
+}

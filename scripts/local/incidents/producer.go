@@ -1,0 +1,60 @@
+package incidents
+
+import (
+	"fmt"
+	"strings"
+
+	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
+)
+
+// wrongOrders represents 10,000 orders with 60: 20 that no release can read, 5 that were
+// charged a hundredfold, and 35 of the same kind that wait behind them, among them two
+// right ones.
+func wrongOrders() Runbook {
+	const charged, waiting, unreadable = 5, 35, 20
+	wrong := func(n int) order.ID { return order.ID(fmt.Sprintf("WRONG-%03d", n)) }
+	want := map[order.ID]order.Status{"ORD-7001": order.Paid, "ORD-7002": order.Paid}
+	return Runbook{
+		Title: "7. A producer sent 10,000 wrong orders",
+		happens: func(i *Incident) {
+			for n := range unreadable {
+				i.send(fmt.Sprintf(`{"orderId":%q,"currency":"usd"}`, wrong(n+100)))
+			}
+			for n := range charged {
+				i.post(Sale(wrong(n), 240000, Pays))
+				want[wrong(n)] = order.Refunded
+			}
+			i.stops()
+			i.post(Sale("ORD-7001", 2400, Pays), Sale("ORD-7002", 2400, Pays))
+			for n := range waiting {
+				body := Sale(wrong(n+charged), 240000, Pays)
+				if n%2 == 0 {
+					body = strings.ReplaceAll(body, ":", ": ") // another program's JSON
+				}
+				i.send(body)
+			}
+		},
+		events: map[string]func(*Incident){
+			"processing is resumed": (*Incident).resumes,
+			"the refunds are posted": func(i *Incident) {
+				for r, err := range i.Orders(i.ctx) {
+					must(err)
+					if r.Total.Amount == 240000 && r.Status == order.Paid {
+						i.post(fmt.Sprintf(`{"type":"refund","orderId":%q,"refundId":"wrong-price","amount":240000,`+
+							`"reason":"requested_by_customer"}`, r.OrderID))
+					}
+				}
+			},
+		},
+		leads: want,
+		over: func(_ *Incident, b invariants.Books) (broken []string) {
+			for id, o := range b.Orders {
+				if o.Status == order.Refunded && o.Left != 0 {
+					broken = append(broken, fmt.Sprintf("%s: %d left, want all refunded", id, o.Left))
+				}
+			}
+			return broken
+		},
+	}
+}

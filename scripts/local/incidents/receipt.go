@@ -1,0 +1,67 @@
+package incidents
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"orderonce/adapters/ses/sestest"
+	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
+	"orderonce/scripts/local/system"
+)
+
+// doubtfulReceipt kills the receipt function twice: once when SES has accepted the
+// e-mail, whose events are lost, and once before the request arrives.
+func doubtfulReceipt() Runbook {
+	const sent, unsent = "ORD-9001", "ORD-9002"
+	var killed atomic.Int64 // requests
+	return Runbook{
+		Title: "9. A receipt is doubtful",
+		options: func(i *Incident, o *system.Options) {
+			var err error
+			o.Publish, err = i.setup.Build("publish")
+			must(err)
+			o.Receipt, err = i.setup.Build("receipt")
+			must(err)
+			o.FunctionTimeout, o.Visibility = 6*time.Second, 7*time.Second // the test waits for two leases
+			o.Env = map[string]string{"STRIPE_TIMEOUT": "2s", "SES_TIMEOUT": "2s", "ORDER_BUDGET": "5s"}
+			o.BeforeMail = func(number int) {
+				if number == 2 {
+					i.kill(&killed)
+				}
+			}
+			o.AfterMail = func(number int) {
+				if number == 1 {
+					i.kill(&killed)
+				}
+			}
+			o.LoseMailEvent = func(event json.RawMessage) bool {
+				return strings.Contains(string(event), system.MailTag(sent))
+			}
+		},
+		happens: func(i *Incident) {
+			i.post(Sale(sent, 2400, Pays))
+			i.Mail.Fail(sestest.Fault{Kind: sestest.LoseBefore})
+			i.post(Sale(unsent, 2400, Pays))
+		},
+		leads: map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid},
+		over: func(_ *Incident, b invariants.Books) (broken []string) {
+			if len(b.Mail) != 2 || len(b.Doubts) != 0 || killed.Load() != 2 {
+				broken = append(broken, fmt.Sprintf("%d e-mails, %d doubts and %d kills, want 2, none and 2",
+					len(b.Mail), len(b.Doubts), killed.Load()))
+			}
+			return broken
+		},
+	}
+}
+
+// kill kills the receipt function.
+func (i *Incident) kill(count *atomic.Int64) {
+	if s := i.running.Load(); s != nil {
+		count.Add(1)
+		s.Receipt.Kill(nil)
+	}
+}

@@ -1,0 +1,37 @@
+package incidents
+
+import (
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/scripts/local/system"
+)
+
+// chargedTwice has a customer who ordered twice, one whose payment only holds the money,
+// and one whom another system charged as well.
+func chargedTwice() Runbook {
+	var other string
+	return Runbook{
+		Title: "4. A customer says they were charged twice",
+		happens: func(i *Incident) {
+			i.post(
+				Sale("ORD-4001", 2400, Pays), Sale("ORD-4002", 2400, Pays),
+				Sale("ORD-4003", 2400, Asks), Sale("ORD-4004", 2400, Pays),
+			)
+			i.Stripe.Machine(func(m *stripetest.Machine) {
+				var err error
+				other, err = ChargeElsewhere(m, i.Stripe.Now(), system.PretendKey, "ORD-4004", system.Scope, 2400, true)
+				must(err)
+			})
+			i.foreign[other] = true
+		},
+		events: map[string]func(*Incident){"the other payment is refunded in the Dashboard": func(i *Incident) {
+			i.Stripe.Machine(func(m *stripetest.Machine) {
+				_, err := m.RefundInDashboard(i.Stripe.Now(), other, 2400)
+				must(err)
+			})
+		}},
+		leads: map[order.ID]order.Status{
+			"ORD-4001": order.Paid, "ORD-4002": order.Refunded, "ORD-4003": order.ActionRequired, "ORD-4004": order.Paid,
+		},
+	}
+}
