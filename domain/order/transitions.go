@@ -64,7 +64,7 @@ func begin(o Order, l Lease, quantities Quantities) func(Record) (Record, error)
 			r = r.With(Event{From: Refused, To: Open, Intent: r.Intent, At: l.From})
 			r.Status, r.Failure = Open, ""
 		}
-		r.CustomerID = o.CustomerID() // a recreated record has none
+		r.CustomerID = cmp.Or(r.CustomerID, o.CustomerID()) // a recreated record has none, an erased one another
 		r.Trace = cmp.Or(r.Trace, l.Trace)
 		r.ParkedAt = time.Time{}
 		r.Owner, r.Until, r.Attempt = l.Owner, l.Until, r.Attempt+1

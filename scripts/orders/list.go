@@ -104,19 +104,25 @@ func unsent(r intake.Registration) order.Record {
 
 // scan reads the whole table, if the person allows it.
 func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[cloud.Row, error], error) {
+	return d.Rows(ctx, 0), allowScan(ctx, d, l.Scan, "add --scan, or list what waits with --due")
+}
+
+// allowScan prints what a scan of the table costs. Unless it is allowed, that is an error
+// with what to do instead.
+func allowScan(ctx context.Context, d cloud.Deployment, allowed bool, instead string) error {
 	out, err := sdk.NewFromConfig(d.AWS).DescribeTable(ctx, &sdk.DescribeTableInput{TableName: &d.Table})
 	if err != nil {
-		return nil, fmt.Errorf("describe table %q: %w", d.Table, err)
+		return fmt.Errorf("describe table %q: %w", d.Table, err)
 	}
 	const perUnit = 8 << 10 // bytes of an eventually consistent read
 	size := aws.ToInt64(out.Table.TableSizeBytes)
 	cost := fmt.Sprintf("a scan of table %s: %d items, %.1f MB, about %d read request units",
 		d.Table, aws.ToInt64(out.Table.ItemCount), float64(size)/1e6, size/perUnit+1)
-	if !l.Scan {
-		return nil, fmt.Errorf("this needs %s: add --scan, or list what waits with --due", cost)
+	if !allowed {
+		return fmt.Errorf("this needs %s: %s", cost, instead)
 	}
 	fmt.Fprintln(d.ErrOut, cost)
-	return d.Rows(ctx, 0), nil
+	return nil
 }
 
 // print prints the orders that match, as they are found. An order that cannot be decoded

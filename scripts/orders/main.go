@@ -37,6 +37,7 @@ type commands struct {
 	Restore   restore      `cmd:"" help:"Write an order's lost row from its PaymentIntent. Needs what refresh needs."`
 	Watch     watchCommand `cmd:"" help:"Show queues, waiting orders and dead letters as they change."`
 	Dead      dead         `cmd:"" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
+	Erase     erase        `cmd:"" help:"Erase a person: replace a customerId in every row. Needs ORDERS_TABLE."`
 	Stock     stock        `cmd:"" help:"Show the stock of a SKU, or add units. Needs STOCK_TABLE."`
 	Audit     auditTable   `cmd:"" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
 	Check     check        `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// Whatever comes later, the end of an attempt, a redelivery, a refund or an audit, finds
+// the orders as before, and nothing brings the name back.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	d := newAuditFixture(t)
+	of := func(id order.ID, customer, method string) order.Order {
+		draft := ordertest.Draft(id)
+		draft.CustomerID, draft.Payment.Method = customer, method
+		o, err := order.New(draft)
+		must(t, err)
+		return o
+	}
+	paid, refused := of("ORD-1001", "CUST-7", pays), of("ORD-1002", "CUST-7", missing)
+	other, held := of("ORD-1003", "CUST-70", pays), of("ORD-1004", "CUST-7", pays)
+	all := []order.Order{paid, refused, other, held}
+	for _, o := range all[:3] {
+		process(t, d.store, d.payments, o, noon())
+	}
+	lease := order.Lease{Owner: "owner", From: noon(), Until: noon().Add(time.Minute)}
+	claim, err := order.Begin(t.Context(), d.store, held, lease, nil)
+	must(t, err)
+	d.put(dynamodb.Item{
+		"orderId": dynamodb.Text("ORD-1003"), "sk": dynamodb.Text("intake"), "caller": dynamodb.Text("00ff"),
+		"amount": dynamodb.Number(3998), "currency": dynamodb.Text("usd"),
+	})
+	items := func() (found []dynamodb.Item) {
+		for _, o := range all {
+			found = append(found, d.of(o.ID())...)
+		}
+		return found
+	}
+	want := items()
+	for _, item := range want {
+		for _, name := range []string{"customerId", "caller"} {
+			if who := dynamodb.TextOf(item, name); who == "CUST-7" || who == "00ff" {
+				item[name] = dynamodb.Text("erased")
+			}
+		}
+	}
+	const asks = "Type this id to erase it from these rows for ever: "
+	d.steps(
+		step{line: "erase CUST-7", code: 1, want: "this needs a scan of table\nread request units: add --scan"},
+		step{line: "erase erased --scan", code: 1, want: "in place of an id that was erased"},
+		step{line: "erase CUST-7 --scan", typed: "ORD-1001\n", code: 1, want: "rows of CUST-7: 3\n" + asks + "\nnothing was changed"},
+		step{line: "erase CUST-7 --scan", typed: "CUST-7\n", want: "rows of CUST-7: 3\n" + asks +
+			"\nrows erased: 3\norders dead-letters list --field customerId=CUST-7\nbackups\nStripe"},
+		step{line: "erase CUST-7 --scan --yes", want: "rows of CUST-7: 0\nrows erased: 0"},
+		step{line: "erase --caller 00ff --scan --yes", want: "ORD-1003\nput by HTTP\n39.98 USD\nrows erased: 1"},
+	)
+	if got := items(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got items %+v, want %+v", got, want)
+	}
+	must(t, claim.Release(t.Context(), d.store, order.ReasonOutOfTime, noon()))
+	for range 2 {
+		for _, o := range all { // its message comes again
+			process(t, d.store, d.payments, o, noon().Add(time.Hour))
+		}
+	}
+	d.refund("ORD-1001", noon)
+	d.steps(step{line: "refresh ORD-1001", want: "unchanged"})
+	if printed, code, classes := d.audit(""); code != 0 || len(classes) > 0 {
+		t.Errorf("audit: exit code %d, %v:\n%s", code, classes, printed)
+	}
+	for _, o := range all {
+		r, err := d.store.Load(t.Context(), o.ID())
+		must(t, err)
+		if charges := d.charges()[string(o.ID())]; (charges == 1) != (o.ID() != refused.ID()) || charges > 1 {
+			t.Errorf("%s is %s and was charged %d times", o.ID(), r.Status, charges)
+		}
+		if name := map[bool]string{true: "CUST-70", false: "erased"}[o.ID() == other.ID()]; r.CustomerID != name {
+			t.Errorf("%s: got customer %q, want %q", o.ID(), r.CustomerID, name)
+		}
+	}
+}
