@@ -67,15 +67,16 @@ func (s Status) Counts() bool { return s == Pending || s == Succeeded }
 func (s Status) reserves() bool { return s.Counts() || s == Open || s == Unknown }
 
 // RecheckAfter returns how long after its last change a refund in s should be looked at.
-// waits is false for a status that waits for nothing. A succeeded refund may still fail:
+// waits is false for a status that waits for nothing. An unknown one waits for a person,
+// or for a request that the provider executes late. A succeeded refund may still fail:
 // only a webhook reports that.
 func (s Status) RecheckAfter() (after time.Duration, waits bool) {
 	switch s {
 	case Open:
 		return 2 * order.MaxLease, true
-	case Pending:
+	case Pending, Unknown:
 		return 24 * time.Hour, true
-	case Succeeded, Failed, Refused, Unknown:
+	case Succeeded, Failed, Refused:
 	}
 	return 0, false
 }

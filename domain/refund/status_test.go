@@ -58,7 +58,7 @@ func TestParseStatus(t *testing.T) {
 func TestAnAccountOfTwoRefunds(t *testing.T) {
 	counts := map[refund.Status]bool{refund.Pending: true, refund.Succeeded: true}
 	reserves := map[refund.Status]bool{refund.Pending: true, refund.Succeeded: true, refund.Open: true, refund.Unknown: true}
-	waits := map[refund.Status]time.Duration{refund.Open: 30 * time.Minute, refund.Pending: day}
+	waits := map[refund.Status]time.Duration{refund.Open: 30 * time.Minute, refund.Pending: day, refund.Unknown: day}
 	for _, one := range refund.Statuses() {
 		for _, two := range refund.Statuses() {
 			a := refund.Account{Charged: usd(total), Items: []refund.Item{

@@ -26,21 +26,21 @@ func (r refunds) recheck(ctx context.Context, id order.ID) (seq int, err error) 
 	}
 	account, err := r.refresh(ctx, id)
 	for _, i := range account.Items {
+		problem := ""
 		switch now := r.now(); {
 		case i.Abandoned(now):
 			r.meter.Observe("OldestWaiting", "Status", string(order.Open), now.Sub(i.UpdatedAt))
-			r.log.LogAttrs(ctx, slog.LevelWarn, "refund open without an attempt for a day: its message may be gone",
-				identifyRefund(id, i)...)
+			problem = "refund open without an attempt for a day: its message may be gone"
+		case i.Status == refund.Unknown:
+			r.meter.Count("RefundsUnknown", "", "")
+			problem = "refund unknown: a person must find out whether it was made"
 		case i.Status == refund.Pending && i.Failure == refund.UnknownStatus:
-			r.log.LogAttrs(ctx, slog.LevelWarn, "refund without a known status at Stripe", identifyRefund(id, i)...)
+			problem = "refund without a known status at Stripe"
+		default:
+			continue
 		}
+		r.log.LogAttrs(ctx, slog.LevelWarn, problem, slog.String("order_id", string(id)),
+			slog.String("refund_id", string(i.ID)), slog.String("provider_refund_id", string(i.Refund)))
 	}
 	return account.Seq, err
-}
-
-func identifyRefund(id order.ID, i refund.Item) []slog.Attr {
-	return []slog.Attr{
-		slog.String("order_id", string(id)), slog.String("refund_id", string(i.ID)),
-		slog.String("provider_refund_id", string(i.Refund)),
-	}
 }

@@ -15,19 +15,20 @@ import (
 	"orderonce/domain/refund"
 )
 
-// A refund whose message is gone, and one whose status Stripe does not name, are reported
-// at each recheck, also if it failed. A refund that an attempt touched within a day is
-// not.
+// A refund whose message is gone, one that is unknown, and one whose status Stripe does
+// not name, are reported at each recheck, also if it failed. A refund that an attempt
+// touched within a day is not.
 func TestARecheckReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 	account := refund.Account{Seq: 7, Items: []refund.Item{
 		{ID: "GONE", Status: refund.Open, UpdatedAt: noon(), Until: noon().Add(time.Minute)},
 		{ID: "NEW", Status: refund.Open, UpdatedAt: noon().Add(time.Second)},
 		{ID: "UNNAMED", Status: refund.Pending, Failure: refund.UnknownStatus},
 		{ID: "PENDING", Status: refund.Pending},
+		{ID: "UNKNOWN", Status: refund.Unknown},
 	}}
 	errDown := errors.New("unavailable")
 	for after, want := range map[time.Duration]string{
-		24*time.Hour - time.Second: "[UNNAMED] []", 24 * time.Hour: "[GONE UNNAMED] [86400000]",
+		24*time.Hour - time.Second: "[UNNAMED UNKNOWN] [] [1]", 24 * time.Hour: "[GONE UNNAMED UNKNOWN] [86400000] [1]",
 	} {
 		var out bytes.Buffer
 		now := func() time.Time { return noon().Add(after) }
@@ -45,8 +46,8 @@ func TestARecheckReportsRefundsThatAPersonMustLookAt(t *testing.T) {
 			}
 			return all
 		}
-		if got := fmt.Sprint(found(`"refund_id":"(\w*)"`), found(`"OldestWaiting":\[(\d*)\]`)); got != want {
-			t.Errorf("after %v: got refunds and ages %s, want %s\n%s", after, got, want, &out)
+		if got := fmt.Sprint(found(`"refund_id":"(\w*)"`), found(`"OldestWaiting":\[(\d*)\]`), found(`"RefundsUnknown":\[(\d*)\]`)); got != want {
+			t.Errorf("after %v: got refunds, ages and counts %s, want %s\n%s", after, got, want, &out)
 		}
 	}
 }

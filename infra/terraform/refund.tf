@@ -21,10 +21,18 @@ locals {
       receives    = 1000
     } }
     alarms = merge(local.usual_alarms.refund, {
-      refund-unknown = { metric = "app Parked Sum Function=refund Reason=refund_unknown", description = <<-EOT
+      # The reconcile function finds an unknown refund at least once a day, as orders-waiting-*.
+      refund-unknown = {
+        metrics = {
+          parked = "app Parked Sum Function=refund Reason=refund_unknown"
+          still  = "app RefundsUnknown Sum"
+        }
+        expression  = "FILL(parked, 0) + FILL(still, 0)", periods = [1, 26], period = 60 * 60
+        description = <<-EOT
         Nobody knows whether a refund was made, and it is not sent again. The customer waits, and the amount
-        stays reserved, until a person has compared it with Stripe: docs/guides/refund.md, "Resolve an unknown
-        refund".
+        stays reserved, until a person has compared it with Stripe. List them with orders refund list:
+        docs/guides/refund.md, "Resolve an unknown refund". The alarm stays on for up to 26 hours after the
+        last one is resolved.
       EOT
       }
       # After a request for a refund the message comes back when its lease ends, every 15

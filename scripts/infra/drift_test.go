@@ -254,7 +254,7 @@ func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
 			matches(t, metric, "../functions/webhook/main.go"),
 		),
 		"The intake function":    append(matches(t, name, "../adapters/httpapi/answer.go"), "Intake"),
-		"The reconcile function": append(reconcile, matches(t, metric, "../functions/reconcile/run.go")...),
+		"The reconcile function": append(reconcile, matches(t, metric, "../functions/reconcile/*.go")...),
 		"The receipt function": {
 			"Receipts", string(receipt.Sent), string(receipt.Delivered), string(receipt.Bounced), string(receipt.Failed),
 			string(receipt.Doubtful),

@@ -125,6 +125,7 @@ type dead struct {
 // refunds are the commands of `orders refund`.
 type refunds struct {
 	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and REFUND_QUEUE_URL."`
+	List    listRefunds   `cmd:"" help:"List the refunds that only a person can end. Needs ORDERS_TABLE."`
 	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -226,6 +228,54 @@ func (w *refundFixture) begin() refund.Claim {
 	lease := order.Lease{Owner: w.now.String(), From: w.now, Until: w.now.Add(time.Minute)}
 	c, err := refund.Begin(w.Context(), w.claims, r, lease)
 	must(w.T, err)
+	return c
+}
+
+// A refund that only a person can end is listed until it ended. One that is under way or
+// was made is not.
+func TestListRefunds(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.process(pays, "ORD-1001", "ORD-1002", "ORD-1003")
+	accounts := refundtable.New(d.store)
+	for id, outcome := range map[refund.ID]refund.Outcome{
+		"UNKNOWN": {Status: refund.Unknown, Failure: "sent_2026-11-20T12:00:00Z"}, "MADE": {Status: refund.Succeeded, Refund: "re_1"},
+	} {
+		must(t, d.begin("ORD-1001", id).Finish(t.Context(), accounts, outcome, noon()))
+	}
+	d.begin("ORD-1002", "OPEN")
+	const resolve = ", then orders refund resolve ORD-1001 UNKNOWN --made RE_ID, or --not-made"
+	const unknown = "ORD-1001  UNKNOWN  1.00 USD  unknown since 2026-11-21 12:00:00.123 UTC  sent_2026-11-20T12:00:00Z\n" +
+		"look for it in Stripe's Dashboard, payment pi_000001" + resolve
+	d.steps(
+		step{line: "refund list", code: 2, want: unknown + "\nrefunds that wait for a person: 1\n1 refunds may have been made"},
+		step{
+			line: "refund list", later: 25 * time.Hour, code: 2, claim: "an open one without an attempt for a day",
+			want: "ORD-1002  OPEN  1.00 USD  open since\nits message may be gone: redrive it, or post\nrefunds that wait for a person: 2",
+		},
+		step{
+			line: "--json refund list", code: 2,
+			want: `{"orderId":"ORD-1001","paymentIntentId":"pi_000001","refundId":"UNKNOWN","amount":100,"currency":"usd",` +
+				`"status":"unknown","failure":"sent_2026-11-20T12:00:00Z","since":"2026-11-21T12:00:00.123Z","next":"look` + "\n" + resolve,
+		},
+		step{line: "refund resolve ORD-1001 UNKNOWN --not-made --yes", want: "resolved: refund UNKNOWN is refused"},
+		step{line: "refund list", want: "refunds that wait for a person: 0"},
+		step{
+			line: "refund list", code: 1, claim: "a row that cannot be read hides no other",
+			before: func() { d.edit("ORD-1002", dynamodb.Item{"fingerprint": nil}) },
+			want:   "refunds that wait for a person: 0\norder \"ORD-1002\": \ncorrupt record",
+		},
+	)
+}
+
+// begin claims a refund of 1.00 USD, as a worker does.
+func (d *deployment) begin(id order.ID, of refund.ID) refund.Claim {
+	d.Helper()
+	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: string(of), Amount: 100, Reason: "duplicate"})
+	must(d.T, err)
+	lease := order.Lease{Owner: string(of), From: noon(), Until: noon().Add(time.Minute)}
+	c, err := refund.Begin(d.Context(), refundtable.New(d.store), r, lease)
+	must(d.T, err)
 	return c
 }
 
