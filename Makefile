@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy smoke destroy engine clean
+.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -197,6 +197,9 @@ deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs
 	@TF_VAR_stripe_secret_key="$$STRIPE_SECRET_KEY" $(TERRAFORM) apply $(VALUES)
 	@mkdir -p build/deploy && $(TERRAFORM) output -raw operator_environment >$(DEPLOYED) && cat $(DEPLOYED)
 	@echo 'These lines are in $(DEPLOYED). Next: make smoke$(if $(ENV), ENV=$(ENV))'
+
+orders: ## install the operator's tool in $(go env GOPATH)/bin; its --version names release and commit
+	@go -C scripts install -ldflags="-X main.release=$$(git describe --tags --always --dirty 2>/dev/null)" ./orders
 
 smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid; ENV=prod
 	@if [ -n "$(ENV)" ] || { [ -z "$$QUEUE_URL" ] && [ -f $(DEPLOYED) ]; }; then . ./$(DEPLOYED); fi && $(call program,orders) smoke

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -24,7 +27,7 @@ import (
 	"orderonce/scripts/orders/batch"
 )
 
-// The error is what a person reads, so no list of all flags hides it.
+// The error is what a person reads, so it comes first and no list of all flags hides it.
 func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -46,6 +49,8 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 		"refresh --all-due --rate 0":                       "--rate: want at least 1",
 		"republish":                                        "want either an orderId or --since",
 		"republish --since 2026-11-21T08:00:00Z --rate 0":  "--rate: want at least 1",
+		"republish ORD-1 --until 1h":                       "--until with --since alone",
+		"republish --since yesterday":                      `--since: time "yesterday": want 2026-11-01, `,
 		"stock MUG --recount=-1":                           "--recount -1: want 0 to 1000000000 units",
 		"stock MUG --add=1000000001":                       "--add 1000000001: want at most 1000000000 units at once",
 		"stock MUG --add=-1000000001":                      "--add -1000000001: want at most 1000000000 units at once",
@@ -58,9 +63,33 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 	} {
 		printed, code := runs(t, testShell(environment()), line, "")
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
-		if !strings.Contains(lines[len(lines)-1], want) || code == 0 || len(lines) > 5 {
+		at := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "orders: error: ") })
+		if at < 0 || !strings.Contains(lines[at], want) || code == 0 || len(lines) > 5 {
 			t.Errorf("orders %s: got exit code %d and\n%s\nwant %q in at most five lines", line, code, printed, want)
 		}
+	}
+}
+
+// A new command asks, and has --yes for scripts, or its help says why it need not.
+func TestEveryCommandAsksOrSaysWhyNot(t *testing.T) {
+	parser, err := newParser(new(commands))
+	must(t, err)
+	for _, leaf := range parser.Model.Leaves(false) {
+		asks := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "yes" })
+		says := regexp.MustCompile(`(?s)It changes nothing|It does\s+not\s+ask`).MatchString(leaf.Detail)
+		if !asks && !says {
+			t.Errorf("orders %s: has no --yes, and its help has neither %q nor %q", leaf.Path(), "It changes nothing", "It does not ask")
+		}
+	}
+}
+
+func TestTheVersionNamesReleaseCommitAndTime(t *testing.T) {
+	build := debug.BuildInfo{GoVersion: "go1.26", Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "750ed151"}}}
+	if got, want := describe("v1.2.0", &build), "orders v1.2.0, revision 750ed151, go1.26"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if printed, code := runs(t, testShell(nil), "--version", ""); code != 0 || !strings.HasPrefix(printed, "orders (devel)") {
+		t.Errorf("got exit code %d and %q, want the version", code, printed)
 	}
 }
 
@@ -360,17 +389,24 @@ func TestRepublish(t *testing.T) {
 	d.process(takes, "ORD-1")
 	d.process(pays, "ORD-2")
 	d.process(declines, "ORD-3")
-	const since = "--json republish --rate 1000 --since "
+	const since = "--json republish --rate 1000 --yes --since "
 	d.steps(
 		step{
 			line: "refresh ORD-1", later: time.Hour, before: d.banks("pi_000001"), want: "settled: paid",
 		},
 		step{line: "republish ORD-1", want: "events published to orders: 2"},
-		step{line: since + "2026-11-21T12:00:00Z", want: `{"published":4,"unreadable":0}`},
-		step{line: since + "2026-11-21T13:00:00Z", want: `{"published":1,"unreadable":0}`},
+		step{line: since + "2026-11-21T12:00:00Z", later: day, want: `{"published":4,"unreadable":0}`},
+		step{
+			line: "republish --since 2026-11-21", claim: "it counts before it asks", typed: "yes\n", code: 1, later: 2 * time.Hour,
+			want: "event bus orders in us-east-1, scope test\n4 events of 3 orders, from 2026-11-21T00:00:00Z to 2026-11-21T14:00:00Z\n" +
+				"Type republish to send them to every consumer again: yes\nnothing was changed",
+		},
+		step{line: "republish --since 26h", typed: "republish\n", later: 2 * time.Hour, want: "4 events of 3 orders\nevents published to orders: 4"},
+		step{line: since + "2026-11-21 --until 2026-11-21T13:00:00Z", want: `{"published":3,"unreadable":0}`},
+		step{line: since + "2026-11-21T13:00:00Z", later: day, want: `{"published":1,"unreadable":0}`},
 		step{line: since + "2026-11-21T14:00:00Z", want: `{"published":0,"unreadable":0}`},
 		step{
-			line: since + "2026-11-21T12:00:00Z", code: 2, claim: "a corrupt row, and one of a newer release",
+			line: since + "2026-11-21T12:00:00Z", later: day, code: 2, claim: "a corrupt row, and one of a newer release",
 			before: func() {
 				d.edit("ORD-2", dynamodb.Item{"status": dynamodb.Text("")})
 				d.edit("ORD-3", dynamodb.Item{"status": dynamodb.Text("shipped")})

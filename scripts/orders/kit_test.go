@@ -118,7 +118,7 @@ func runsUntil(
 		sh.In, sh.Out, sh.ErrOut = strings.NewReader(typed), &out, &out
 		err = c.run(ctx, k, sh)
 	}
-	if err != nil {
+	if err = usage(err); err != nil {
 		fmt.Fprintf(&out, "orders: error: %v\n", cloud.Hint(err))
 	}
 	return onScreen(asked.ReplaceAllString(out.String(), "${0}"+typed)), exitCode(err)

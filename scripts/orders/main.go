@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -23,8 +24,9 @@ import (
 )
 
 type commands struct {
-	JSON    bool          `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
-	Account cloud.Account `embed:"" group:"AWS"`
+	Version kong.VersionFlag `help:"Print the release, the commit and its time."`
+	JSON    bool             `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
+	Account cloud.Account    `embed:"" group:"AWS"`
 
 	Post      post         `cmd:"" help:"Post orders and refunds to their queues, one per line. Needs QUEUE_URL."`
 	Show      show         `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
@@ -46,14 +48,15 @@ type commands struct {
 
 func main() {
 	var c commands
-	parser, err := newParser(&c, kong.Writers(os.Stdout, shell.Visible(os.Stderr)))
+	errOut := shell.Painted(os.Stderr, wrong(), os.Environ())
+	parser, err := newParser(&c, kong.Writers(os.Stdout, shell.Visible(errOut)))
 	parser.FatalIfErrorf(err)
 	k, err := parser.Parse(os.Args[1:])
-	parser.FatalIfErrorf(err)
+	parser.FatalIfErrorf(usage(err))
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	err = c.run(ctx, k, shell.Shell{
-		Environ: os.Environ(), In: shell.Interruptible(ctx, os.Stdin), Out: os.Stdout,
-		ErrOut: os.Stderr, Now: time.Now,
+		Environ: os.Environ(), In: shell.Interruptible(ctx, os.Stdin), ErrOut: errOut, Now: time.Now,
+		Out: shell.Painted(os.Stdout, wrong(), os.Environ()),
 		AWS: c.Account.Load, EmptyWait: time.Second, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
 	stop()
@@ -67,9 +70,10 @@ func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, s
 
 func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
 	amounts := kong.NamedMapper("amount", kong.MapperFunc(parseAmount))
-	usage := kong.ShortUsageOnError() // the whole help would hide the error
 	details := kong.PostBuild(explain)
-	return kong.New(c, append([]kong.Option{kong.Name("orders"), usage, amounts, details, kong.Description(
+	build, _ := debug.ReadBuildInfo() // there is one in every module
+	version := kong.Vars{"version": describe(release, build)}
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), amounts, details, version, kong.Description(
 		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
 			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
 			"For the system that `make up` runs: . ./build/up/env\n\n" +

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"orderonce/adapters/stripe"
 	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
@@ -15,9 +17,14 @@ type post struct {
 	Column       map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"With --csv: what the header calls a column. Repeatable."`
 	Rate         int               `placeholder:"N" help:"At most so many messages per second."`
 	AllowInvalid bool              `help:"Post invalid orders too. The function parks them as invalid_order."`
+	Yes          bool              `help:"Do not ask, for scripts, and for messages on standard input."`
 }
 
-// Run posts every line, or none if one of them is neither a valid order nor a refund.
+var errNoAnswer = errors.New("nothing posted: no answer can come from standard input, where the messages are: " +
+	"look at the sums, then add --yes")
+
+// Run asks and posts every line, or none if one of them is neither a valid order nor a
+// refund.
 func (p post) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.Open(ctx, sh, "QUEUE_URL")
 	if err != nil {
@@ -33,6 +40,9 @@ func (p post) Run(ctx context.Context, sh shell.Shell) error {
 			return err
 		}
 	}
+	if err := p.confirm(d, messages); err != nil {
+		return err
+	}
 	batches := batch.Sender{
 		Orders: d.QueueAt(d.Queue), Refunds: d.QueueAt(d.RefundQueue),
 		File: from.Name(), Rate: p.Rate, Progress: sh.Progress,
@@ -43,4 +53,23 @@ func (p post) Run(ctx context.Context, sh shell.Shell) error {
 		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), d.Queue, err)
 	}
 	return sh.Result(fmt.Sprintf("messages posted: %d\n", posted), map[string]int{"posted": posted})
+}
+
+// confirm prints what the messages ask for and where, and asks.
+func (p post) confirm(d cloud.Deployment, messages []batch.Message) error {
+	if p.Yes || len(messages) == 0 {
+		return nil
+	}
+	mode := "unknown"
+	if d.Key.Reveal() != "" {
+		mode = cloud.ModeOf(stripe.Live(d.Key.Reveal()))
+	}
+	fmt.Fprintf(d.People(), "queue %s in %s, Stripe in %s mode\n\n%s\n", d.Queue, d.AWS.Region, mode, batch.Sums(messages))
+	if p.File == "-" {
+		return errNoAnswer
+	}
+	if !d.Confirms(fmt.Sprintf("Type post to post %d messages: ", len(messages)), "post") {
+		return shell.ErrNotConfirmed
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func newOrderQueue(t *testing.T, second string) *orderQueue {
 // posts runs `orders post` with standard input.
 func (q *orderQueue) posts(t *testing.T, in, flags string) (printed string, code int) {
 	t.Helper()
-	return runs(t, testShell(environment(q.environ...)), "post "+flags, in)
+	return runs(t, testShell(environment(q.environ...)), "post --yes "+flags, in)
 }
 
 // messages returns the messages in queues, in the order of their posting.
@@ -152,6 +153,34 @@ func TestPost(t *testing.T) {
 	}
 }
 
+// A person sees what a file charges, and where, before anybody is charged.
+func TestPostAsks(t *testing.T) {
+	t.Parallel()
+	q := newOrderQueue(t, "")
+	file := filepath.Join(t.TempDir(), "orders.jsonl")
+	euros := strings.Replace(sale("ORD-3", 84900, "pm_1"), `"usd"`, `"eur"`, 1)
+	text := strings.Join(append(lines(2), euros, refundLine, "{}"), "\n")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	const sums = "/orders in us-east-1, Stripe in test mode\norders        1, which charge 849.00 EUR\n" +
+		"orders        2, which charge 48.00 USD\nrefunds       1\ninvalid       1, which the function parks\n"
+	for _, tt := range []struct {
+		file, in, want string
+		held, code     int
+	}{
+		{"-", text, sums + "nothing posted: no answer can come from standard input", 0, 1},
+		{file, "yes\n", sums + "nothing was changed", 0, 1},
+		{file, "post\n", sums + "Type post to post 5 messages: post\nmessages posted: 5", 5, 0},
+	} {
+		printed, code := runs(t, testShell(environment(q.environ...)), "post --allow-invalid "+tt.file, tt.in)
+		if part := missingPart(printed, tt.want); part != "" || code != tt.code {
+			t.Errorf("got exit code %d, want %d, and %q in\n%s", code, tt.code, part, printed)
+		}
+		if held := len(q.messages(t, "orders", "refunds")); held != tt.held {
+			t.Errorf("%s: got %d messages, want %d", tt.want, held, tt.held)
+		}
+	}
+}
+
 // A message that was posted again without its age would look younger than a row that
 // replaced a lost one.
 func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
@@ -194,7 +223,7 @@ func TestPostToAFIFOQueue(t *testing.T) {
 func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	t.Parallel()
 	sh := testShell(environment("AWS_MAX_ATTEMPTS=1", "QUEUE_URL=http://127.0.0.1:1/orders"))
-	for _, line := range []string{"post", "list --due"} {
+	for _, line := range []string{"post --yes", "list --due"} {
 		if printed, code := runs(t, sh, line, lines(1)[0]); code != 1 || !strings.Contains(printed, "is `make up` running?") {
 			t.Errorf("orders %s: got exit code %d and\n%s\nwant the question whether make up is running", line, code, printed)
 		}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"orderonce/domain/order"
 	"orderonce/scripts/jobs"
 )
 
@@ -42,6 +44,35 @@ func Validate(file string, messages []Message) error {
 	return fmt.Errorf("nothing posted: %d of %d messages are invalid orders:%s\n"+
 		"correct them, or post all with --allow-invalid: the function parks invalid orders",
 		len(invalid), len(messages), shown)
+}
+
+// Sums counts what messages ask for: orders and their sum by currency, refunds, and what
+// the function would park.
+func Sums(messages []Message) string {
+	decoder, orders, sums, refunds := jobs.NewDecoder(), map[order.Currency]int{}, map[order.Currency]int64{}, 0
+	for _, m := range messages {
+		switch job, err := decoder.Decode(m.body); {
+		case err != nil:
+		case job.IsRefund():
+			refunds++
+		default:
+			orders[job.Order.Total().Currency]++
+			sums[job.Order.Total().Currency] += job.Order.Total().Amount
+		}
+	}
+	var b strings.Builder
+	invalid := len(messages) - refunds
+	for _, currency := range slices.Sorted(maps.Keys(orders)) {
+		invalid -= orders[currency]
+		fmt.Fprintf(&b, "orders   %6d, which charge %s\n", orders[currency], order.Money{Amount: sums[currency], Currency: currency})
+	}
+	if refunds > 0 {
+		fmt.Fprintf(&b, "refunds  %6d\n", refunds)
+	}
+	if invalid > 0 {
+		fmt.Fprintf(&b, "invalid  %6d, which the function parks\n", invalid)
+	}
+	return b.String()
 }
 
 // isJSONLines reports whether one line at least is meant as a message.

@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/term"
 )
 
 // Shell is what a command reads and writes.
@@ -93,6 +97,29 @@ func (v visible) Write(p []byte) (int, error) {
 		}
 	}
 	if _, err := v.out.Write(b); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Painted returns a writer that prints what a pattern matches in bold red, if out is a
+// terminal and the environment does not forbid colors (no-color.org).
+func Painted(out *os.File, wrong *regexp.Regexp, environ []string) io.Writer {
+	plain := func(v string) bool { return v == "TERM=dumb" || strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" }
+	if !term.IsTerminal(int(out.Fd())) || slices.ContainsFunc(environ, plain) {
+		return out
+	}
+	return painted{out, wrong}
+}
+
+type painted struct {
+	out   io.Writer
+	wrong *regexp.Regexp
+}
+
+// Write implements io.Writer.
+func (w painted) Write(p []byte) (int, error) {
+	if _, err := w.out.Write(w.wrong.ReplaceAll(p, []byte("\x1b[1;31m$0\x1b[m"))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,22 @@ func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
 	must(t, json.Unmarshal([]byte(out.String()), &got))
 	if got != strings.ToValidUTF8(strange, "\ufffd") || strings.ContainsAny(out.String(), "\u009b\u202e") {
 		t.Errorf("printed %q as JSON, want the same text in escapes", &out)
+	}
+}
+
+func TestWhatIsWrongIsRedOnATerminalOnly(t *testing.T) {
+	var out strings.Builder
+	red := Visible(painted{&out, regexp.MustCompile("(?m)^WARNING: .*")})
+	n, err := fmt.Fprint(red, "all is well\nWARNING: \x1b[31mtwo charges\nthat is all\n")
+	must(t, err)
+	const want = "all is well\n\x1b[1;31mWARNING: \\u001b[31mtwo charges\x1b[m\nthat is all\n"
+	if out.String() != want || n != 50 {
+		t.Errorf("printed %q after %d bytes, want %q", &out, n, want)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	must(t, err)
+	if got := Painted(file, nil, nil); got != file {
+		t.Errorf("got %T for a file, want the file", got)
 	}
 }
 

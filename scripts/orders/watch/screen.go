@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,6 +18,7 @@ type Screen struct {
 	Every   time.Duration
 
 	context       context.Context //nolint:containedctx // a tea.Model has no other place for it
+	reading       *sync.Mutex     // held by a read
 	now, before   Snapshot
 	scanned       *Scanned
 	width, height int
@@ -24,8 +26,13 @@ type Screen struct {
 
 // Show shows the deployment until the person quits, or the context ends.
 func (s Screen) Show(ctx context.Context, options ...tea.ProgramOption) error {
-	s.context = ctx
+	reads, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.context, s.reading = reads, new(sync.Mutex)
 	_, err := tea.NewProgram(s, append(options, tea.WithContext(ctx))...).Run()
+	cancel()
+	s.reading.Lock() // it puts back the dead letters that it holds: they would stay hidden for minutes
+	defer s.reading.Unlock()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil { // Ctrl-C is how a person ends it
 		err = nil
 	}
@@ -40,7 +47,11 @@ type tick struct{}
 // read reads a snapshot.
 //
 //nolint:ireturn // as a tea.Cmd
-func (s Screen) read() tea.Msg { return s.Sources.Read(s.context) }
+func (s Screen) read() tea.Msg {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.Sources.Read(s.context)
+}
 
 // scan counts all orders. Scans follow one another without a pause: the rate is their
 // own.

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"orderonce/scripts/orders/audit"
+)
+
+// wrong matches the lines that a person must not miss: errors, findings, and verdicts
+// that need a person.
+func wrong() *regexp.Regexp {
+	starts := []string{
+		"orders: error: ", "WARNING: ", "FAILED ", "MISMATCH ", "not repaired: ", `charged +\d+ TIMES`, "fix ", "look ",
+	}
+	for _, c := range audit.Classes() {
+		starts = append(starts, `(?: *\d+ )?`+string(c)+" ")
+	}
+	return regexp.MustCompile("(?m)^(?:" + strings.Join(starts, "|") + ").*")
+}
+
+// usage adds the right command line to the error of a wrong one, below it.
+func usage(err error) error {
+	wrong, ok := errors.AsType[*kong.ParseError](err)
+	if !ok {
+		return err
+	}
+	command := cmp.Or(wrong.Context.Selected(), wrong.Context.Model.Node)
+	return fmt.Errorf("%w\nusage: orders %s\nmore:  %s --help", err, strings.TrimSpace(command.Summary()), command.FullPath())
+}
+
+// release is the nearest tag of this build, and what came since. The Makefile sets it.
+var release string
+
+// describe describes a build: release, commit, the commit's time, and the version of Go.
+func describe(release string, info *debug.BuildInfo) string {
+	words := []string{"orders " + cmp.Or(release, info.Main.Version)}
+	for _, s := range info.Settings {
+		if name, is := strings.CutPrefix(s.Key, "vcs."); is {
+			words = append(words, name+" "+s.Value)
+		}
+	}
+	return strings.Join(append(words, info.GoVersion), ", ")
+}
