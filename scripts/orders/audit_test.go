@@ -150,6 +150,9 @@ func (w *auditFixture) plants() map[order.ID]planted {
 				return err
 			})()
 		}, audit.RefundsDiffer},
+		"REFUND-UNKNOWN": {pays, func(id order.ID) {
+			must(w.T, w.begin(id, "R-1").Finish(w.Context(), refundtable.New(w.store), refund.Outcome{Status: refund.Unknown}, noon()))
+		}, audit.RefundUnknown},
 		"DISPUTED": {pays, func(id order.ID) { w.dispute(id) }, audit.DisputeUnrecorded},
 		"DISPUTE-WON": {pays, func(id order.ID) {
 			opened := w.dispute(id)

@@ -263,7 +263,7 @@ func TestListRefunds(t *testing.T) {
 		step{
 			line: "refund list", code: 1, claim: "a row that cannot be read hides no other",
 			before: func() { d.edit("ORD-1002", dynamodb.Item{"fingerprint": nil}) },
-			want:   "refunds that wait for a person: 0\norder \"ORD-1002\": \ncorrupt record",
+			want:   "refunds that wait for a person: 0\nload account of order \"ORD-1002\": \ncorrupt record",
 		},
 	)
 }

@@ -48,6 +48,7 @@ type Row struct {
 	Fingerprint order.Fingerprint `json:"f"`
 	Refunded    int64             `json:"r,omitempty"` // as refund.Account.Refunded
 	Refunds     []string          `json:"-"`           // Stripe's ids of those in Refunded that are ours
+	Unknown     []string          `json:"u,omitempty"` // our ids of the unknown ones
 	Dispute     order.Dispute     `json:"d"`
 	BusyUntil   time.Time         `json:"b"` // end of the latest lease of a worker
 	CreatedAt   time.Time         `json:"c"`

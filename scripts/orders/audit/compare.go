@@ -24,6 +24,7 @@ const (
 	IntentMissing     Class = "intent_missing"     // Stripe lacks the intent that the row names
 	ContentDiffers    Class = "content_differs"    // amount, currency, order id, scope or content
 	StatusContradicts Class = "status_contradicts" // no transition leads from the row to Stripe
+	RefundUnknown     Class = "refund_unknown"     // both agree, and nobody knows whether a refund was made
 	RowUnreadable     Class = "row_unreadable"     // the row is corrupt or of a newer release
 )
 
@@ -46,6 +47,7 @@ func classes() []class {
 		{IntentMissing, "compare key, account and mode with those of the charge; nothing was changed", ""},
 		{ContentDiffers, "somebody edited the PaymentIntent or the row: compare both with the order", ""},
 		{StatusContradicts, "compare the PaymentIntent's history with the order's events, then decide", ""},
+		{RefundUnknown, "find out whether it was made, then end it: orders refund resolve --help", ""},
 		{RowUnreadable, "look at the item: it was edited by hand, or a newer release wrote it", ""},
 	}
 }
@@ -240,8 +242,12 @@ func (r *Result) compare(o Order, s order.Scope, p Payment) {
 	case !now.Charged():
 		return
 	}
-	if differs := refunds(*o.Row, p); differs != "" {
+	switch differs := refunds(*o.Row, p); {
+	case differs != "":
 		r.add(o, RefundsDiffer, p, differs)
+	case len(o.Row.Unknown) > 0:
+		resolve := fmt.Sprintf("orders refund resolve %s ", o.ID)
+		r.add(o, RefundUnknown, p, resolve+strings.Join(o.Row.Unknown, "; "+resolve))
 	}
 	if p.Disputed && (o.Row.Dispute.ID == "" || !p.Dispute.Is(o.Row.Dispute)) {
 		r.add(o, DisputeUnrecorded, p, fmt.Sprintf("row %s, Stripe %s",

@@ -61,6 +61,8 @@ func disputed(row, stripe order.Dispute) change {
 	}
 }
 
+func unknown(o *audit.Order) { o.Row.Unknown = []string{"R-1"} }
+
 func unbound(o *audit.Order) { o.Row.Intent = "" }
 
 func rowless(o *audit.Order) { o.Row = nil }
@@ -165,6 +167,8 @@ func TestCompare(t *testing.T) {
 		"a refund that failed, made again in the Dashboard": {
 			result{class: audit.RefundsDiffer}, []change{row(order.PartiallyRefunded), givenBack(5, 5), refunds(ours, others)},
 		},
+		"an unknown refund that Stripe does not list": {result{class: audit.RefundUnknown}, []change{unknown}},
+		"an unknown refund that Stripe has made":      {result{class: audit.RefundsDiffer}, []change{unknown, givenBack(0, 5)}},
 		"a dispute that the row does not show": {
 			result{class: audit.DisputeUnrecorded}, []change{disputed(order.Dispute{}, order.Dispute{})},
 		},

@@ -38,7 +38,7 @@ func (p Plan) String() string {
 }
 
 // Plans returns what a repair does. An order with a finding that needs judgement is left
-// alone.
+// alone, unless that is an unknown refund.
 func Plans(findings iter.Seq2[Finding, error]) iter.Seq2[Plan, error] {
 	return func(yield func(Plan, error) bool) {
 		var p Plan
@@ -46,6 +46,9 @@ func Plans(findings iter.Seq2[Finding, error]) iter.Seq2[Plan, error] {
 			if err != nil {
 				yield(Plan{}, err)
 				return
+			}
+			if f.Class == RefundUnknown {
+				continue
 			}
 			if f.OrderID != p.OrderID {
 				if p.repairable() && !yield(p, nil) {

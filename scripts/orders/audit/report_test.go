@@ -75,7 +75,7 @@ func TestAPlanLeavesOrdersThatNeedJudgement(t *testing.T) {
 	for p, err := range audit.Plans(findings(
 		finding("A", audit.MissingRow, true), finding("B", audit.TwoCharges, false),
 		finding("C", audit.RowOlder, false), finding("D", audit.RefundsDiffer, false),
-		finding("D", audit.DisputeUnrecorded, false), finding("E", audit.RowOlder, true),
+		finding("D", audit.DisputeUnrecorded, false), finding("D", audit.RefundUnknown, false), finding("E", audit.RowOlder, true),
 		finding("F", audit.RefundsDiffer, false), finding("F", audit.StatusContradicts, false),
 	)) {
 		if err != nil {

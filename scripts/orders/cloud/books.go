@@ -170,7 +170,7 @@ func row(r Row) audit.Row {
 		return audit.Row{OrderID: r.OrderID, Problem: r.err.Error()}
 	}
 	busy := r.Until
-	var ours []string
+	var ours, unknown []string
 	for _, i := range r.Account.Items {
 		if i.Until.After(busy) {
 			busy = i.Until
@@ -178,10 +178,13 @@ func row(r Row) audit.Row {
 		if i.Status.Counts() {
 			ours = append(ours, string(i.Refund))
 		}
+		if i.Status == refund.Unknown {
+			unknown = append(unknown, string(i.ID))
+		}
 	}
 	return audit.Row{
 		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
-		Refunded: r.Account.Refunded(), Refunds: ours, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
+		Refunded: r.Account.Refunded(), Refunds: ours, Unknown: unknown, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
 	}
 }
 
