@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +25,7 @@ type listDead struct {
 
 // Run lists messages.
 func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh)
+	d, err := openTriage(ctx, sh, l.Select.All)
 	if err != nil {
 		return err
 	}
@@ -32,7 +35,7 @@ func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
 		}
 		return false, d.print(letter)
 	}
-	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()).Matches, visit)
+	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()).Matches, d.page.full, visit)
 	if err == nil {
 		fmt.Fprintf(d.People(), "\n%s", counts)
 	}
@@ -45,22 +48,22 @@ type showDead struct {
 }
 
 var errNoDeadLetter = errors.New("the dead-letter queue has no such message: " +
-	"it may be in the order queue again, or hidden by another reader for some minutes")
+	"it may be in the order queue again")
 
 // Run shows the messages of one order.
 func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh)
+	d, err := openTriage(ctx, sh, true)
 	if err != nil {
 		return err
 	}
 	named := deadletters.Filter{Query: s.ID}.Matches
-	counts, err := d.each(ctx, mostShown, named, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	counts, err := d.each(ctx, mostShown, named, nil, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		d.Progress("")
 		text, line := view.WholeLetter(l, d.Now(), s.Body)
 		return false, d.Result(text, line)
 	})
 	if err == nil && counts.matched == 0 {
-		err = fmt.Errorf("show %q: %w", s.ID, errNoDeadLetter)
+		err = fmt.Errorf("show %q: %w%s", s.ID, errNoDeadLetter, counts.unseen())
 	}
 	return err
 }
@@ -76,6 +79,7 @@ type selection struct {
 	NewerThan time.Duration       `placeholder:"AGE" help:"Only messages that were first sent less long ago."`
 	Field     []deadletters.Field `sep:"none" placeholder:"NAME=VALUE" help:"Only bodies with this value: lines.unitAmount=1999. Repeatable."`
 	Limit     int                 `default:"10000" help:"Look at no more messages than this. The tool keeps 1 KiB of memory for each."`
+	All       bool                `help:"Print each message, not only the first 50. --json does."`
 }
 
 func (s selection) filter(now time.Time) deadletters.Filter {
@@ -95,39 +99,65 @@ type triage struct {
 
 	sources deadletters.Sources
 	queue   *deadletters.Queue
+	page    *page
 }
 
-func openTriage(ctx context.Context, sh shell.Shell) (triage, error) {
+// page is the part of a list that is printed: of thousands of messages the first, and
+// then how many there are for each reason.
+type page struct {
+	left int  // negative: no end
+	more bool // messages were not printed
+}
+
+const pageSize = 50
+
+// full reports whether no other message is printed.
+func (p *page) full() bool {
+	p.more = p.more || p.left == 0
+	return p.left == 0
+}
+
+func openTriage(ctx context.Context, sh shell.Shell, all bool) (triage, error) {
 	// With `| head`, a write fails instead of killing the process, which holds messages.
 	signal.Ignore(syscall.SIGPIPE)
 	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
 	if err != nil {
 		return triage{}, err
 	}
+	shown := &page{left: pageSize}
+	if all || sh.JSON {
+		shown.left = -1
+	}
 	return triage{
-		Deployment: d, queue: d.Letters(),
+		Deployment: d, queue: d.Letters(), page: shown,
 		sources: deadletters.Sources{
 			Orders: d.Store(), Accounts: d.Accounts(), Payments: d.Payments(), Refunds: d.Refunds(), Scope: d.Scope,
 		},
 	}, nil
 }
 
-// each calls visit with every message that is wanted, and counts the verdicts.
+// each calls visit with every message that is wanted, and counts reasons and verdicts.
+// Once enough, if there is one, returns true, it only counts reasons, and reads neither
+// rows nor Stripe.
 func (d triage) each(
-	ctx context.Context, limit int, wanted func(deadletters.Message) bool,
+	ctx context.Context, limit int, wanted func(deadletters.Message) bool, enough func() bool,
 	visit deadletters.Visit[deadletters.Letter],
 ) (t tally, err error) {
 	looked := 0
-	t.actions = map[deadletters.Action]int{}
+	t.reasons, t.page, t.fifo = map[string]verdicts{}, d.page, strings.HasSuffix(string(d.DeadLetters), ".fifo")
 	t.pages, err = d.queue.Each(ctx, limit, func(ctx context.Context, m deadletters.Message) (bool, error) {
 		looked++
 		d.Progress("%s looked at", view.Messages(looked))
 		if !wanted(m) {
 			return false, nil
 		}
-		l := d.sources.Letter(ctx, m)
-		t.actions[l.Action]++
 		t.matched++
+		if enough != nil && enough() {
+			t.count(m, unread)
+			return false, nil
+		}
+		l := d.sources.Letter(ctx, m)
+		t.count(m, l.Action)
 		return visit(ctx, l)
 	})
 	d.Progress("")
@@ -137,37 +167,96 @@ func (d triage) each(
 	return t, err
 }
 
-// tally counts the verdicts on the messages that were selected.
+// tally counts the messages that were selected.
 type tally struct {
 	pages   deadletters.Pages
 	matched int
-	actions map[deadletters.Action]int
+	reasons map[string]verdicts
+	page    *page
+	fifo    bool
 }
 
-// String returns the counts as a line for people, and below it what was not seen.
-func (t tally) String() string {
+// verdicts counts messages by their verdict.
+type verdicts map[deadletters.Action]int
+
+// unread is counted in place of the verdict on a message of which neither row nor Stripe
+// was read.
+const unread deadletters.Action = "without a verdict"
+
+func (t tally) count(m deadletters.Message, a deadletters.Action) {
+	why := m.ReasonShown()
+	if t.reasons[why] == nil {
+		t.reasons[why] = verdicts{}
+	}
+	t.reasons[why][a]++
+}
+
+func (v verdicts) sum() (n int) {
+	for _, of := range v {
+		n += of
+	}
+	return n
+}
+
+// String returns the counts as a line: 1 redrive, 2 look.
+func (v verdicts) String() string {
 	var parts []string
-	for _, a := range deadletters.Actions() {
-		if n := t.actions[a]; n > 0 {
+	for _, a := range append(deadletters.Actions(), unread) {
+		if n := v[a]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, a))
 		}
 	}
-	line := strings.TrimSuffix(view.Messages(t.matched)+": "+strings.Join(parts, ", "), ": ")
+	return strings.Join(parts, ", ")
+}
+
+// String returns the counts as a line for people. Below it are the reasons, if not every
+// message was printed, and what was not seen.
+func (t tally) String() string {
+	all := verdicts{}
+	for _, of := range t.reasons {
+		for a, n := range of {
+			all[a] += n
+		}
+	}
+	line := strings.TrimSuffix(fmt.Sprintf("%s: %s", view.Messages(t.matched), all), ": ")
 	if other := t.pages.Seen - t.matched; other > 0 {
 		line += fmt.Sprintf("; not selected: %d", other)
 	}
-	if !t.pages.Ended {
-		line += "\nthe limit was reached before the end of the queue: see --limit"
-	} else if t.pages.Unseen > 0 {
-		line += fmt.Sprintf("\nSQS counts about %d more: hidden by another reader or by a response that was lost, "+
-			"behind others of their FIFO group, or gone a moment ago; list again in %s",
-			t.pages.Unseen, deadletters.HiddenFor)
+	if t.page.more {
+		for _, why := range slices.SortedFunc(maps.Keys(t.reasons), func(a, b string) int {
+			return cmp.Or(t.reasons[b].sum()-t.reasons[a].sum(), cmp.Compare(a, b))
+		}) {
+			line += fmt.Sprintf("\n%6d  %s: %s", t.reasons[why].sum(), why, t.reasons[why])
+		}
+		line += fmt.Sprintf("\nprinted are the first %d; --all prints each, --reason=REASON those of one reason", pageSize)
 	}
-	return line + "\n"
+	return line + t.unseen() + "\n"
 }
 
-// print prints a dead letter: a paragraph for people.
+// unseen returns what the queue holds beside the messages that were looked at: a line for
+// people, or "".
+func (t tally) unseen() string {
+	more := fmt.Sprintf("SQS counts about %d more", t.pages.Unseen)
+	switch {
+	case !t.pages.Ended:
+		return "\nthe limit was reached, and " + more + ": see --limit"
+	case t.pages.Unseen == 0:
+		return ""
+	case t.fifo:
+		more += ": behind the first ten of their message group, which have to be redriven or discarded first, or"
+	default:
+		more += ":"
+	}
+	return "\n" + more + " hidden by another reader or by a response that was lost, or gone a moment ago; " +
+		"run this again in " + deadletters.HiddenFor.String()
+}
+
+// print prints a dead letter, a paragraph for people, if the page has room for it.
 func (d triage) print(l deadletters.Letter) error {
 	d.Progress("")
+	if d.page.full() {
+		return nil
+	}
+	d.page.left--
 	return d.Result(view.Letter(l, d.Now()), view.NewLetterJSON(l))
 }

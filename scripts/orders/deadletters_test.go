@@ -111,18 +111,67 @@ func TestDeadLettersAreSelected(t *testing.T) {
 		},
 		step{line: "dead-letters show 00000000-0000-4000-8000-000000000002", claim: "by its id", want: "discard  PAID"},
 		step{line: list + " --reason none", want: "UNNAMED\n1 message: 1 look; not selected: 5"},
-		step{line: list + " --limit 1", want: "1 message: 1 redrive\nthe limit was reached before the end of the queue: see --limit"},
+		step{line: list + " --limit 1", want: "1 message: 1 redrive\nthe limit was reached, and SQS counts about 5 more: see --limit"},
 		step{
 			line: list, claim: "the SDK repeats a lost receive, and gets nothing: the first one hid the messages",
 			before: func() { p.queues.Lose("ReceiveMessage", 1) },
 			want: "\n0 messages\nSQS counts about 6 more: hidden by another reader or by a response that was lost, " +
-				"behind others of their FIFO group, or gone a moment ago; list again in 5m0s",
+				"or gone a moment ago; run this again in 5m0s",
 		},
 		step{
 			line: "dead-letters discard --yes --reason none", claim: "what is not seen is left", code: 2,
-			want: "\n0 messages\nSQS counts about 6 more: hidden by another reader",
+			want: "\n0 messages\nSQS counts about 6 more: hidden by another reader\nleft: 0\nSQS counts about 6 more",
 		},
 	)
+}
+
+// With thousands of messages, each on four lines, nobody sees the first.
+func TestAListIsAPageAndCountsTheRest(t *testing.T) {
+	t.Parallel()
+	p := newLetterFixture(t)
+	for n := range 60 {
+		p.park(order.ReasonStore, bodyOf(order.ID(fmt.Sprint("OTHER-", n)), pays))
+	}
+	p.steps(step{
+		line: "dead-letters list", want: "65 messages: 46 redrive, 1 discard, 2 fix, 1 look, 15 without a verdict\n" +
+			"    61  store_unavailable: 46 redrive, 15 without a verdict\n     1  invalid_order: 1 fix\nprinted are the first 50",
+	})
+	for line, want := range map[string]int{
+		"dead-letters list": 50, "dead-letters list --all": 65, "--json dead-letters list": 65,
+		"dead-letters redrive --dry-run": 50, "dead-letters redrive --dry-run --all": 61,
+	} {
+		printed, _ := runs(t, testShell(p.environ), line, "")
+		if got := strings.Count(printed, "message 0") + strings.Count(printed, `{"messageId"`); got != want {
+			t.Errorf("orders %s: printed %d messages, want %d", line, got, want)
+		}
+	}
+	behind := tally{fifo: true, pages: deadletters.Pages{Ended: true, Unseen: 15}}
+	if got := behind.unseen(); !strings.Contains(got, "15 more: behind the first ten of their message group") {
+		t.Errorf("got %q, want why they cannot be seen", got)
+	}
+}
+
+// A message that another reader takes while the person thinks is not redriven silently.
+func TestWhatIsTakenMeanwhileIsSaid(t *testing.T) {
+	t.Parallel()
+	p := newLetterFixture(t)
+	p.before = func(c sqstest.Call) {
+		if c.Operation == "GetQueueAttributes" { // all was listed, and is about to be put back
+			p.before = func(c sqstest.Call) {
+				if c.Operation == "ReceiveMessage" {
+					p.before = nil
+					p.queues.Machine(func(m *sqstest.Machine, now time.Time) {
+						_, err := m.Receive(now, "dead", 1, nil)
+						must(t, err)
+					})
+				}
+			}
+		}
+	}
+	p.steps(step{
+		line: "dead-letters redrive --yes", code: 2,
+		want: "redriven: 0 messages, left: 5, of which 1 were not seen again: hidden or taken by another reader",
+	})
 }
 
 // A producer's attributes reach the dead-letter queue when SQS moves the message. They
@@ -226,7 +275,7 @@ func TestRedriveAndDiscard(t *testing.T) {
 		"discard of all":    {step: step{line: discard + " --force --yes", typed: "discard\n", want: "discarded: 5 messages, left: 0\n"}},
 		"discard on a pipe": {step: step{line: discard + " --force", typed: "discard\n", code: 2}, pipe: true, dead: whole},
 		"as many as the limit": {
-			step: step{line: discard + " --yes --reason none --limit 5", code: 2, want: "the limit was reached before the end"}, dead: whole,
+			step: step{line: discard + " --yes --reason none --limit 5", code: 2, want: "left: 0\nthe limit was reached, and SQS counts about 0 more"}, dead: whole,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -27,7 +27,7 @@ type redriveDead struct {
 
 // Run redrives messages.
 func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh)
+	d, err := openTriage(ctx, sh, r.Select.All)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ type discardDead struct {
 
 // Run deletes messages.
 func (c discardDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh)
+	d, err := openTriage(ctx, sh, c.Select.All)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (d triage) empty(ctx context.Context, t task) error {
 	d.Where()
 	chosen := map[string]bool{}
 	selected := t.filter(d.Now()).Matches
-	counts, err := d.each(ctx, t.Limit, selected, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	counts, err := d.each(ctx, t.Limit, selected, nil, func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) {
 			return false, nil
 		}
@@ -124,27 +124,34 @@ func (d triage) empty(ctx context.Context, t task) error {
 	if len(chosen) > 0 && (t.asks || !t.Yes) && !d.Confirms(question, t.verb) {
 		return shell.ErrNotConfirmed
 	}
-	took, err := d.take(ctx, t, chosen)
+	took, met, err := d.take(ctx, t, chosen)
 	if err != nil {
 		return fmt.Errorf("%d of %s %s, the others are left: run the same command again: %w",
 			took, view.Messages(len(chosen)), t.done, err)
 	}
-	left := counts.matched - took
-	text := fmt.Sprintf("%s: %s, left: %d\n", t.done, view.Messages(took), left)
-	if err := d.Result(text, map[string]int{t.done: took, "left": left}); err != nil {
+	left, unseen := counts.matched-took, counts.pages.Unseen
+	text := fmt.Sprintf("%s: %s, left: %d", t.done, view.Messages(took), left)
+	if gone := len(chosen) - met; gone > 0 {
+		text += fmt.Sprintf(", of which %d were not seen again: hidden or taken by another reader", gone)
+	}
+	text += counts.unseen() + "\n"
+	if err := d.Result(text, map[string]int{t.done: took, "left": left, "unseen": unseen}); err != nil {
 		return err
 	}
-	if left > 0 || !counts.pages.Ended || counts.pages.Unseen > 0 {
+	if left > 0 || !counts.pages.Ended || unseen > 0 {
 		return shell.LeftError{Err: errLeft}
 	}
 	return nil
 }
 
-// take does the task with each chosen message whose verdict still allows it, and returns
-// their number.
-func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took int, err error) {
+// take does the task with each chosen message whose verdict still allows it. It returns
+// their number, and that of the chosen messages that it met.
+func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took, met int, err error) {
 	if len(chosen) == 0 {
-		return 0, nil
+		return 0, 0, nil
+	}
+	if d.page.full() {
+		d.page.left = pageSize // those that stay after all
 	}
 	wanted := func(m deadletters.Message) bool { return chosen[m.ID] }
 	visit := func(ctx context.Context, l deadletters.Letter) (bool, error) {
@@ -158,6 +165,6 @@ func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took 
 		d.Progress("%d of %s %s", took, view.Messages(len(chosen)), t.done)
 		return true, nil
 	}
-	_, err = d.each(ctx, t.Limit, wanted, visit)
-	return took, err
+	counts, err := d.each(ctx, t.Limit, wanted, nil, visit)
+	return took, counts.matched, err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 )
 
@@ -29,23 +30,31 @@ func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 			_, _ = io.Copy(io.Discard, out) // until the process has ended
 		}
 	}
-	for claim, end := range map[string]func(p *os.Process, out *os.File){
+	ends := map[string]func(p *os.Process, out *os.File){
 		"a reader such as head": func(_ *os.Process, out *os.File) { _ = out.Close() },
 		"Ctrl-C":                signaled(syscall.SIGINT),
 		"kill":                  signaled(syscall.SIGTERM),
 		"a closed terminal":     signaled(syscall.SIGHUP),
+	}
+	for line, claim := range map[string]string{
+		"list --all": "a reader such as head", "list --all ": "Ctrl-C", "list --all  ": "kill", "list --all   ": "a closed terminal",
+		"show ORD-1": "a reader such as head", "show ORD-1 ": "kill",
+		"redrive --verdict=any --all": "a reader such as head", "discard --force --all": "Ctrl-C",
 	} {
-		t.Run(claim, func(t *testing.T) {
+		end := ends[claim]
+		t.Run(line+", "+claim, func(t *testing.T) {
 			t.Parallel()
 			environ, server := serveQueues(t, sqstest.Options{}, nil)
-			const messages = 300 // more than the pipe has room for
+			const messages = 400 // more than the pipe has room for
 			server.Machine(func(m *sqstest.Machine, now time.Time) {
 				for range messages {
-					_, err := m.Send(now, "dead", sqstest.Draft{Body: strings.Repeat("x", 400)})
+					_, err := m.Send(now, "dead", sqstest.Draft{Body: strings.Repeat("x", 400), Attributes: map[string]sqstest.Attribute{
+						sqs.AttrOrderID: sqstest.Text("ORD-1"),
+					}})
 					must(t, err)
 				}
 			})
-			c := exec.CommandContext(t.Context(), binary, "dead-letters", "list")
+			c := exec.CommandContext(t.Context(), binary, append([]string{"dead-letters"}, strings.Fields(line)...)...)
 			c.Env = append(slices.Clone(d.environ), environ...)
 			var printed strings.Builder
 			c.Stderr = &printed
