@@ -80,7 +80,11 @@ func (a Account) sum(which func(Status) bool) (total int64) {
 func (a Account) DueAt() (due time.Time) {
 	for _, i := range a.Items {
 		after, waits := i.Status.RecheckAfter()
-		if at := i.UpdatedAt.Add(after); waits && (due.IsZero() || at.Before(due)) {
+		at := i.UpdatedAt.Add(after)
+		if at.Before(a.UpdatedAt) { // it was rechecked before, and would count as overdue
+			at = a.UpdatedAt.Add(after)
+		}
+		if waits && (due.IsZero() || at.Before(due)) {
 			due = at
 		}
 	}

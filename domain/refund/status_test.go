@@ -85,6 +85,16 @@ func TestAnAccountOfTwoRefunds(t *testing.T) {
 	}
 }
 
+// A refund that has waited for longer is due again after the change, because it was
+// rechecked before. Otherwise its order would be overdue, as if no run had reached it.
+func TestARefundThatWaitsForLongIsNotOverdue(t *testing.T) {
+	changed := noon().Add(10 * day)
+	a := refund.Account{UpdatedAt: changed, Items: []refund.Item{{Status: refund.Unknown, UpdatedAt: noon()}}}
+	if got, want := a.DueAt(), changed.Add(day); !got.Equal(want) {
+		t.Errorf("got due %v, want %v", got, want)
+	}
+}
+
 func TestAbandoned(t *testing.T) {
 	now := noon().Add(day)
 	for claim, tt := range map[string]struct {

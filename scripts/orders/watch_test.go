@@ -42,7 +42,11 @@ func (w waits) Due(context.Context, time.Time) iter.Seq2[order.ID, error] {
 }
 
 func (waits) Load(_ context.Context, id order.ID) (order.Record, error) {
-	return order.Record{OrderID: id, Status: order.Pending}, nil
+	r := order.Record{OrderID: id, Status: order.Pending, CreatedAt: noon().Add(-2 * time.Hour)}
+	if id == "ORD-0" { // a refund of it waits
+		r.Status, r.CreatedAt, r.UpdatedAt = order.Paid, noon().Add(-300*day), noon().Add(-time.Hour)
+	}
+	return r, nil
 }
 
 func TestWatchReadsSoManyWaitingOrders(t *testing.T) {
@@ -50,8 +54,8 @@ func TestWatchReadsSoManyWaitingOrders(t *testing.T) {
 	for n, more := range map[int]bool{cloud.MaxWaiting: false, cloud.MaxWaiting + 1: true} {
 		var got watch.Snapshot
 		must(t, cloud.ReadWaiting(t.Context(), waits{n: n}, &got))
-		if got.Waiting[order.Pending] != 200 || got.More != more {
-			t.Errorf("%d orders: got %v, more %t, want 200, %t", n, got.Waiting, got.More, more)
+		if want := "map[pending:199 refund:1]"; fmt.Sprint(got.Waiting) != want || got.More != more || got.Oldest.ID != "ORD-1" {
+			t.Errorf("%d orders: got %v, more %t, oldest %+v, want %s, %t, ORD-1", n, got.Waiting, got.More, got.Oldest, want, more)
 		}
 	}
 }

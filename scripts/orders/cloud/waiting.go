@@ -121,12 +121,16 @@ func ReadWaiting(ctx context.Context, store waitingOrders, n *watch.Snapshot) er
 		if err != nil {
 			return err
 		}
-		n.Waiting[r.Status]++
+		since, status := r.CreatedAt, r.Status
+		if r.Status.Charged() { // a refund of it waits, and not the order
+			since, status = r.UpdatedAt, "refund"
+		}
+		n.Waiting[status]++
 		if !r.DueAt.After(n.At) {
 			n.Due++
 		}
-		if n.Oldest.ID == "" || r.CreatedAt.Before(n.Oldest.Since) {
-			n.Oldest = watch.Oldest{ID: r.OrderID, Status: r.Status, Since: r.CreatedAt}
+		if n.Oldest.ID == "" || since.Before(n.Oldest.Since) {
+			n.Oldest = watch.Oldest{ID: r.OrderID, Status: status, Since: since}
 		}
 	}
 	return nil
