@@ -42,7 +42,7 @@ type Item struct {
 	Status    Status
 	Owner     string    // of the claim; "" unless it is sending
 	Until     time.Time // end of the owner's lease
-	Attempt   int       // number of claims
+	Attempt   int       // number of claims, and of decisions to send Again
 	Message   MessageID // "" until the provider named it
 	Failure   string    // of a failed or doubtful receipt: the provider's code, or why
 	Revision  int       // number of writes; 0 of an item that does not exist
@@ -110,7 +110,11 @@ type Report struct {
 // says nothing about the e-mail that is being sent now, or may have been.
 func Follow(i Item, r Report, at time.Time) (after Item, changed bool) {
 	other := i.Message != "" && i.Message != r.Message || r.Attempt < i.Attempt
-	if other || rank(r.Status, r.Message) <= rank(i.Status, i.Message) {
+	known := rank(i.Status, i.Message)
+	if i.Failure == ResolvedByOperator {
+		known = 0
+	}
+	if other || rank(r.Status, r.Message) <= known {
 		return i, false
 	}
 	i.Message = r.Message
@@ -137,17 +141,38 @@ func rank(s Status, m MessageID) int {
 	return 0
 }
 
-// ResolvedByOperator is the Failure of a receipt about which a person decided.
+// ResolvedByOperator is the Failure of a receipt about which a person decided. What the
+// provider reports of it counts more.
 const ResolvedByOperator = "resolved_by_operator"
 
 // Resolve returns a doubtful item as a person decides: sent, or failed, so that the next
-// request sends it. Any other item is an error that names its status.
+// request sends it. A person may decide otherwise later, unless the provider has reported
+// the e-mail since. Any other item is an error that names its status.
 func Resolve(i Item, sent bool, at time.Time) (Item, error) {
-	switch {
-	case i.Status != Doubtful:
-		return i, fmt.Errorf("receipt is %s: only a doubtful one can be resolved", cmp.Or(i.Status, "not there"))
-	case sent:
-		return i.next(Sent, ResolvedByOperator, at), nil
+	decided, s := i.Failure == ResolvedByOperator, Failed
+	if sent {
+		s = Sent
 	}
+	switch {
+	case decided && i.Status == s:
+		return i, nil
+	case decided, i.Status == Doubtful:
+		return i.next(s, ResolvedByOperator, at), nil
+	}
+	return i, fmt.Errorf("receipt is %s: a person can resolve only a doubt", cmp.Or(i.Status, "not there"))
+}
+
+// Again returns a sent, delivered or bounced item as failed, for a payer who does not
+// have the e-mail, so that the next request sends another one. It counts as an attempt,
+// so that no report about the e-mail of before replaces this decision. A failed item
+// stays as it is. Any other one is an error that names its status.
+func Again(i Item, at time.Time) (Item, error) {
+	switch {
+	case i.Status == Failed:
+		return i, nil
+	case rank(i.Status, "") == 0:
+		return i, fmt.Errorf("receipt is %s: only one that was sent is sent again", cmp.Or(i.Status, "not there"))
+	}
+	i.Attempt, i.Message = i.Attempt+1, ""
 	return i.next(Failed, ResolvedByOperator, at), nil
 }

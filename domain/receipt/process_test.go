@@ -143,6 +143,18 @@ func payer(err error) func(*world) { return func(w *world) { w.payers.Err = err 
 
 func save(err error) func(*world) { return func(w *world) { w.failSaves(err, "") } }
 
+func person(decides func(receipt.Item, time.Time) (receipt.Item, error)) func(*world) {
+	return func(w *world) {
+		after, err := decides(w.item(), w.now)
+		if err == nil {
+			_, err = w.store.Save(w.Context(), w.item(), after)
+		}
+		if err != nil {
+			w.Error(err)
+		}
+	}
+}
+
 func heal(w *world) { w.payers.Err, w.store.Fault = nil, nil }
 
 var (
@@ -279,6 +291,16 @@ func TestProcess(t *testing.T) {
 			{nil, receipt.Failed, "done duplicate: doubtful no_response 2"},
 			{nil, "", "done duplicate: doubtful no_response 2"},
 		}},
+		"the provider's word replaces a person's": {false, []step{
+			{fate(receipttest.SendsThenLoses), "", doubt},
+			{person(isSent), "", "done duplicate: sent resolved_by_operator 1"},
+			{nil, receipt.Sent, "done settled: sent 1"},
+		}},
+		"no report of before keeps a person from sending it again": {false, []step{
+			{nil, "", sent},
+			{person(receipt.Again), receipt.Delivered, "done duplicate: failed resolved_by_operator 1"},
+			{nil, "", "done settled: sent 2"},
+		}},
 		"a report about a lost receipt": {false, []step{{nil, receipt.Sent, "park receipt_lost: 0"}}},
 		"a report about a receipt that changes with every look": {false, []step{
 			{nil, "", sent},
@@ -346,24 +368,47 @@ func TestAResultThatIsNotRecordedKeepsItsCause(t *testing.T) {
 	}
 }
 
-func TestAPersonResolvesADoubt(t *testing.T) {
-	for sent, want := range map[bool]string{
-		true: "done duplicate: sent resolved_by_operator 1", false: "done receipt_doubtful: doubtful no_response 2",
+func isSent(i receipt.Item, at time.Time) (receipt.Item, error) { return receipt.Resolve(i, true, at) }
+
+func isNotSent(i receipt.Item, at time.Time) (receipt.Item, error) {
+	return receipt.Resolve(i, false, at)
+}
+
+func TestAPersonDecides(t *testing.T) {
+	const person = receipt.ResolvedByOperator
+	for claim, tt := range map[string]struct {
+		status  receipt.Status
+		failure string
+		decide  func(receipt.Item, time.Time) (receipt.Item, error)
+		want    receipt.Status // "": refused
+	}{
+		"a doubt was sent":                {receipt.Doubtful, "no_response", isSent, receipt.Sent},
+		"a doubt was not sent":            {receipt.Doubtful, "no_response", isNotSent, receipt.Failed},
+		"it was not sent after all":       {receipt.Sent, person, isNotSent, receipt.Failed},
+		"it was sent after all":           {receipt.Failed, person, isSent, receipt.Sent},
+		"the provider says sent":          {receipt.Sent, "", isNotSent, ""},
+		"the provider says delivered":     {receipt.Delivered, "", isNotSent, ""},
+		"the provider refused it":         {receipt.Failed, "MessageRejected", isSent, ""},
+		"again, though it was sent":       {receipt.Sent, person, receipt.Again, receipt.Failed},
+		"again, though it was delivered":  {receipt.Delivered, "", receipt.Again, receipt.Failed},
+		"again, to another address":       {receipt.Bounced, "General", receipt.Again, receipt.Failed},
+		"again, while it is being sent":   {receipt.Sending, "", receipt.Again, ""},
+		"again, though nobody knows":      {receipt.Doubtful, "no_response", receipt.Again, ""},
+		"again, though there is none yet": {"", "", receipt.Again, ""},
 	} {
-		w := newWorld(t)
-		w.mailbox.Plan(receipttest.SendsThenLoses, receipttest.SendsThenLoses)
-		w.deliver()
-		seen := w.item()
-		after, err := receipt.Resolve(seen, sent, w.now)
-		if err == nil {
-			_, err = w.store.Save(t.Context(), seen, after)
+		before := receipt.Item{OrderID: "ORD-1", Key: receipt.Paid, Status: tt.status, Failure: tt.failure, Revision: 2}
+		after, err := tt.decide(before, noon())
+		if tt.want == "" {
+			if err == nil || after != before {
+				t.Errorf("%s: got %+v, %v, want an error", claim, after, err)
+			}
+			continue
 		}
-		if err != nil || after != w.item() || after.Failure != receipt.ResolvedByOperator {
-			t.Errorf("got %+v, %v, want it resolved", after, err)
+		if err != nil || after.Status != tt.want || after.Failure != person || after.Revision != 3 {
+			t.Errorf("%s: got %+v, %v, want it %s", claim, after, err, tt.want)
 		}
-		if _, err := receipt.Resolve(after, sent, w.now); err == nil {
-			t.Errorf("a second time: got no error, want one")
+		if twice, err := tt.decide(after, noon()); err != nil || twice != after {
+			t.Errorf("%s, twice: got %+v, %v, want no change", claim, twice, err)
 		}
-		w.want(w.deliver(), want)
 	}
 }

@@ -68,7 +68,7 @@ locals {
   )
 
   # refresh, restore, cancel, refund, refund resolve, republish, post, dead-letters redrive and
-  # discard, audit --repair, stock --add, receipts resolve, erase.
+  # discard, audit --repair, stock --add, receipts resolve and again, erase.
   operator_repairs = merge(
     {
       RepairOrders = {

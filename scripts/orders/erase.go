@@ -95,7 +95,8 @@ func (e erase) replace(ctx context.Context, d cloud.Deployment, item dynamodb.It
 	name := e.attribute()
 	_, err := dynamodb.Update(ctx, d.Store().DB, &sdk.UpdateItemInput{
 		TableName: &d.Table, Key: dynamodb.Item{"orderId": item["orderId"], "sk": item["sk"]},
-		ConditionExpression: aws.String(name + " = :id"), UpdateExpression: aws.String("SET " + name + " = :erased"),
+		ConditionExpression:       aws.String(name + " = :id"),
+		UpdateExpression:          aws.String("SET " + name + " = :erased"),
 		ExpressionAttributeValues: dynamodb.Item{":id": dynamodb.Text(e.ID), ":erased": dynamodb.Text(erased)},
 	})
 	if _, refused := dynamodb.Refused(err); refused {

@@ -135,6 +135,7 @@ type refunds struct {
 
 // receipts are the commands of `orders receipts`.
 type receipts struct {
-	List    listReceipts   `cmd:"" default:"withargs" help:"List the doubtful receipts, or those of an order. Needs RECEIPTS_TABLE."`
-	Resolve resolveReceipt `cmd:"" help:"Decide whether a doubtful receipt was sent. Needs RECEIPTS_TABLE."`
+	List    listReceipts     `cmd:"" default:"withargs" help:"List the doubtful receipts, or those of an order. Needs RECEIPTS_TABLE."`
+	Resolve resolveReceipt   `cmd:"" help:"Decide whether a doubtful receipt was sent, or many. Needs RECEIPTS_TABLE."`
+	Again   sendReceiptAgain `cmd:"" help:"Send a receipt again, to a customer without it. Needs RECEIPTS_TABLE."`
 }

@@ -31,20 +31,19 @@ func (listRefunds) Run(ctx context.Context, sh shell.Shell) error {
 		if err != nil && !errors.Is(err, order.ErrNotFound) { // erased since
 			problems = append(problems, err)
 		}
-		text := ""
 		for _, i := range a.Items {
-			if i.Status == refund.Unknown || i.Abandoned(d.Now()) {
-				n++
-				text += view.WaitingRefund(a, i)
+			if i.Status != refund.Unknown && !i.Abandoned(d.Now()) {
+				continue
 			}
-		}
-		if text != "" {
-			problems = append(problems, sh.Result(text, view.NewAccountJSON(a)))
+			n++
+			if err := sh.Result(view.WaitingRefund(a, i)); err != nil {
+				return err
+			}
 		}
 	}
 	fmt.Fprintf(sh.People(), "refunds that wait for a person: %d\n", n)
-	if err := errors.Join(problems...); err != nil || n == 0 {
-		return err
+	if len(problems) == 0 && n > 0 {
+		return shell.Left("%d refunds may have been made: see orders refund resolve --help", n)
 	}
-	return shell.Left("%d refunds may have been made: see orders refund resolve --help", n)
+	return errors.Join(problems...)
 }
