@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run up break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ run: engine ## the whole system on this machine: post orders, kill the function,
 up: engine ## the same system with a live page: post orders, attack it, take a guard away
 	$(call compile,scripts,-o $(CURDIR)/build/up/ ./local ./orders)
 	@build/up/local up
+
+drill: engine ## practice an incident of docs/guides/runbooks.md: make drill RUNBOOK=5; without it, list them
+	$(call compile,scripts,-o $(CURDIR)/build/drill/$(RUNBOOK)/ ./local ./orders)
+	@build/drill/$(RUNBOOK)/local drill $(RUNBOOK)
 
 break: ## remove a guard and see what catches it: make break GUARD=bind
 	@$(LAB) ./guards/break $(GUARD)

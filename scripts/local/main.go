@@ -1,6 +1,7 @@
 // Command local runs all of orderonce on this machine, without an account or credentials.
 // `local run` posts the example orders, shows what became of them and checks the
-// invariants. `local up` keeps the same system running and serves its live page.
+// invariants. `local up` keeps the same system running and serves its live page. `local
+// drill` lets a person work an incident.
 package main
 
 import (
@@ -14,6 +15,8 @@ import (
 type commands struct {
 	Run run `cmd:"" help:"Post orders, kill the function once, and show every order, the totals and the invariants."`
 	Up  up  `cmd:"" help:"Serve the live page of the system until Ctrl-C, and print commands that use it."`
+
+	Drill drill `cmd:"" help:"Practice an incident of the runbooks, and audit what is left behind."`
 }
 
 func main() {

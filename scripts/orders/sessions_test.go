@@ -40,7 +40,7 @@ func TestEverySession(t *testing.T) {
 			ctx, cancel := s.UntilExit(t.Context())
 			defer cancel()
 			printed, _ := runsUntil(ctx, t, sh, c.line, c.typed)
-			must(t, incidents.Drained(ctx, s))
+			must(t, incidents.Drained(ctx, s, 5*time.Minute))
 			return printed
 		})
 	})

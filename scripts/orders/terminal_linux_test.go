@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
@@ -57,7 +58,7 @@ func TestTheToolInATerminal(t *testing.T) {
 	}
 	_, err := s.Post([]sqstest.Draft{{Body: sale("ORD-1", 2400, pays)}, {Body: "{}"}})
 	must(t, err)
-	must(t, incidents.Drained(t.Context(), s))
+	must(t, incidents.Drained(t.Context(), s, 5*time.Minute))
 	for _, step := range []struct {
 		claim, awaited, typed string
 		args                  []string

@@ -5,9 +5,11 @@ package incidents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,12 +32,14 @@ const Page = "docs/guides/runbooks.md"
 // on the way out.
 type Runbook struct {
 	Title   string // its heading
+	Seen    string // by whoever is on call, before they do anything
 	options func(*Incident, *system.Options)
 	happens func(*Incident)
 	// events are what happens outside this tool: what AWS, Stripe or their consoles do.
 	// The page names each in a comment, where it happens.
 	events map[string]func(*Incident)
 	leads  map[order.ID]order.Status // of every row, at the end
+	takes  time.Duration             // that its clocks move: it begins so long ago
 	over   func(*Incident, invariants.Books) (broken []string)
 }
 
@@ -49,11 +53,11 @@ func Runbooks() []Runbook {
 
 // Setup is what an incident takes from the program that starts it.
 type Setup struct {
-	Root         string // of the repository
+	Root, Folder string        // of the repository, and an absolute one for files
+	Patience     time.Duration // with a queue that does not become empty
 	Start        func(system.Options) (*system.System, *system.Log, error)
 	Build        func(function string) (path string, err error)
-	BuildPatched func(file, before, after string) (path string, err error) // of the order function
-	Operate      func(i *Incident, line string) error                      // runs orders with arguments
+	Operate      func(i *Incident, line string) error // runs orders with arguments
 }
 
 // Incident is a local system in the situation of a runbook.
@@ -68,6 +72,7 @@ type Incident struct {
 	posted  []invariants.Message // the messages that the runbook must not discard
 	foreign map[string]bool      // the intents that another system charged
 	stopped bool                 // messages wait, so nothing waits for an empty queue
+	halted  bool                 // because processing is stopped
 }
 
 // Start starts a system and puts it into the situation.
@@ -81,6 +86,7 @@ func (b Runbook) Start(ctx context.Context, setup Setup) (i *Incident, err error
 		i.System, i.log, err = setup.Start(o)
 		must(err)
 		i.running.Store(i.System)
+		i.Advance(-b.takes)
 		b.happens(i)
 	})
 	return i, err
@@ -94,16 +100,45 @@ func Unhurried(o system.Options) system.Options {
 	return o
 }
 
-// Events returns the names of what can happen outside, sorted.
-func (b Runbook) Events() []string { return slices.Sorted(maps.Keys(b.events)) }
+// What can happen in every incident.
+const (
+	Stopped = "processing is stopped"
+	resumed = "processing is resumed"
+)
 
-// Happen lets an event of the runbook happen.
+// Events returns what can happen now, sorted: what is left of the runbook's events, and
+// that processing is stopped or resumed.
+func (i *Incident) Events() []string {
+	names := slices.Collect(maps.Keys(i.runbook.events))
+	if i.halted {
+		names = append(names, resumed)
+	} else {
+		names = append(names, Stopped)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Happen lets an event happen. One of the runbook happens once.
 func (i *Incident) Happen(event string) error {
 	happens, found := i.runbook.events[event]
-	if !found {
+	switch {
+	case found:
+		delete(i.runbook.events, event)
+	case event == Stopped:
+		happens = (*Incident).stops
+	case event == resumed:
+		happens = (*Incident).resumes
+	default:
 		return fmt.Errorf("no event %q", event)
 	}
 	return attempt(func() { happens(i) })
+}
+
+// Name returns what make drill calls the runbook, and its heading without it.
+func (b Runbook) Name() (name, title string) {
+	name, title, _ = strings.Cut(b.Title, ". ")
+	return name, title
 }
 
 // Settle waits until the queue is empty, unless messages wait for the end of an outage.
@@ -122,12 +157,12 @@ func (i *Incident) Audit() (results []invariants.Result, err error) {
 				books.Charges[id], books.Refunds[id] = slices.DeleteFunc(charges, foreign), nil
 			}
 		}
-		letters := invariants.Result{Claim: "no message is left in a dead-letter queue"}
+		letters := invariants.Result{ID: "dead", Claim: "no message is left in a dead-letter queue"}
 		for id, m := range books.Parked {
 			letters.Broken = append(letters.Broken, fmt.Sprintf("message %s: %s", id, m.Reason))
 		}
 		slices.Sort(letters.Broken)
-		leads := invariants.Result{Claim: "every order has the status that the runbook leads to"}
+		leads := invariants.Result{ID: "end", Claim: "every order has the status that the runbook leads to"}
 		leads.Broken = i.differ()
 		if i.runbook.over != nil {
 			leads.Broken = append(leads.Broken, i.runbook.over(i, books)...)
@@ -200,19 +235,22 @@ func (i *Incident) send(bodies ...string) (ids []string) {
 	return ids
 }
 
-// drain waits until the queue is empty, unless messages wait for the end of an outage.
+// drain waits until the queue is empty, unless messages wait for the end of an outage. It
+// is not an error if they still wait when the patience is over: the audit says so.
 func (i *Incident) drain() {
 	if i.stopped {
 		return
 	}
 	ctx, cancel := i.Function.UntilExit(i.ctx)
 	defer cancel()
-	must(Drained(ctx, i.System))
+	if err := Drained(ctx, i.System, i.setup.Patience); !errors.Is(err, context.DeadlineExceeded) {
+		must(err)
+	}
 }
 
 // Drained waits until the queues of a system are empty.
-func Drained(ctx context.Context, s *system.System) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+func Drained(ctx context.Context, s *system.System, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := s.Drained(ctx); err != nil {
 		return err
@@ -232,7 +270,7 @@ func (i *Incident) outage(faults ...stripetest.Fault) {
 func (i *Incident) ends() {
 	i.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
 	i.Advance(time.Hour)
-	i.stopped = false
+	i.stopped = i.halted
 	i.drain()
 }
 
@@ -250,13 +288,15 @@ func (i *Incident) waits(ids ...order.ID) {
 
 // stops stops processing, resumes starts it again.
 func (i *Incident) stops() {
-	i.stopped = true
+	i.stopped, i.halted = true, true
 	must(i.StopProcessing())
 }
 
 func (i *Incident) resumes() {
-	must(i.ResumeProcessing(i.ctx))
-	i.stopped = false
+	if i.halted {
+		must(i.ResumeProcessing(i.ctx))
+	}
+	i.stopped, i.halted = false, false
 	i.drain()
 }
 

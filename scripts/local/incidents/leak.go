@@ -1,6 +1,8 @@
 package incidents
 
 import (
+	"time"
+
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 )
@@ -10,7 +12,9 @@ import (
 func leakedKey() Runbook {
 	return Runbook{
 		Title:   "6. The Stripe key leaked",
+		Seen:    `The alarm refunded-outside, and somebody finds the key of Stripe in a public commit.`,
 		options: slowRetries,
+		takes:   time.Hour,
 		happens: func(i *Incident) {
 			i.post(Sale("ORD-6001", 2400, Pays))
 			i.Stripe.Machine(func(m *stripetest.Machine) {

@@ -11,6 +11,9 @@ import (
 func deadLettersArrived() Runbook {
 	return Runbook{
 		Title: "2. Dead letters arrived",
+		Seen: `The alarm dead-letters. Stripe was down for some days, and answers again. The producer's
+developers say that ORD-2002, ORD-2005 and the second order under ORD-2003 were wrong: they
+send corrected ones under new ids.`,
 		options: func(_ *Incident, o *system.Options) {
 			o.Env["FIRST_DELAY"], o.Env["QUEUE_RETENTION"] = "1m", "24h0m0.001s"
 		},

@@ -1,6 +1,8 @@
 package incidents
 
 import (
+	"time"
+
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 )
@@ -8,8 +10,11 @@ import (
 // stripeDown has orders that Stripe did not answer, one of them after it was charged.
 func stripeDown() Runbook {
 	return Runbook{
-		Title:   "3. Stripe was down",
+		Title: "3. Stripe was down",
+		Seen: `The alarms provider-unavailable and unknown-outcomes. status.stripe.com shows an outage.
+Producers ask whether they should send their orders again.`,
 		options: slowRetries,
+		takes:   time.Hour,
 		happens: func(i *Incident) {
 			i.outage(
 				stripetest.Fault{Kind: stripetest.Unavailable, OrderID: "ORD-3001", Times: -1},

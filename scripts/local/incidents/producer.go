@@ -17,6 +17,9 @@ func wrongOrders() Runbook {
 	want := map[order.ID]order.Status{"ORD-7001": order.Paid, "ORD-7002": order.Paid}
 	return Runbook{
 		Title: "7. A producer sent 10,000 wrong orders",
+		Seen: `A producer multiplied prices by 100: books of 24.00 USD came as 2,400.00 USD. Others of its
+orders have no lines. It was stopped, and so is processing, but some were charged. ORD-7001
+and ORD-7002, which wait, are right.`,
 		happens: func(i *Incident) {
 			for n := range unreadable {
 				i.send(fmt.Sprintf(`{"orderId":%q,"currency":"usd"}`, wrong(n+100)))
@@ -36,7 +39,6 @@ func wrongOrders() Runbook {
 			}
 		},
 		events: map[string]func(*Incident){
-			"processing is resumed": (*Incident).resumes,
 			"the refunds are posted": func(i *Incident) {
 				for r, err := range i.Orders(i.ctx) {
 					must(err)

@@ -20,6 +20,8 @@ func doubtfulReceipt() Runbook {
 	var killed atomic.Int64 // requests
 	return Runbook{
 		Title: "9. A receipt is doubtful",
+		Seen: `The alarm receipts-doubtful. The customer of ORD-9001 has a receipt, the customer of ORD-9002
+has none.`,
 		options: func(i *Incident, o *system.Options) {
 			var err error
 			o.Publish, err = i.setup.Build("publish")

@@ -29,6 +29,9 @@ func restoredTable() Runbook {
 	var closed []system.Item
 	return Runbook{
 		Title: "5. The table was restored from a backup",
+		Seen: `The orders table was damaged two days ago. Processing was stopped at once, and the table is
+restored to the moment before: steps 1 to 3 are done.`,
+		takes: 48 * time.Hour,
 		happens: func(i *Incident) {
 			i.post(bodies[:2]...)
 			backup := i.items()

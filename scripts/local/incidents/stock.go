@@ -12,7 +12,10 @@ import (
 // holds the other one. Of another SKU, somebody deletes the item.
 func soldOut() Runbook {
 	return Runbook{
-		Title:   "10. A SKU is sold out, or its stock does not add up",
+		Title: "10. A SKU is sold out, or its stock does not add up",
+		Seen: `The shop shows VINYL as sold out, and 10 more have come in. The customer of ORD-9102 gave up;
+that of ORD-9103, which was short, wants to order again. ORD-9104 is not wanted any more, but
+nobody can cancel it. On the shelf are 5 POSTER.`,
 		options: func(_ *Incident, o *system.Options) { o.Stock = map[string]int64{"VINYL": 2, "POSTER": 5} },
 		happens: func(i *Incident) {
 			i.post(of("VINYL", Sale("ORD-9101", 2400, Pays)))

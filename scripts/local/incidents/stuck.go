@@ -26,13 +26,21 @@ func stuck() Runbook {
 		}
 	}
 	return Runbook{
-		Title:   "1. An order is stuck",
+		Title: "1. An order is stuck",
+		Seen: `The alarm orders-waiting-open. Support asks about ORD-1001 and ORD-1002, which are open, and
+the customer of ORD-1003 does not want it any more. Both queues are empty. The producer
+still has its message of ORD-1002: scripts/orders/testdata/stuck.jsonl.`,
 		options: kills,
 		happens: func(i *Incident) {
 			i.post(Sale("ORD-1001", 2400, Pays))
 			i.post(Sale("ORD-1002", 2400, Pays))
 			i.post(Sale("ORD-1003", 2400, Asks))
-			i.Advance(2 * time.Hour) // the workers' leases are over
+			for _, id := range []order.ID{"ORD-1001", "ORD-1002"} { // their workers are dead
+				must(system.Until(i.ctx, time.Millisecond, func() (bool, error) {
+					r, err := i.Store.Load(i.ctx, id)
+					return r.Until.Before(i.Stripe.Now()), err
+				}))
+			}
 		},
 		leads: map[order.ID]order.Status{
 			"ORD-1001": order.Paid, "ORD-1002": order.Paid, "ORD-1003": order.Canceled,

@@ -12,6 +12,8 @@ func chargedTwice() Runbook {
 	var other string
 	return Runbook{
 		Title: "4. A customer says they were charged twice",
+		Seen: `Three customers say that they were charged twice. One ordered ORD-4001 and, by mistake,
+ORD-4002. One has two lines of ORD-4003 at the bank. One has two of ORD-4004.`,
 		happens: func(i *Incident) {
 			i.post(
 				Sale("ORD-4001", 2400, Pays), Sale("ORD-4002", 2400, Pays),

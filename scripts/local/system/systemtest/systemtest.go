@@ -4,7 +4,6 @@ package systemtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -51,36 +50,6 @@ func (k Kit) Build(tb testing.TB, pkg string) string {
 		tb.Fatal(err)
 	}
 	return path
-}
-
-// BuildPatched compiles functions/order with another text in place of one that occurs
-// once in a source file, and returns the path of the binary: a later release, or a bad
-// one.
-func (k Kit) BuildPatched(tb testing.TB, file, before, after string) string {
-	tb.Helper()
-	must := func(err error) {
-		tb.Helper()
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
-	source, err := os.ReadFile(file) //nolint:gosec // G304: the test chooses the file
-	must(err)
-	if strings.Count(string(source), before) != 1 {
-		tb.Fatalf("%s does not hold %q once", file, before)
-	}
-	path, err := filepath.Abs(file)
-	must(err)
-	dir := tb.TempDir()
-	patched, overlay := filepath.Join(dir, "patched.go"), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: patched}})
-	must(err)
-	text := strings.Replace(string(source), before, after, 1)
-	must(os.WriteFile(patched, []byte(text), 0o600)) //nolint:gosec // G703: in the test's folder
-	must(os.WriteFile(overlay, replace, 0o600))
-	binary := filepath.Join(dir, "bootstrap")
-	must(lambdatest.Program{Package: "functions/order", Overlay: overlay}.Build(tb.Context(), binary))
-	return binary
 }
 
 // Start starts a system with the kit's engine and function, and closes it with the test.
