@@ -62,13 +62,14 @@ type Charge struct {
 	} `json:"outcome"`
 }
 
-// Order converts the intent. One in a status that this application never causes has no
-// State, but it may have moved money.
+// Order converts the intent. One in a status that this application never causes has it as
+// its State, and it may have moved money.
 func (i PaymentIntent) Order() (order.Intent, error) {
 	intent, err := i.toOrder(order.Failure{})
 	if err != nil && i.ID != "" {
 		return order.Intent{
-			ID:      order.IntentID(i.ID),
+			ID: order.IntentID(i.ID), State: order.IntentState(i.Status),
+			Total:   order.Money{Amount: i.Amount, Currency: order.Currency(i.Currency)},
 			OrderID: order.ID(i.Metadata[MetaOrder]), Scope: order.Scope(i.Metadata[MetaScope]),
 		}, nil
 	}

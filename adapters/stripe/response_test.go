@@ -32,10 +32,10 @@ func call(t *testing.T, method string, r stripe.Response) (text string, err erro
 
 func TestAResponse(t *testing.T) {
 	const (
-		waits   = "needs_confirmation"
-		funds   = "needs_method card_declined insufficient_funds"
-		generic = "needs_method card_declined generic_decline"
-		auth    = "needs_method authentication_required authentication_required"
+		waits   = "requires_confirmation"
+		funds   = "requires_payment_method card_declined insufficient_funds"
+		generic = "requires_payment_method card_declined generic_decline"
+		auth    = "requires_payment_method authentication_required authentication_required"
 
 		unavailable, unknown, misconfigured = "unavailable", "unknown", "misconfigured"
 		replayed, keyReused, refused        = "replayed", "key_reused", "refused"
@@ -57,25 +57,25 @@ func TestAResponse(t *testing.T) {
 		"a new intent":                   {all, ok(waiting), waits},
 		"a paid intent":                  {all, ok(paid), "succeeded"},
 		"a processing intent":            {all, ok(intent("processing")), "processing"},
-		"an intent that requires action": {all, ok(intent("requires_action")), "needs_action"},
+		"an intent that requires action": {all, ok(intent("requires_action")), "requires_action"},
 		"a canceled intent":              {all, ok(intent("canceled")), "canceled"},
 		"a declined intent that is read": {"read", ok(rigtest.DeclinedIntent()), funds},
 		"a replayed success":             {confirm, replay(ok(paid)), "succeeded"},
-		"a last error without a code":    {all, ok(with(method, `{"type":"api_error"}`, null)), "needs_method api_error"},
+		"a last error without a code":    {all, ok(with(method, `{"type":"api_error"}`, null)), "requires_payment_method api_error"},
 
 		"a cleared error, with the charge":   {all, ok(with(method, null, rigtest.ExpandedCharge)), auth},
-		"a cleared error, with empty charge": {all, ok(with(method, null, `{"outcome":null}`)), "needs_method unexplained"},
+		"a cleared error, with empty charge": {all, ok(with(method, null, `{"outcome":null}`)), "requires_payment_method unexplained"},
 		"a last error wins over the charge":  {all, ok(with(method, rigtest.DeclinedError, rigtest.Charge)), funds},
 
 		"402 with a declined intent":       {all, failsWith(402, declined, rigtest.DeclinedIntent()), funds},
 		"402 that requires authentication": {confirm, failsWith(402, declined, with(method, authError, null)), auth},
 		"402 that alone shows the decline": {confirm, failsWith(402, declined, needsMethod), generic},
-		"402 without a type and a code":    {confirm, failsWith(402, `"param":""`, needsMethod), "needs_method unexplained"},
+		"402 without a type and a code":    {confirm, failsWith(402, `"param":""`, needsMethod), "requires_payment_method unexplained"},
 		"402 without an outcome":           {confirm, failsWith(402, declined, waiting), waits + " card_declined generic_decline"},
 		"402 wins over the charge":         {confirm, failsWith(402, declined, with(method, null, rigtest.Charge)), generic},
 		"400 because the intent is paid":   {confirm, failsWith(400, unexpected, paid), "succeeded"},
 		"400 because it is declined":       {confirm, failsWith(400, unexpected, rigtest.DeclinedIntent()), funds},
-		"400 is no failure of a payment":   {confirm, failsWith(400, unexpected, needsMethod), "needs_method"},
+		"400 is no failure of a payment":   {confirm, failsWith(400, unexpected, needsMethod), "requires_payment_method"},
 		"replayed 400 because it is paid":  {confirm, replay(failsWith(400, unexpected, paid)), "succeeded"},
 
 		"409, the key is in use":         {all, fails(409, rigtest.KeyInUse), unavailable},
@@ -187,7 +187,7 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 		want, ofRead, canceled, unconfirmed := string(kind), string(kind), "canceled "+code, string(kind)
 		switch kind { //nolint:exhaustive // the others have no case of their own
 		case order.KindRefused: // only then an unconfirmed intent hides the error
-			ofRead, unconfirmed = string(order.KindMisconfigured), "needs_confirmation "+code
+			ofRead, unconfirmed = string(order.KindMisconfigured), "requires_confirmation "+code
 		case order.KindMisconfigured:
 			canceled = "canceled"
 		}
@@ -203,8 +203,8 @@ func TestEveryErrorCodeHasAKind(t *testing.T) {
 			{all, of(429), "unavailable"},
 			{all, of(500), "unknown"},
 			{"prepare confirm", rigtest.Replay(of(400)), "replayed"},
-			{"confirm", with(lastError), "needs_method " + code},
-			{"confirm", with(rigtest.DeclinedIntent()), "needs_method card_declined insufficient_funds"},
+			{"confirm", with(lastError), "requires_payment_method " + code},
+			{"confirm", with(rigtest.DeclinedIntent()), "requires_payment_method card_declined insufficient_funds"},
 			{"confirm", with(rigtest.Intent("canceled")), canceled},
 			{"confirm", with(rigtest.Intent("requires_confirmation")), unconfirmed},
 		} {

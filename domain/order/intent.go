@@ -28,14 +28,15 @@ const (
 	TestMode Mode = "test" // only test cards are accepted, and no money moves
 )
 
-// IntentState is the state of an intent at the provider.
+// IntentState is the state of an intent, in the provider's words
+// (docs.stripe.com/payments/paymentintents/lifecycle).
 type IntentState string
 
 // The states of an intent.
 const (
-	NeedsMethod       IntentState = "needs_method" // it was declined, or has no payment method
-	NeedsConfirmation IntentState = "needs_confirmation"
-	NeedsAction       IntentState = "needs_action"
+	NeedsMethod       IntentState = "requires_payment_method" // it was declined, or has no payment method
+	NeedsConfirmation IntentState = "requires_confirmation"
+	NeedsAction       IntentState = "requires_action"
 	Processing        IntentState = "processing"
 	IntentCanceled    IntentState = "canceled"
 	Succeeded         IntentState = "succeeded"

@@ -40,7 +40,7 @@ func (f *Refresher) Refresh(ctx context.Context, id order.ID) (Account, error) {
 		return account, fmt.Errorf("read refunds of order %s: %w", id, err)
 	}
 	for {
-		after, found := nextChange(account, ledger, f.Scope, f.Now())
+		after, found := NextChange(account, ledger, f.Scope, f.Now())
 		if !found {
 			return account, nil
 		}
@@ -56,8 +56,9 @@ func (f *Refresher) Seq(ctx context.Context, id order.ID) (int, error) {
 	return account.Seq, err
 }
 
-// nextChange returns the account after the first change that the ledger shows.
-func nextChange(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
+// NextChange returns the account after the first change that the ledger shows, as Refresh
+// records it.
+func NextChange(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
 	ours, counted := map[ID][]Refund{}, map[ID]bool{}
 	var others int64
 	for _, r := range l.Refunds {

@@ -121,7 +121,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 				`"createdAt":"2026-11-21T12:00:00.123Z","updatedAt":"2026-11-21T12:00:00.123Z","events":[{"seq":1,"type":"order.paid",` +
 				`"from":"open","to":"paid","at":"2026-11-21T12:00:00.123Z"}],"charges":1,"atStripe":[{"paymentIntentId":"pi_000003",` +
 				`"state":"succeeded","amount":3998,"bound":true,"dashboard":"https://dashboard.stripe.com/test/payments/pi_000003"}],` +
-				`"next":"nothing: it is settled"}`,
+				`"next":["nothing: it is settled; a refund that is missing here may be parked: orders dead-letters show ORD-3"]}`,
 		},
 		step{
 			line: "show ORD-3", claim: "the order, if the receipts cannot be read", environ: "RECEIPTS_TABLE=none", code: 1,
@@ -168,7 +168,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 				must(t, err) // the newest intent is not the one that was charged
 				d.stripe.Advance(2 * time.Minute)
 			},
-			want: "charged    once\npi_000005, succeeded, 39.98 USD, not bound\nits row is missing: restore it from pi_000005",
+			want: "charged    once\npi_000005, succeeded, 39.98 USD, not bound\norders restore LOST pi_000005: its row is missing\norder \"LOST\" waits for a person",
 		},
 		step{line: "restore LOST pi_000004", claim: "another order's intent", code: 1, want: "orderId is \"ORD-4\""},
 		step{
@@ -178,7 +178,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 		step{line: "restore ORD-4 pi_000004", claim: "a row that is there", want: "restored: the row names pi_000004 and is paid"},
 		step{line: "restore ORD-4 pi_000005", claim: "a row with another intent", code: 1, want: "restore order \"ORD-4\" from intent"},
 		step{
-			line: "show ORD-4", claim: "charged twice", code: 2, want: "charged    2 TIMES\norder \"ORD-4\": charged 2 times",
+			line: "show ORD-4", claim: "charged twice", code: 2, want: "charged    2 TIMES\nrefund 39.98 USD of pi_00000\norder \"ORD-4\" waits for a person",
 			before: func() { d.another("ORD-4", string(scope), true); d.stripe.Advance(2 * time.Minute) },
 		},
 	)

@@ -381,7 +381,7 @@ func TestResolve(t *testing.T) {
 				t.Errorf("got error %v, printed\n%s\nwant %q in it", err, &out, part)
 			}
 			i := w.item(tt.refund)
-			if i.Status != tt.status || err == nil && i.Status == refund.Refused && i.Failure != resolvedByOperator {
+			if i.Status != tt.status || err == nil && i.Status == refund.Refused && i.Failure != "resolved_by_operator" {
 				t.Errorf("got %+v, want it %s", i, tt.status)
 			}
 			free := strings.HasSuffix(w.run(makeRefund{Amount: 3998, Yes: true}, ""), "<nil>")

@@ -44,9 +44,6 @@ type resolver struct {
 	scope    order.Scope
 }
 
-// resolvedByOperator is the Failure of a refund that was not made, as a person decided.
-const resolvedByOperator = "resolved_by_operator"
-
 var (
 	errNoRefund     = errors.New("the order has no refund of this id")
 	errNotUnknown   = errors.New("only a refund that is unknown, or open without an attempt for a day, ends so")
@@ -135,7 +132,7 @@ func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (ref
 	if !undecided(i) {
 		return refund.Outcome{}, fmt.Errorf("%w: %s is %s", errNotUnknown, i.ID, i.Status)
 	}
-	outcome := refund.Outcome{Status: refund.Refused, Failure: resolvedByOperator}
+	outcome := refund.Outcome{Status: refund.Refused, Failure: view.ResolvedByOperator}
 	if i.SentAt.IsZero() {
 		fmt.Fprint(d.People(), "Stripe was asked for nothing, or refused each time: it was not made.\n\n")
 		return outcome, nil

@@ -30,13 +30,11 @@ func (s show) Run(ctx context.Context, sh shell.Shell) error {
 	if err := sh.Result(f.Text(), f.JSON()); err != nil {
 		return err
 	}
-	switch charges := f.Charges(); {
-	case notRead != nil: // the row is shown, because Stripe may be what is down
+	if notRead != nil { // the row is shown, because Stripe may be what is down
 		return notRead
-	case f.Record == nil:
-		return shell.Left("order %q: its row is missing: restore it from %s", s.ID, f.Charged())
-	case charges > 1:
-		return shell.Left("order %q: charged %d times", s.ID, charges)
+	}
+	if f.Next()[0].Act {
+		return shell.Left("order %q waits for a person: do what is next", s.ID)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func TestSmokeSaysWhatBecameOfTheOrder(t *testing.T) {
 		},
 		step{
 			line: smoke + declines, code: 1,
-			want: "row     declined, \ncharge  needs_method, \nstatus declined, generic_decline: want paid",
+			want: "row     declined, \ncharge  requires_payment_method, \nstatus declined, generic_decline: want paid",
 		},
 		step{
 			line: smoke + pays, code: 1, claim: "an order that stays open",

@@ -96,7 +96,7 @@ func TestFindReturnsEveryIntentOfTheOrderInItsScope(t *testing.T) {
 	want := []order.Intent{{
 		ID: rigtest.IntentID, State: order.Succeeded, Total: order.Money{Amount: 2500, Currency: "eur"},
 		OrderID: "ORD-1", Scope: "test", Fingerprint: "v1:0", Mode: order.LiveMode,
-	}, {ID: "pi_held"}}
+	}, {ID: "pi_held", State: "requires_capture"}}
 	if diff := cmp.Diff(found, want); diff != "" || err != nil {
 		t.Errorf("error %v (-got +want):\n%s", err, diff)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/orders/view"
 )
 
@@ -15,7 +16,7 @@ import (
 // them, and its payments at Stripe if the environment has a key. notRead is what could
 // not be read beside the row, which is worth showing without it.
 func (d Deployment) Ask(ctx context.Context, id order.ID) (f view.Report, notRead, err error) {
-	f = view.Report{ID: id, Now: d.Now()}
+	f = view.Report{ID: id, Now: d.Now(), Scope: d.Scope}
 	if err := d.askTable(ctx, &f); err != nil {
 		return view.Report{}, nil, err
 	}
@@ -50,7 +51,8 @@ func (d Deployment) askTable(ctx context.Context, f *view.Report) error {
 	return err
 }
 
-// askStripe reads every payment of the order at Stripe, and the refunds of the bound one.
+// askStripe reads every payment of the order at Stripe, and the refunds of those that
+// charged it.
 func (d Deployment) askStripe(ctx context.Context, f *view.Report) (err error) {
 	if problems := problemsOf(d.Environ, []string{"SCOPE", "STRIPE_SECRET_KEY"}); len(problems) > 0 {
 		return &config.Error{Problems: problems}
@@ -59,24 +61,26 @@ func (d Deployment) askStripe(ctx context.Context, f *view.Report) (err error) {
 	if f.Intents, err = payments.Find(ctx, f.ID); err != nil {
 		return err
 	}
-	f.Asked = true
-	if f.Record == nil || f.Record.Intent == "" {
-		return nil
-	}
-	bound := f.Record.Intent
-	if !slices.ContainsFunc(f.Intents, func(i order.Intent) bool { return i.ID == bound }) {
-		i, err := payments.Read(ctx, bound) // the search lags
-		if err != nil {
-			f.Asked = false
-			return err
+	if f.Record != nil && f.Record.Intent != "" {
+		bound := f.Record.Intent
+		if !slices.ContainsFunc(f.Intents, func(i order.Intent) bool { return i.ID == bound }) {
+			i, err := payments.Read(ctx, bound) // the search lags
+			if err != nil {
+				return err
+			}
+			f.Intents = append(f.Intents, i)
 		}
-		f.Intents = append(f.Intents, i)
 	}
-	if f.Account == nil {
-		return nil
-	}
+	f.Ledgers = map[order.IntentID]refund.Ledger{}
 	session := d.Refunds().Open(ctx)
 	defer session.Close()
-	f.Ledger, err = session.Read(ctx, bound)
-	return err
+	for _, i := range f.Intents {
+		if i.State == order.Succeeded {
+			if f.Ledgers[i.ID], err = session.Read(ctx, i.ID); err != nil {
+				return err
+			}
+		}
+	}
+	f.Asked = true
+	return nil
 }

@@ -51,7 +51,12 @@ func decideOrder(m Message, f Facts) Verdict {
 	if f.Row.Suspect != "" { // likewise
 		why = order.ReasonRecordLost
 	}
-	if f.Row.Intent == "" {
+	waits := len(f.Intents) == 1 && f.Intents[0].State == order.NeedsConfirmation
+	switch {
+	case f.Row.Intent == "" && f.Row.Status == order.Refused && len(f.Intents) > 0 && !waits:
+		return fix(moneyFound(f.Intents), "the row is older than the money: orders cancel %s, then discard; "+
+			"refund in Stripe's Dashboard what charged it", f.Row.OrderID)
+	case f.Row.Intent == "":
 		return decideUnbound(why, m.Job.Order, f.Intents)
 	}
 	for _, bound := range f.Intents {
@@ -64,7 +69,10 @@ func decideOrder(m Message, f Facts) Verdict {
 
 // decideSettled decides about an order that no message changes any more.
 func decideSettled(r order.Record, money Money) Verdict {
-	if money == ChargedOpen {
+	switch {
+	case money == ChargedOpen && r.Status == order.OutOfStock:
+		return fix(money, "the row is %s, and Stripe has charged it: refund it in Stripe's Dashboard, then discard", r.Status)
+	case money == ChargedOpen:
 		return fix(money, "the row is %s, and Stripe has charged it: orders refresh %s, then discard",
 			r.Status, r.OrderID)
 	}
@@ -158,6 +166,9 @@ func decideItem(m Message, f Facts, i refund.Item) Verdict {
 	case refund.Failed, refund.Refused:
 		return discard(money, "the refund is %s: another try needs another refundId", i.Status)
 	case refund.Unknown:
+		if len(f.Made) > 0 {
+			return fix(money, "orders refresh %s, which records what Stripe has, then discard", f.Account.OrderID)
+		}
 		return fix(money, "orders refund resolve %s %s, then discard", f.Account.OrderID, i.ID)
 	case refund.Open:
 	}

@@ -319,7 +319,7 @@ func TestVerdicts(t *testing.T) {
 		"a refund of too much":         {"refund_exceeds", "too little is left", "fix", "not refunded", "only 4.98 USD is left"},
 		"an unknown refund":            {"refund_unknown", "unknown", "fix", "unknown", "orders refund resolve ORD-1 R-1, then discard"},
 		"an unknown refund that was made": {
-			"refund_unknown", "unknown, made since", "fix", "refunded, row still open", "orders refund resolve",
+			"refund_unknown", "unknown, made since", "fix", "refunded, row still open", "orders refresh ORD-1, which records what Stripe has, then discard",
 		},
 		"an unexplained refusal":           {"refund_unexplained", "open, not made", "fix", "unknown", "redrive with --verdict=fix"},
 		"a refund that was never sent":     {"provider_unavailable", "open, never sent", "redrive", "not refunded", "nothing is charged"},

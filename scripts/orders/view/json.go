@@ -34,7 +34,7 @@ type OrderJSON struct {
 	Receipts   []ReceiptJSON    `json:"receipts,omitempty"`
 	Charges    *int             `json:"charges,omitempty"` // at Stripe; absent if Stripe was not read
 	AtStripe   []PaymentJSON    `json:"atStripe,omitempty"`
-	WhatIsNext string           `json:"next,omitempty"`
+	WhatIsNext []string         `json:"next,omitempty"`
 }
 
 type disputeJSON struct {
@@ -129,6 +129,8 @@ func (f *Report) JSON() OrderJSON {
 		payment := PaymentJSON{string(i.ID), string(i.State), i.Total.Amount, bound, dashboard(i)}
 		o.AtStripe = append(o.AtStripe, payment)
 	}
-	o.WhatIsNext = f.next()
+	for _, s := range f.Next() {
+		o.WhatIsNext = append(o.WhatIsNext, s.Text)
+	}
 	return o
 }

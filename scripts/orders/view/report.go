@@ -19,39 +19,35 @@ type Report struct {
 	Account *refund.Account // nil if the order was not charged
 
 	Receipts []receipt.Item
-	Asked    bool           // Stripe was read
-	Intents  []order.Intent // every one of the order, newest first
-	Ledger   refund.Ledger  // of the bound intent, if it was charged
+	Scope    order.Scope
+	Asked    bool                             // Stripe was read
+	Intents  []order.Intent                   // every one of the order, newest first
+	Ledgers  map[order.IntentID]refund.Ledger // of those that charged it
 }
 
-// Charges returns how often Stripe charged the order.
-func (f *Report) Charges() (n int) {
+// back returns how much of an intent's charge went back.
+func (f *Report) back(id order.IntentID) (sum int64) {
+	for _, r := range f.Ledgers[id].Refunds {
+		if r.Status.Counts() {
+			sum += r.Total.Amount
+		}
+	}
+	return sum
+}
+
+// Charges returns how often Stripe charged the order, without the charges that went back;
+// but 1 if every charge went back.
+func (f *Report) Charges() int {
+	charged, kept := 0, 0
 	for _, i := range f.Intents {
 		if i.State == order.Succeeded {
-			n++
+			charged++
+			if f.back(i.ID) < i.Total.Amount {
+				kept++
+			}
 		}
 	}
-	return n
-}
-
-// Charged returns an intent that charged the order or, if none did, the newest one.
-func (f *Report) Charged() order.IntentID {
-	for _, i := range f.Intents {
-		if i.State == order.Succeeded {
-			return i.ID
-		}
-	}
-	return f.Intents[0].ID
-}
-
-// surplus returns the intents that charged the order beside the one that is bound.
-func (f *Report) surplus() (ids []string) {
-	for _, i := range f.Intents {
-		if i.State == order.Succeeded && i.ID != f.Record.Intent {
-			ids = append(ids, string(i.ID))
-		}
-	}
-	return ids
+	return max(kept, min(charged, 1))
 }
 
 // Text formats the report for a person.
@@ -70,7 +66,9 @@ func (f *Report) Text() string {
 	if f.Asked {
 		b.WriteString(f.atStripe())
 	}
-	fmt.Fprintf(&b, "next       %s\n", f.next())
+	for _, s := range f.Next() {
+		fmt.Fprintf(&b, "next       %s\n", s.Text)
+	}
 	return b.String()
 }
 
@@ -91,9 +89,9 @@ func (f *Report) atStripe() string {
 			bound = ", not bound to the order"
 		}
 		fmt.Fprintf(&b, "at Stripe  %s, %s, %s%s\n           %s\n", i.ID, i.State, i.Total, bound, dashboard(i))
-	}
-	if len(f.Ledger.Refunds) > 0 {
-		b.WriteString(Ledger(f.Ledger))
+		if l := f.Ledgers[i.ID]; len(l.Refunds) > 0 {
+			b.WriteString(Ledger(l))
+		}
 	}
 	return b.String()
 }
@@ -105,51 +103,6 @@ func dashboard(i order.Intent) string {
 		mode = "test/"
 	}
 	return "https://dashboard.stripe.com/" + mode + "payments/" + string(i.ID)
-}
-
-// next returns what happens to the order by itself, or what a person must do.
-func (f *Report) next() string {
-	switch r := f.Record; {
-	case r == nil:
-		return "a message of this order prepares another payment: restore the row first (orders restore --help)"
-	case r.Intent != "" && f.Charges() > 1:
-		return "refund " + strings.Join(f.surplus(), " and ") + " at Stripe, unless that was done: " +
-			"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice"
-	case r.Status == order.Open && !r.ParkedAt.IsZero():
-		return "nothing by itself: its message is in the dead-letter queue, because of " + r.LastError
-	case r.Status == order.Open && order.LeaseRunning(r.Until, f.Now):
-		return "a function works on it until " + Stamp(r.Until)
-	default:
-		return nextOf(r.Status) + recheck(r.DueAt)
-	}
-}
-
-func nextOf(s order.Status) string {
-	switch s {
-	case order.Open:
-		return "its message comes back"
-	case order.ActionRequired:
-		return "the customer must authenticate"
-	case order.Pending:
-		return "the bank decides, within days"
-	case order.Declined:
-		return "nothing charges it, unless the customer pays the same PaymentIntent; sell again under a new orderId"
-	case order.Canceled:
-		return "nothing: it stays canceled"
-	case order.OutOfStock:
-		return "nothing: it is never charged; sell again under a new orderId when there is stock"
-	case order.Refused:
-		return "nothing by itself: correct the cause, then redrive its message"
-	case order.Paid, order.PartiallyRefunded, order.Refunded:
-	}
-	return "nothing: it is settled"
-}
-
-func recheck(due time.Time) string {
-	if due.IsZero() {
-		return ""
-	}
-	return "; reconcile looks at it from " + Stamp(due) + " on"
 }
 
 // Receipt returns one line about a receipt.

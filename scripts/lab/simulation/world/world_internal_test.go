@@ -34,7 +34,7 @@ func TestTheUsualCourseOfAnOrder(t *testing.T) {
 		},
 		{At: 0, Who: "queue", What: "delivers message 1 to A"},
 		{At: 100 * ms, Who: "A", What: "begin ORD-1", Answer: "attempt 1, no intent bound"},
-		{At: 200 * ms, Who: "A", What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 needs_confirmation"},
+		{At: 200 * ms, Who: "A", What: "prepare under prove/order/ORD-1/prepare", Answer: "pi_000001 requires_confirmation"},
 		{At: 300 * ms, Who: "A", What: "bind pi_000001", Answer: "ok"},
 		{At: 400 * ms, Who: "A", What: "confirm pi_000001", Answer: "pi_000001 succeeded"},
 		{At: 400 * ms, Who: "bank", What: "charges 39.98 USD for pi_000001"},
