@@ -206,28 +206,6 @@ func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {
 	same(t, firstColumn(logs), want)
 }
 
-// A test of package refund compares the design with the code.
-func TestTheGuideShowsTheRefundsDiagramOfTheDesign(t *testing.T) {
-	t.Parallel()
-	diagram := func(path string) (transitions []string) {
-		_, rest, _ := strings.Cut(read(t, path), "[*] --> open\n    open --> pending")
-		if rest == "" {
-			_, rest, _ = strings.Cut(read(t, path), "[*] --> open\n  open --> pending")
-		}
-		for line := range strings.Lines(rest) {
-			if line = strings.TrimSpace(line); !strings.Contains(line, "-->") && line != "" {
-				break
-			}
-			transitions = append(transitions, strings.TrimSpace(line))
-		}
-		return transitions
-	}
-	got := diagram("docs/guides/refund.md")
-	if diff := cmp.Diff(got, diagram("docs/design.md")); diff != "" || len(got) < 10 {
-		t.Errorf("transitions (-guide +design):\n%s", diff)
-	}
-}
-
 func TestEveryLinkInTheDocumentsLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)

@@ -113,15 +113,14 @@ func metrics(t *testing.T, out string) map[string]float64 {
 	got := map[string]float64{}
 	for line := range strings.Lines(out) {
 		var m struct {
-			Scope, Result, Status                              string
-			Reconciled, OldestWaiting, Overdue, RefundsUnknown []float64
+			Scope, Result, Status              string
+			Reconciled, OldestWaiting, Overdue []float64
 		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		for name, values := range map[string][]float64{
 			m.Result: m.Reconciled, "oldest " + m.Status: m.OldestWaiting, "overdue": m.Overdue,
-			"refunds unknown": m.RefundsUnknown,
 		} {
 			for _, v := range values {
 				if m.Scope != "test" {
@@ -182,18 +181,6 @@ func (s *shop) refund(id order.ID) string {
 	return name
 }
 
-// unknownRefund leaves a refund unknown, as a worker does that lost the answer.
-func (s *shop) unknownRefund(id order.ID) {
-	s.Helper()
-	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 100, Reason: "duplicate"})
-	s.must(err)
-	l := order.Lease{Owner: "refunds", From: s.began, Until: s.began.Add(time.Minute)}
-	store := refundtable.New(s.store(""))
-	c, err := refund.Begin(s.Context(), store, r, l)
-	s.must(err)
-	s.must(c.Finish(s.Context(), store, refund.Outcome{Status: refund.Unknown}, s.began))
-}
-
 // One run settles, frees and refreshes what it should, and leaves the rest.
 func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	t.Parallel()
@@ -204,8 +191,6 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	s.order("declined", "pm_card_chargeDeclined", "")
 	s.order("holds", "pm_card_authenticationRequired", s.stock)
 	made := s.refund("refunded")
-	s.order("unknown", "pm_card_visa", "")
-	s.unknownRefund("unknown")
 	s.stripe.Machine(func(m *stripetest.Machine) {
 		s.must(m.Settle(s.began, "pi_000001", true))
 		s.must(m.ChangeRefund(made, stripetest.RefundSucceeded))
@@ -221,7 +206,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	}
 	delete(got, "overdue")
 	delete(got, "oldest pending")
-	if diff := cmp.Diff(got, map[string]float64{"settled": 1, "unchanged": 3, "freed": 1, "refunds unknown": 1}); diff != "" {
+	if diff := cmp.Diff(got, map[string]float64{"settled": 1, "unchanged": 2, "freed": 1}); diff != "" {
 		t.Errorf("metrics (-got +want):\n%s\n%s", diff, s.out.String())
 	}
 	s.wantStatuses(map[order.ID]order.Status{

@@ -31,19 +31,20 @@ func (listRefunds) Run(ctx context.Context, sh shell.Shell) error {
 		if err != nil && !errors.Is(err, order.ErrNotFound) { // erased since
 			problems = append(problems, err)
 		}
+		text := ""
 		for _, i := range a.Items {
-			if i.Status != refund.Unknown && !i.Abandoned(d.Now()) {
-				continue
+			if i.Status == refund.Unknown || i.Abandoned(d.Now()) {
+				n++
+				text += view.WaitingRefund(a, i)
 			}
-			n++
-			if err := sh.Result(view.WaitingRefund(a, i)); err != nil {
-				return err
-			}
+		}
+		if text != "" {
+			problems = append(problems, sh.Result(text, view.NewAccountJSON(a)))
 		}
 	}
 	fmt.Fprintf(sh.People(), "refunds that wait for a person: %d\n", n)
-	if len(problems) == 0 && n > 0 {
-		return shell.Left("%d refunds may have been made: see orders refund resolve --help", n)
+	if err := errors.Join(problems...); err != nil || n == 0 {
+		return err
 	}
-	return errors.Join(problems...)
+	return shell.Left("%d refunds may have been made: see orders refund resolve --help", n)
 }

@@ -54,11 +54,12 @@ type EventJSON struct {
 }
 
 type refundJSON struct {
-	RefundID string `json:"refundId"`
-	Status   string `json:"status"`
-	Amount   int64  `json:"amount"`
-	ID       string `json:"stripeRefundId,omitempty"`
-	Failure  string `json:"failure,omitempty"`
+	RefundID  string    `json:"refundId"`
+	Status    string    `json:"status"`
+	Amount    int64     `json:"amount"`
+	ID        string    `json:"stripeRefundId,omitempty"`
+	Failure   string    `json:"failure,omitempty"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // PaymentJSON is a PaymentIntent of an order.
@@ -103,7 +104,7 @@ func NewAccountJSON(a refund.Account) OrderJSON {
 func (o OrderJSON) WithRefunds(a refund.Account) OrderJSON {
 	o.Refunded, o.ByOthers = a.Refunded(), a.Outside
 	for _, i := range a.Items {
-		made := refundJSON{string(i.ID), string(i.Status), i.Amount, string(i.Refund), i.Failure}
+		made := refundJSON{string(i.ID), string(i.Status), i.Amount, string(i.Refund), i.Failure, i.UpdatedAt.UTC()}
 		o.Refunds = append(o.Refunds, made)
 	}
 	return o

@@ -113,6 +113,18 @@ func Refund(i refund.Item) string {
 	return strings.Join(words, ", ")
 }
 
+// WaitingRefund formats a refund that only a person can end: what is known, and what to
+// do.
+func WaitingRefund(a refund.Account, i refund.Item) string {
+	next := fmt.Sprintf("look for it in Stripe's Dashboard, payment %s, then "+
+		"orders refund resolve %s %s --made RE_ID, or --not-made", a.Intent, a.OrderID, i.ID)
+	if i.Status == refund.Open {
+		next = "its message may be gone: redrive it, or post the refund again. If nobody wants it: " + next
+	}
+	return fmt.Sprintf("%s  %s  %s  %s since %s  %s\n  %s\n", a.OrderID, i.ID,
+		order.Money{Amount: i.Amount, Currency: a.Charged.Currency}, i.Status, Stamp(i.UpdatedAt), i.Failure, next)
+}
+
 // Ledger formats the refunds of an intent as Stripe lists them.
 func Ledger(l refund.Ledger) string {
 	var b strings.Builder
