@@ -151,6 +151,28 @@ func TestAListIsAPageAndCountsTheRest(t *testing.T) {
 	}
 }
 
+// A release that was rolled back leaves producers that send what the older one refuses.
+// It may have charged one of two messages of an order.
+func TestAMessageOfANewerReleaseIsKept(t *testing.T) {
+	t.Parallel()
+	p := newLetterFixture(t)
+	p.park(order.ReasonInvalid, strings.Replace(bodyOf("NEWER", pays), "{", `{"tax":500,`, 1))
+	p.park(order.ReasonInvalid, strings.Replace(bodyOf("PAID", pays), "{", `{"tax":500,`, 1))
+	p.park(order.ReasonInvalid, `{"type":"credit","orderId":"PAID"}`)
+	p.park(order.ReasonInvalid, strings.Replace(bodyOf("TYPO", pays), "customerId", "customerID", 1))
+	const keep = "\n         keep this if a newer release knows it: roll forward"
+	const newer, list = "message body: unknown field \"tax\"" + keep, "dead-letters list --reason invalid_order --order "
+	p.steps(
+		step{line: list + "NEWER", want: "fix      NEWER  invalid_order  not charged\n" + newer},
+		step{line: list + "PAID", want: "PAID  invalid_order  charged and settled\n" + newer + "\nPAID  invalid_order  unknown\ntype: want" + keep},
+		step{line: "dead-letters show NEWER", want: newer + "\n[body withheld\nrow        load order"},
+		step{line: list + "TYPO", want: "TYPO  invalid_order  not charged\nwant \"customerId\"\ncorrect the producer"},
+	)
+	if printed, _ := runs(t, testShell(p.environ), list+"NEWER", ""); strings.Contains(printed, "discard") {
+		t.Errorf("printed\n%s\nwant no advice to discard a message that a newer release reads", printed)
+	}
+}
+
 // A message that another reader takes while the person thinks is not redriven silently.
 func TestWhatIsTakenMeanwhileIsSaid(t *testing.T) {
 	t.Parallel()

@@ -18,14 +18,17 @@ import (
 // fields that are order.Printable.
 type Error struct {
 	Problem string
+	Newer   bool // a newer release may know the field or the type that this one does not
 	syntax  bool
 }
 
 // Error names the problem of the body.
 func (e *Error) Error() string { return "message body: " + e.Problem }
 
-// Is reports whether target is ErrSyntax and the body is not JSON at all.
-func (e *Error) Is(target error) bool { return target == ErrSyntax && e.syntax }
+// Is makes a body that is not JSON at all ErrSyntax, and Newer order.ErrUnknownVersion.
+func (e *Error) Is(target error) bool {
+	return target == ErrSyntax && e.syntax || target == order.ErrUnknownVersion && e.Newer
+}
 
 // ErrSyntax is what the errors of a body are that is not one JSON value.
 var ErrSyntax = errors.New("not JSON")
@@ -65,9 +68,9 @@ func (r *reader) unknown(s *shape) error {
 	problem := "unknown field " + quote(r.StackPointer())
 	similar := func(name string) bool { return strings.EqualFold(name, string(r.name)) }
 	if i := slices.IndexFunc(s.names, similar); i >= 0 {
-		problem += fmt.Sprintf(": want %q", s.names[i])
+		return &Error{Problem: fmt.Sprintf("%s: want %q", problem, s.names[i])}
 	}
-	return &Error{Problem: problem}
+	return &Error{Problem: problem, Newer: true}
 }
 
 // path returns a pointer such as /lines/0/sku as lines[0].sku.

@@ -69,7 +69,7 @@ func otherKind(kind string) error {
 	if kind == "refund" {
 		return ErrRefund
 	}
-	return &strictjson.Error{Problem: `type: want "order"`}
+	return &strictjson.Error{Problem: `type: want "order"`, Newer: true}
 }
 
 // Decoder decodes and validates orders in JSON. It is safe for concurrent use, and

@@ -107,7 +107,7 @@ type Letter struct {
 // still be charged or was charged, and that only the message or a cancel settles: the row
 // is open or refused.
 func (l Letter) MayBeCharged() bool {
-	if l.Row.Intent == "" || l.Row.Status != order.Open && l.Row.Status != order.Refused {
+	if l.Invalid != nil || l.Row.Intent == "" || l.Row.Status != order.Open && l.Row.Status != order.Refused {
 		return false
 	}
 	if same, known := l.Row.Fingerprint.Matches(l.Job.Order); known && !same {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -14,7 +15,7 @@ import (
 func Decide(m Message, f Facts) Verdict {
 	switch {
 	case m.Invalid != nil:
-		return fix(NotCharged, "correct the producer and post the order again, then discard this with --force")
+		return decideInvalid(m, f)
 	case f.RowErr != nil && !errors.Is(f.RowErr, order.ErrNotFound):
 		return decideUnreadable(f.RowErr)
 	case m.Job.IsRefund():
@@ -23,6 +24,24 @@ func Decide(m Message, f Facts) Verdict {
 		return decideRowless(m, f)
 	}
 	return decideOrder(m, f)
+}
+
+// decideInvalid decides about a body that this release cannot read. A newer one may have
+// read others of its kind before it was rolled back.
+func decideInvalid(m Message, f Facts) Verdict {
+	money := Unknown
+	switch kind := m.named.Type; {
+	case kind != "" && kind != orders.Type:
+	case f.RowErr == nil && f.Row.Status.Charged():
+		money = Charged
+	case f.RowErr == nil && f.Row.Intent == "", errors.Is(f.RowErr, order.ErrNotFound):
+		money = NotCharged
+	}
+	if errors.Is(m.Invalid, order.ErrUnknownVersion) {
+		return fix(money, "keep this if a newer release knows it: roll forward, then redrive it with that "+
+			"release of this tool; if none does, correct the producer and post it again")
+	}
+	return fix(money, "correct the producer and post the order again, then discard this with --force")
 }
 
 // decideOrder decides about an order that has a row.

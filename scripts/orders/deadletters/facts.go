@@ -34,8 +34,11 @@ type Facts struct {
 // whether money moved. An error is one of the facts.
 func (s Sources) Facts(ctx context.Context, m Message) Facts {
 	switch {
-	case m.Invalid != nil:
+	case m.Invalid != nil && m.named.OrderID == "":
 		return Facts{}
+	case m.Invalid != nil:
+		row, err := s.Orders.Load(ctx, m.named.OrderID)
+		return Facts{Row: row, RowErr: err}
 	case m.Job.IsRefund():
 		return s.ofRefund(ctx, m.Job.Refund)
 	}

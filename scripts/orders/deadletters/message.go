@@ -2,6 +2,7 @@ package deadletters
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"regexp"
 	"strconv"
@@ -33,6 +34,7 @@ type Message struct {
 	Job     jobs.Job // zero if Invalid is set
 	Invalid error    // why the body is neither an order nor a refund
 
+	named named  // by a body that is invalid
 	queue string // its URL
 }
 
@@ -42,9 +44,29 @@ const Unnamed = "none"
 // ReasonShown returns the reason, or Unnamed.
 func (m Message) ReasonShown() string { return cmp.Or(string(m.Reason), Unnamed) }
 
-// OrderID returns the order that the body names, or else the one that the function noted.
+// OrderID returns the order that the body names, also if it is invalid, or else the one
+// that the function noted.
 func (m Message) OrderID() order.ID {
-	return cmp.Or(m.Job.OrderID(), order.ID(m.text(sqs.AttrOrderID)))
+	return cmp.Or(m.Job.OrderID(), m.named.OrderID, order.ID(m.text(sqs.AttrOrderID)))
+}
+
+// named is what an invalid body names. The order of a message of a newer release may have
+// a row.
+type named struct {
+	OrderID order.ID `json:"orderId"`
+	Type    string   `json:"type"`
+}
+
+// namedIn reads an invalid body. A value of another type is skipped.
+func namedIn(body string) (n named) {
+	raw, err := sqs.Unwrap(body)
+	if err == nil {
+		_ = json.Unmarshal(raw, &n)
+	}
+	if !order.ValidNewID(string(n.OrderID)) {
+		n.OrderID = ""
+	}
+	return n
 }
 
 // newMessage decodes a message as it was received. A time or a count that cannot be read
@@ -67,7 +89,9 @@ func newMessage(raw types.Message, queue string, d *jobs.Decoder) Message {
 	if m.FirstSent, err = time.Parse(time.RFC3339, m.text(sqs.AttrFirstSent)); err != nil {
 		m.FirstSent = time.UnixMilli(sent).UTC()
 	}
-	m.Job, m.Invalid = d.Decode(m.Body)
+	if m.Job, m.Invalid = d.Decode(m.Body); m.Invalid != nil {
+		m.named = namedIn(m.Body)
+	}
 	return m
 }
 

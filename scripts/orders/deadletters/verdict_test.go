@@ -472,6 +472,17 @@ func TestTheDocumentsStateTheVerdictOfEachReason(t *testing.T) {
 			t.Errorf("%s: got verdict %s, want %s as documented", reason, got, want)
 		}
 	}
+	runbooks, err := os.ReadFile("../../../docs/guides/runbooks.md")
+	must(t, err)
+	_, table, _ := strings.Cut(string(runbooks), "| reason | what to do |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	named := strings.Join(regexp.MustCompile(`(?m)^ *\|[^|]*\|`).FindAllString(table, -1), "")
+	unparked := []order.Reason{order.ReasonSettled, order.ReasonDuplicate, refund.ReasonRefused, sqs.ReasonParkFailed}
+	for _, reason := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons()) {
+		if got := strings.Contains(named, "`"+string(reason)+"`"); got == slices.Contains(unparked, reason) {
+			t.Errorf("%s: the runbook of dead letters names it: %t", reason, got)
+		}
+	}
 	if len(documented) < 18 {
 		t.Errorf("got %d reasons in the table, want more", len(documented))
 	}

@@ -142,7 +142,7 @@ func shownBody(l deadletters.Letter, whole bool) string {
 func DescribeFacts(l deadletters.Letter) string {
 	var b strings.Builder
 	switch {
-	case l.Invalid != nil:
+	case l.Invalid != nil && l.RowErr == nil && l.Row.OrderID == "":
 		return ""
 	case l.RowErr != nil:
 		fmt.Fprintf(&b, "row        %v\n", l.RowErr)
