@@ -26,21 +26,21 @@ func (r refunds) recheck(ctx context.Context, id order.ID) (seq int, err error) 
 	}
 	account, err := r.refresh(ctx, id)
 	for _, i := range account.Items {
-		problem := ""
+		of := []slog.Attr{
+			slog.String("order_id", string(id)), slog.String("refund_id", string(i.ID)),
+			slog.String("provider_refund_id", string(i.Refund)),
+		}
 		switch now := r.now(); {
 		case i.Abandoned(now):
 			r.meter.Observe("OldestWaiting", "Status", string(order.Open), now.Sub(i.UpdatedAt))
-			problem = "refund open without an attempt for a day: its message may be gone"
+			r.log.LogAttrs(ctx, slog.LevelWarn,
+				"refund open without an attempt for a day: its message may be gone", of...)
 		case i.Status == refund.Unknown:
 			r.meter.Count("RefundsUnknown", "", "")
-			problem = "refund unknown: a person must find out whether it was made"
+			r.log.LogAttrs(ctx, slog.LevelWarn, "refund unknown: a person must find out whether it was made", of...)
 		case i.Status == refund.Pending && i.Failure == refund.UnknownStatus:
-			problem = "refund without a known status at Stripe"
-		default:
-			continue
+			r.log.LogAttrs(ctx, slog.LevelWarn, "refund without a known status at Stripe", of...)
 		}
-		r.log.LogAttrs(ctx, slog.LevelWarn, problem, slog.String("order_id", string(id)),
-			slog.String("refund_id", string(i.ID)), slog.String("provider_refund_id", string(i.Refund)))
 	}
 	return account.Seq, err
 }

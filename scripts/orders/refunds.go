@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -31,15 +32,15 @@ func (listRefunds) Run(ctx context.Context, sh shell.Shell) error {
 		if err != nil && !errors.Is(err, order.ErrNotFound) { // erased since
 			problems = append(problems, err)
 		}
-		text := ""
+		var text strings.Builder
 		for _, i := range a.Items {
 			if i.Status == refund.Unknown || i.Abandoned(d.Now()) {
 				n++
-				text += view.WaitingRefund(a, i)
+				text.WriteString(view.WaitingRefund(a, i))
 			}
 		}
-		if text != "" {
-			problems = append(problems, sh.Result(text, view.NewAccountJSON(a)))
+		if text.Len() > 0 {
+			problems = append(problems, sh.Result(text.String(), view.NewAccountJSON(a)))
 		}
 	}
 	fmt.Fprintf(sh.People(), "refunds that wait for a person: %d\n", n)

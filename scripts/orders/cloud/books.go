@@ -184,7 +184,8 @@ func row(r Row) audit.Row {
 	}
 	return audit.Row{
 		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
-		Refunded: r.Account.Refunded(), Refunds: ours, Unknown: unknown, Dispute: r.Dispute, BusyUntil: busy, CreatedAt: r.CreatedAt,
+		Refunded: r.Account.Refunded(), Refunds: ours, Unknown: unknown, Dispute: r.Dispute,
+		BusyUntil: busy, CreatedAt: r.CreatedAt,
 	}
 }
 
