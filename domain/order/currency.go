@@ -63,8 +63,8 @@ func (c Currency) Max() int64 {
 	return 99_999_999
 }
 
-// decimals returns the number of digits after the decimal point.
-func (c Currency) decimals() int {
+// Decimals returns the number of digits after the decimal point.
+func (c Currency) Decimals() int {
 	switch c {
 	case "bif", "clp", "djf", "gnf", "jpy", "kmf", "krw", "mga", "pyg", "rwf", "vnd", "vuv", "xaf", "xof", "xpf":
 		return 0
@@ -105,7 +105,7 @@ func (c Currency) amountRule() string {
 // "5.120 KWD".
 func (m Money) String() string {
 	digits := strconv.FormatInt(m.Amount, 10)
-	if n := m.Currency.decimals(); n > 0 {
+	if n := m.Currency.Decimals(); n > 0 {
 		digits = fmt.Sprintf("%0*d", n+1, m.Amount)
 		digits = digits[:len(digits)-n] + "." + digits[len(digits)-n:]
 	}

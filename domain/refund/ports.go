@@ -105,11 +105,11 @@ func (e *NotChargedError) Error() string {
 }
 
 // ExceedsError reports a refund of more than is left of the charge.
-type ExceedsError struct{ Amount, Left int64 }
+type ExceedsError struct{ Amount, Left order.Money }
 
 // Error names both amounts.
 func (e *ExceedsError) Error() string {
-	return fmt.Sprintf("refund of %d exceeds the %d that is left of the charge", e.Amount, e.Left)
+	return fmt.Sprintf("refund of %s exceeds the %s that is left of the charge", e.Amount, e.Left)
 }
 
 // ErrTooMany means that the order has MaxRefunds refunds, whatever came of them.
@@ -152,7 +152,8 @@ func CheckBegin(a Account, r Request, l order.Lease) error {
 	case !known && len(a.Items) >= MaxRefunds:
 		return ErrTooMany
 	case !known && a.Left() < r.Amount():
-		return &ExceedsError{r.Amount(), a.Left()}
+		c := a.Charged.Currency
+		return &ExceedsError{order.Money{Amount: r.Amount(), Currency: c}, order.Money{Amount: a.Left(), Currency: c}}
 	case !known:
 		return nil
 	case i.Fingerprint != r.Fingerprint():

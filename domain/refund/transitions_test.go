@@ -29,6 +29,7 @@ func TestCheckBegin(t *testing.T) {
 		{Field: "currency", Value: order.Quote("eur"), Want: "usd, as the order"},
 	}}
 	full := append(make([]refund.Item, refund.MaxRefunds-1), held)
+	exceeds := &refund.ExceedsError{Amount: order.Money{Amount: 3000, Currency: "usd"}, Left: order.Money{Amount: 2999, Currency: "usd"}}
 	running := &order.InProgressError{Until: held.Until}
 	for claim, tt := range map[string]struct {
 		status   order.Status // "" is paid
@@ -47,7 +48,7 @@ func TestCheckBegin(t *testing.T) {
 		"the order's currency":             {currency: "usd"},
 		"another currency":                 {currency: "eur", want: euros},
 		"all that is left":                 {items: []refund.Item{other}, amount: 2999},
-		"more than is left":                {items: []refund.Item{other}, want: &refund.ExceedsError{Amount: 3000, Left: 2999}},
+		"more than is left":                {items: []refund.Item{other}, want: exceeds},
 		"too many refunds":                 {items: full, id: "R3", amount: 1, want: refund.ErrTooMany},
 		"one of too many":                  {items: full},
 		"the same owner again":             {items: []refund.Item{held}, lease: lease("first", noon())},

@@ -31,8 +31,9 @@ import (
 func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"refund ORD-1 --amount 9.99 --reason duplicate":    `--amount: amount "9.99": want an integer; 1999 is an amount of 19.99 USD`,
-		"refund ORD-1 --amount= --reason duplicate":        `--amount: amount "": want an integer`,
+		"refund ORD-1 --amount 1,999 --reason duplicate":   `--amount: amount "1,999": want 19.99, or the same in minor units: 1999`,
+		"refund ORD-1 --amount= --reason duplicate":        `--amount: amount "": want 19.99, or the same`,
+		"refund batch x --refund-id wrong-price --rate 0":  "--rate: want at least 1",
 		"refund ORD-1 --reason duplicate":                  "missing flags: --amount=N or --all",
 		"refund ORD-1 --all --amount 1 --reason duplicate": "--amount and --all can't be used together",
 		"refund ORD-1 --all":                               "missing flags: --reason=R",
@@ -370,6 +371,12 @@ func (d *deployment) refund(id order.ID, now func() time.Time) {
 	d.Helper()
 	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Reason: "duplicate"})
 	must(d.T, err)
+	d.makes(r, now)
+}
+
+// makes makes a refund as the function does.
+func (d *deployment) makes(r refund.Request, now func() time.Time) {
+	d.Helper()
 	p := refund.Processor{
 		Store: refundtable.New(d.store), Scope: scope, Now: now,
 		Provider: striperefund.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: d.stripe.URL, Now: time.Now}),

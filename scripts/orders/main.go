@@ -9,7 +9,6 @@ import (
 	_ "embed"
 	"os"
 	"os/signal"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -18,7 +17,6 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
-	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 )
@@ -69,11 +67,10 @@ func main() {
 func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} }
 
 func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
-	amounts := kong.NamedMapper("amount", kong.MapperFunc(parseAmount))
 	details := kong.PostBuild(explain)
 	build, _ := debug.ReadBuildInfo() // there is one in every module
 	version := kong.Vars{"version": describe(release, build)}
-	return kong.New(c, append([]kong.Option{kong.Name("orders"), amounts, details, version, kong.Description(
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), details, version, kong.Description(
 		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
 			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
 			"For the system that `make up` runs: . ./build/up/env\n\n" +
@@ -99,18 +96,6 @@ func explain(k *kong.Kong) error {
 	})
 }
 
-// parseAmount parses the amount of a flag. It is a type of its own because a person types
-// 9.99 as well.
-func parseAmount(c *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := c.Scan.PopValueInto("N", &text); err != nil {
-		return err
-	}
-	n, err := batch.Integer("amount", text)
-	target.SetInt(n)
-	return err
-}
-
 // run runs the command that k has parsed.
 func (c *commands) run(ctx context.Context, k *kong.Context, sh shell.Shell) error {
 	sh.JSON = c.JSON
@@ -130,6 +115,7 @@ type dead struct {
 type refunds struct {
 	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and REFUND_QUEUE_URL."`
 	List    listRefunds   `cmd:"" help:"List the refunds that only a person can end. Needs ORDERS_TABLE."`
+	Batch   batchRefunds  `cmd:"" help:"Give money of many orders back, as a file says. Needs what make needs."`
 	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
 }
 

@@ -11,19 +11,21 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/jobs"
+	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
 )
 
 type makeRefund struct {
-	Order    string        `arg:"" help:"The orderId."`
-	Amount   int64         `required:"" type:"amount" xor:"amount" placeholder:"N" help:"In minor units: 1999 is 19.99 USD."`
-	All      bool          `required:"" xor:"amount" help:"All that is left."`
-	Reason   string        `required:"" enum:"duplicate,fraudulent,requested_by_customer" placeholder:"R" help:"${enum}."`
-	RefundID string        `placeholder:"ID" help:"The refund's own id. Default: operator-N, or operator-all."`
-	Yes      bool          `help:"Do not ask, for scripts."`
-	Limit    time.Duration `default:"2m" help:"Fail if the refund is not settled by then."`
+	Order    string         `arg:"" help:"The orderId."`
+	Amount   batch.Amount   `required:"" xor:"amount" placeholder:"N" help:"In the order's currency: 19.99, or the same in minor units, 1999."`
+	All      bool           `required:"" xor:"amount" help:"All that is left."`
+	Reason   string         `required:"" enum:"duplicate,fraudulent,requested_by_customer" placeholder:"R" help:"${enum}."`
+	RefundID string         `placeholder:"ID" help:"The refund's own id. Default: operator-N, or operator-all."`
+	Intent   order.IntentID `placeholder:"PI_ID" help:"The PaymentIntent of the order, although another one charged it as well."`
+	Yes      bool           `help:"Do not ask, for scripts."`
+	Limit    time.Duration  `default:"2m" help:"Fail if the refund is not settled by then."`
 }
 
 // Run makes one refund.
@@ -49,6 +51,7 @@ type refundPoster struct {
 	shell.Shell
 
 	account func(context.Context, order.ID) (refund.Account, error)
+	surplus func(context.Context, refund.Account) (string, error)
 	send    func(ctx context.Context, id order.ID, body string) error
 	every   time.Duration
 }
@@ -56,17 +59,20 @@ type refundPoster struct {
 func newRefundPoster(d cloud.Deployment) refundPoster {
 	queue := d.QueueAt(d.RefundQueue)
 	return refundPoster{
-		Shell: d.Shell, account: d.Accounts().Load, every: lookEvery,
+		Shell: d.Shell, account: d.Accounts().Load, surplus: d.Surplus, every: lookEvery,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
 		},
 	}
 }
 
+const notRead = "Stripe was not read, without STRIPE_SECRET_KEY: an order that was charged twice is not recognized"
+
 var (
-	errNothingLeft = errors.New("nothing is left to refund")
-	errIDTaken     = errors.New("refund id already used with another amount or reason: see --refund-id")
-	errNotRefunded = errors.New("not refunded")
+	errNothingLeft  = errors.New("nothing is left to refund")
+	errIDTaken      = errors.New("refund id already used with another amount or reason: see --refund-id")
+	errNotRefunded  = errors.New("not refunded")
+	errChargedTwice = errors.New("charged twice")
 )
 
 func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
@@ -90,8 +96,12 @@ func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
 	for _, i := range alike(a, r) {
 		fmt.Fprintf(c.People(), "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
 	}
-	ask := fmt.Sprintf("Refund %s gives %s back. Type the order id to make it: ", r.ID(), amount)
-	if !m.Yes && !c.Confirms(ask, m.Order) {
+	if err := c.chargedOnce(ctx, a, m.Intent); err != nil {
+		return err
+	}
+	left := order.Money{Amount: a.Left(), Currency: a.Charged.Currency}
+	fmt.Fprintf(c.People(), "Refund %s gives back %s of %s left. ", r.ID(), amount, left)
+	if !m.Yes && !c.Confirms("Type the order id to make it: ", m.Order) {
 		return shell.ErrNotConfirmed
 	}
 	if err := c.send(ctx, r.OrderID(), jobs.RefundBody(r)); err != nil {
@@ -102,9 +112,13 @@ func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
 
 // request returns the refund. Its default id follows from the arguments alone.
 func (m makeRefund) request(a refund.Account) (refund.Request, error) {
-	id, amount := "operator-"+strconv.FormatInt(m.Amount, 10), m.Amount
-	if m.All {
-		id, amount = "operator-all", a.Left()
+	id, amount := "operator-all", a.Left()
+	if !m.All {
+		typed, err := m.Amount.In(a.Charged.Currency)
+		if err != nil {
+			return refund.Request{}, err
+		}
+		id, amount = "operator-"+strconv.FormatInt(typed.Amount, 10), typed.Amount
 	}
 	id = cmp.Or(m.RefundID, id)
 	if i, known := a.Item(refund.ID(id)); known && m.All {
@@ -114,6 +128,29 @@ func (m makeRefund) request(a refund.Account) (refund.Request, error) {
 		return refund.Request{}, errNothingLeft
 	}
 	return refund.New(refund.Draft{OrderID: m.Order, RefundID: id, Amount: amount, Reason: m.Reason})
+}
+
+// chargedOnce returns an error if another payment charged the order as well, and holds
+// money: the person may mean that one. named is the payment that they insist on.
+func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named order.IntentID) error {
+	if named != "" && named != a.Intent {
+		return fmt.Errorf("--intent %s: the order's own payment is %s; refund another one in Stripe's Dashboard",
+			named, a.Intent)
+	}
+	if named != "" {
+		return nil
+	}
+	surplus, err := c.surplus(ctx, a)
+	switch insist := fmt.Sprintf("to give back %s all the same: --intent %s", a.Intent, a.Intent); {
+	case errors.Is(err, cloud.ErrNoKey):
+		fmt.Fprintln(c.People(), notRead)
+	case err != nil:
+		return fmt.Errorf("%w\n%s", err, insist)
+	case surplus != "":
+		return fmt.Errorf("%w: %s charged it as well, and is refunded in Stripe's Dashboard: "+
+			"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice\n%s", errChargedTwice, surplus, insist)
+	}
+	return nil
 }
 
 // before reports whether the refund was made before, and returns an error if it cannot be

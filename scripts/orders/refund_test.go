@@ -14,6 +14,7 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	refundtable "orderonce/adapters/dynamodb/refunds"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -73,6 +74,7 @@ func (w *refundFixture) run(m makeRefund, typed string) string {
 	c := refundPoster{
 		Shell:   shell.Shell{In: strings.NewReader(typed), Out: &out, Now: w.clock},
 		account: w.claims.Load, send: w.send, every: time.Millisecond,
+		surplus: func(context.Context, refund.Account) (string, error) { return "", nil },
 	}
 	err := c.refund(w.Context(), m)
 	return out.String() + fmt.Sprint(err)
@@ -100,27 +102,27 @@ func TestRefund(t *testing.T) {
 		made    []int64
 	}{
 		{
-			claim: "a word that is not the order id", command: makeRefund{Amount: 1000}, typed: "yes\n",
+			claim: "a word that is not the order id", command: makeRefund{Amount: "1000"}, typed: "yes\n",
 			want: "charged    39.98 USD\nrefunded   0.00 USD\nleft       39.98 USD\n" +
-				"Refund operator-1000 gives 10.00 USD back. Type the order id to make it: \nnothing was changed",
+				"Refund operator-1000 gives back 10.00 USD of 39.98 USD left. Type the order id to make it: \nnothing was changed",
 		},
 		{
-			claim: "the order id", command: makeRefund{Amount: 1000}, typed: "ORD-1\n",
+			claim: "the order id", command: makeRefund{Amount: "1000"}, typed: "ORD-1\n",
 			want: "make it: Posted refund operator-1000, waiting up to 20ms ...\n  succeeded, re_1, requested_by_customer\n" +
 				"order      ORD-1, partially_refunded\ncharged    39.98 USD\nrefunded   10.00 USD\nleft       29.98 USD\n" +
 				"refund     10.00 USD, operator-1000, succeeded, re_1, requested_by_customer\n<nil>", // and no warning
 			made: []int64{1000},
 		},
 		{
-			claim: "the same command again", command: makeRefund{Amount: 1000, Yes: true}, made: []int64{1000},
+			claim: "the same command again", command: makeRefund{Amount: "1000", Yes: true}, made: []int64{1000},
 			want: "nothing posted: refund operator-1000 was made before; another refund needs another --refund-id\n<nil>",
 		},
 		{
-			claim: "the same amount under another id", command: makeRefund{Amount: 1000, RefundID: "mine", Yes: true},
+			claim: "the same amount under another id", command: makeRefund{Amount: "1000", RefundID: "mine", Yes: true},
 			want: "WARNING: refund operator-1000 gives 10.00 USD back as well: it is succeeded\n<nil>", made: []int64{1000, 1000},
 		},
 		{
-			claim: "that id with another amount", command: makeRefund{Amount: 500, RefundID: "mine", Yes: true},
+			claim: "that id with another amount", command: makeRefund{Amount: "500", RefundID: "mine", Yes: true},
 			want: errIDTaken.Error(), made: []int64{1000, 1000},
 		},
 		{
@@ -136,7 +138,7 @@ func TestRefund(t *testing.T) {
 			want: errNothingLeft.Error(), made: []int64{1000, 1000, 1998},
 		},
 		{
-			claim: "a refund that the bank returned", command: makeRefund{Amount: 1000, Yes: true}, before: func() {
+			claim: "a refund that the bank returned", command: makeRefund{Amount: "1000", Yes: true}, before: func() {
 				w.bank.Return()
 				f := refund.Refresher{Store: w.claims, Provider: w.bank, Scope: scope, Now: w.clock}
 				_, err := f.Refresh(t.Context(), "ORD-1")
@@ -163,7 +165,7 @@ func TestRefund(t *testing.T) {
 		}
 	}
 	declined := newRefundFixture(t, ordertest.Declines)
-	if got := declined.run(makeRefund{Amount: 1000, Yes: true}, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
+	if got := declined.run(makeRefund{Amount: "1000", Yes: true}, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
 		t.Errorf("an order that was not charged: got %s", got)
 	}
 }
@@ -172,7 +174,7 @@ func TestTheGuideShowsWhatRefundPrints(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/refund.md")
 	must(t, err)
-	printed := newRefundFixture(t, ordertest.Pays).run(makeRefund{Amount: 1999, Limit: 2 * time.Minute}, "ORD-1\n")
+	printed := newRefundFixture(t, ordertest.Pays).run(makeRefund{Amount: "1999", Limit: 2 * time.Minute}, "ORD-1\n")
 	want := strings.Replace(printed, "to make it: ", "to make it: ORD-1\n", 1) // what the person types
 	if !strings.Contains(string(guide), strings.TrimSpace(strings.TrimSuffix(want, "<nil>"))) {
 		t.Errorf("got another text in the guide, want\n%s", want)
@@ -184,7 +186,7 @@ func TestTheSameCommandContinuesAnOpenRefund(t *testing.T) {
 	t.Parallel()
 	for _, all := range []bool{true, false} {
 		w := newRefundFixture(t, ordertest.Pays)
-		command := makeRefund{Amount: 1000, All: all, Yes: true}
+		command := makeRefund{Amount: "1000", All: all, Yes: true}
 		w.bank.Fail(refundtest.Read, ordertest.ReturnsUnavailable)
 		const want = "not settled after 20ms: open, requested_by_customer, attempt 1, last error provider_unavailable: " +
 			"run the same command again, or look for the message in the dead-letter queue"
@@ -333,7 +335,7 @@ func TestResolve(t *testing.T) {
 		},
 		"another refund": {arrange: (*refundFixture).lose, command: notMade, refund: "R-2", want: errNoRefund.Error()},
 		"a refund that was refused": {
-			arrange: func(w *refundFixture) { w.bank.Dispute("pi_1"); w.run(makeRefund{Amount: 1000, Yes: true}, "") }, command: notMade,
+			arrange: func(w *refundFixture) { w.bank.Dispute("pi_1"); w.run(makeRefund{Amount: "1000", Yes: true}, "") }, command: notMade,
 			want: "for a day, ends so: operator-1000 is refused", status: refund.Refused,
 		},
 		"an open refund, whose message comes back": {
@@ -382,7 +384,7 @@ func TestResolve(t *testing.T) {
 			if i.Status != tt.status || err == nil && i.Status == refund.Refused && i.Failure != "resolved_by_operator" {
 				t.Errorf("got %+v, want it %s", i, tt.status)
 			}
-			free := strings.HasSuffix(w.run(makeRefund{Amount: 3998, Yes: true}, ""), "<nil>")
+			free := strings.HasSuffix(w.run(makeRefund{Amount: "3998", Yes: true}, ""), "<nil>")
 			if want := strings.Contains(claim, "its amount is free"); want && !free || free && i.Status != refund.Refused {
 				t.Errorf("all could be given back: %t, want it if nothing was made", free)
 			}
@@ -453,4 +455,36 @@ func TestResolveIsContradictedByWhateverStripeHasOfTheRefund(t *testing.T) {
 			t.Errorf("%s: got %+v, want it unknown", status, i)
 		}
 	}
+}
+
+// The person may mean the other payment. Nothing is posted before that is clear.
+func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
+	t.Parallel()
+	d, q := deploy(t), newOrderQueue(t, "")
+	d.environ = append(d.environ, q.environ...)
+	d.process(pays, "TWICE") // pi_000001
+	d.another("TWICE", string(scope), true)
+	d.stripe.Advance(2 * time.Minute)
+	const line = "refund TWICE --amount 39.98 --reason duplicate --yes --limit 1ms"
+	const gives = "Refund operator-3998 gives back 39.98 USD of 39.98 USD left. Posted"
+	back := d.atStripe(func(m *stripetest.Machine, now time.Time) error {
+		_, err := m.RefundInDashboard(now, "pi_000002", 3998)
+		return err
+	})
+	d.steps(
+		step{line: line, code: 1, want: "charged twice: pi_000002 charged it as well\n#4-a-customer\n--intent pi_000001"},
+		step{line: line + " --intent pi_000002", code: 1, want: "the order's own payment is pi_000001"},
+		step{
+			line: line, environ: "STRIPE_SECRET_KEY=sk_test_another", code: 1, claim: "a key of another account",
+			want: "read the payments of order \"TWICE\" at Stripe\n--intent pi_000001",
+		},
+	)
+	if n := len(q.messages(t, "refunds")); n > 0 {
+		t.Errorf("%d refunds posted, want none", n)
+	}
+	d.steps(
+		step{line: line + " --intent pi_000001", code: 1, claim: "insists", want: gives},
+		step{line: line, environ: "STRIPE_SECRET_KEY=", code: 1, claim: "without a key", want: "Stripe was not read, \n" + gives},
+		step{line: line, before: back, code: 1, claim: "the surplus went back", want: gives},
+	)
 }

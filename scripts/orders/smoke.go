@@ -25,7 +25,7 @@ type smoke struct {
 
 // refundOfSmoke is what the smoke test gives back. A refund needs what a charge does not:
 // a connection that outlives a request.
-const refundOfSmoke = 40
+const refundOfSmoke = "0.40"
 
 var errLiveKey = errors.New("STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_; " +
 	"got a live one, which refuses the smoke test's card")

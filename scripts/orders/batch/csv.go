@@ -34,7 +34,7 @@ func readCSV(in io.Reader, header map[string]string) (all []Message, err error) 
 	if err != nil {
 		return nil, err
 	}
-	index, err := indexOf(first, header)
+	index, err := indexOf(first, header, CSVColumns())
 	if err != nil {
 		return nil, err
 	}
@@ -77,21 +77,25 @@ func flush(all []Message, o order.Draft, line int) []Message {
 	return append(all, Message{line: line, body: orders.Encode(o)})
 }
 
-// indexOf returns the position of each column in the header.
-func indexOf(first []string, header map[string]string) (map[string]int, error) {
-	index := map[string]int{}
+// indexOf returns the position of each column in the header, of those that may be missing
+// only if they are there.
+func indexOf(first []string, header map[string]string, columns []string, more ...string) (map[string]int, error) {
+	index, all := map[string]int{}, slices.Concat(columns, more)
 	for column := range header {
-		if !slices.Contains(CSVColumns(), column) {
-			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(CSVColumns(), ", "))
+		if !slices.Contains(all, column) {
+			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(all, ", "))
 		}
 	}
+	first[0] = strings.TrimPrefix(first[0], "\ufeff") // of a spreadsheet
 	var missing []string
-	for _, column := range CSVColumns() {
+	for _, column := range all {
 		name, renamed := header[column]
 		if !renamed {
 			name = column
 		}
-		if index[column] = slices.Index(first, name); index[column] < 0 {
+		if n := slices.Index(first, name); n >= 0 {
+			index[column] = n
+		} else if renamed || slices.Contains(columns, column) {
 			missing = append(missing, name)
 		}
 	}

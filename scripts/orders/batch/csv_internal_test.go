@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"orderonce/domain/order"
 )
 
 const csvHeader = "Order no.,customerId,currency,sku,quantity,unitAmount,payment.customer,payment.method,note\n"
@@ -51,5 +53,65 @@ func TestPostReadsCSV(t *testing.T) {
 	if _, err := readCSV(strings.NewReader(csvHeader), map[string]string{"order": "x"}); err == nil ||
 		!strings.Contains(err.Error(), "--column order: want one of orderId, ") {
 		t.Errorf("got %v, want that there is no such column", err)
+	}
+}
+
+func TestAnAmountIsAsAPersonWritesIt(t *testing.T) {
+	for text, want := range map[string]string{ // of "amount currency"
+		"19.99 usd": "19.99 USD", "1999 usd": "19.99 USD", "19.9 usd": "19.90 USD", "0.05 eur": "0.05 EUR", "500 jpy": "500 JPY",
+		"5.120 kwd": "5.120 KWD", "5.12 kwd": "5.120 KWD", "500.00 isk": "500.00 ISK", "50000 ugx": "500.00 UGX",
+		"9.999 usd": "amount 9.999: USD has 2 decimals", "500.0 jpy": "amount 500.0: JPY has 0 decimals",
+		"5.125 kwd": "amount 5.125 is 5.125 KWD: Stripe takes no such fraction",
+		"150 isk":   "amount 150 is 1.50 ISK: Stripe takes no such fraction", "1,999 usd": `amount "1,999": want 19.99`,
+		"19,99 eur": `amount "19,99": want`, "-5 usd": `amount "-5": want`, "1e3 usd": `amount "1e3": want`, ".5 usd": `amount ".5": want`,
+	} {
+		typed, currency, _ := strings.Cut(text, " ")
+		var a Amount
+		err := a.UnmarshalText([]byte(typed))
+		m, got := order.Money{}, ""
+		if err == nil {
+			m, err = a.In(order.Currency(currency))
+			got = m.String()
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestAFileOfRefundsIsUnambiguous(t *testing.T) {
+	const header = "Order no.,amount,refundId,note\n"
+	first := Refund{Line: 2, OrderID: "A-1", RefundID: "wrong", Reason: "duplicate", Amount: "19.99"}
+	for claim, tt := range map[string]struct {
+		text string
+		want []Refund
+		err  string
+	}{
+		"CSV": {text: "\ufeff" + header + "A-1, 19.99 ,,x\nA-1,1.00,R-2,\n", want: []Refund{
+			first, {Line: 3, OrderID: "A-1", RefundID: "R-2", Reason: "duplicate", Amount: "1.00"},
+		}},
+		"JSON lines": {text: "{\"orderId\":\"A-1\",\"amount\":1999,\"currency\":\"usd\"}\n\n# mine\n", want: []Refund{
+			{Line: 1, OrderID: "A-1", RefundID: "wrong", Reason: "duplicate", Currency: "usd", Amount: "1999"},
+		}},
+		"another field":       {text: `{"orderId":"A-1","amount":1999,"refundID":"R"}`, err: `nothing posted: standard input: line 1: message body: unknown field "refundID"`},
+		"an order":            {text: `{"type":"order"}`, err: "nothing posted: standard input: line 1: "},
+		"a refund twice":      {text: header + "A-1,1.00,,\nA-1,2.00,,\n", err: `line 3: refund "wrong" of order "A-1" is in line 2 too`},
+		"20 beside 19.99":     {text: header + "A-1,19.99,,\nA-2,20,,\n", err: "line 3: amount 20: of it and that of line 2, one has a decimal point"},
+		"a thousand":          {text: header + "A-1,\"1,999\",,\n", err: `line 2: amount "1,999": want 19.99`},
+		"no column":           {text: "orderId,amount\nA-1,1.00\n", err: "line 1: columns missing: Order no.: "},
+		"an empty file":       {err: "read the header: EOF"},
+		"a row that is short": {text: header + "A-1\n", err: "wrong number of fields"},
+	} {
+		source := Source{File: "-", Column: map[string]string{"orderId": "Order no."}}
+		got, err := source.ReadRefunds(strings.NewReader(tt.text), Refund{RefundID: "wrong", Reason: "duplicate"})
+		if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: got error %v, want %q", claim, err, tt.err)
+		}
+		if diff := cmp.Diff(got, tt.want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", claim, diff)
+		}
 	}
 }

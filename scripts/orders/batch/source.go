@@ -97,16 +97,22 @@ func (p Source) Name() string {
 	return p.File
 }
 
+// open returns what the file has, and what ends it.
+func (p Source) open(in io.Reader) (text io.Reader, done func(), err error) {
+	if p.File == "-" {
+		return in, func() {}, nil
+	}
+	file, err := os.Open(p.File)
+	return file, func() { _ = file.Close() }, err // it was only read
+}
+
 // Read returns the messages of the file.
 func (p Source) Read(in io.Reader) ([]Message, error) {
-	if p.File != "-" {
-		file, err := os.Open(p.File)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }() // it was only read
-		in = file
+	in, done, err := p.open(in)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	if p.CSV {
 		messages, err := readCSV(in, p.Column)
 		if err != nil {
@@ -114,7 +120,11 @@ func (p Source) Read(in io.Reader) ([]Message, error) {
 		}
 		return messages, nil
 	}
-	var messages []Message
+	return p.lines(in)
+}
+
+// lines returns the messages of JSON lines.
+func (p Source) lines(in io.Reader) (messages []Message, err error) {
 	lines, n := bufio.NewScanner(in), 0
 	lines.Buffer(nil, maxMessage)
 	for ; lines.Scan(); n++ {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"orderonce/adapters/config"
+	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/orders/audit"
 	"orderonce/scripts/orders/view"
 )
 
@@ -83,4 +86,37 @@ func (d Deployment) askStripe(ctx context.Context, f *view.Report) (err error) {
 	}
 	f.Asked = true
 	return nil
+}
+
+// ErrNoKey means that the environment has no key of Stripe.
+var ErrNoKey = errors.New("STRIPE_SECRET_KEY: missing")
+
+// Surplus names the payments that charged an order beside its own one, and still hold
+// money. It returns ErrNoKey without a key, and an error if the key does not read the
+// order's own payment. Stripe's search lags by a minute.
+func (d Deployment) Surplus(ctx context.Context, a refund.Account) (ids string, err error) {
+	if d.Key.Reveal() == "" {
+		return "", ErrNoKey
+	}
+	if problems := problemsOf(d.Environ, []string{"STRIPE_SECRET_KEY"}); len(problems) > 0 {
+		return "", &config.Error{Problems: problems}
+	}
+	payments := d.Payments()
+	found, err := payments.Find(ctx, a.OrderID)
+	own := func(i order.Intent) bool { return i.ID == a.Intent }
+	if err == nil && !slices.ContainsFunc(found, own) { // the search lags
+		_, err = payments.Read(ctx, a.Intent)
+	}
+	for _, i := range found {
+		if err == nil && !own(i) && i.State == order.Succeeded {
+			var p audit.Payment
+			if p, err = (intents{stripe.New(d.options())}).read(ctx, i.ID); p.Refunded < p.Total.Amount {
+				ids += " " + string(i.ID)
+			}
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("read the payments of order %q at Stripe: %w", a.OrderID, err)
+	}
+	return strings.TrimSpace(ids), err
 }

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"orderonce/domain/order"
+	"orderonce/domain/refund"
+	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
+)
+
+type batchRefunds struct {
+	File     string            `arg:"" help:"CSV with the columns orderId and amount, or refunds as JSON lines."`
+	RefundID string            `required:"" placeholder:"ID" help:"The id of each refund, such as wrong-price, unless its row has one."`
+	Reason   string            `enum:"duplicate,fraudulent,requested_by_customer" default:"requested_by_customer" placeholder:"R" help:"${enum}."`
+	Column   map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"What the header calls a column. Repeatable."`
+	Rate     int               `default:"10" placeholder:"N" help:"At most so many orders per second."`
+	DryRun   bool              `help:"Only say what would be done."`
+	Yes      bool              `help:"Do not ask, for scripts."`
+}
+
+// Validate returns an error unless the rate is one.
+func (b batchRefunds) Validate() error {
+	if b.Rate < 1 {
+		return shell.ErrRate
+	}
+	return nil
+}
+
+// Run says what each row would do, asks once, and posts the refunds.
+func (b batchRefunds) Run(ctx context.Context, sh shell.Shell) error {
+	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "REFUND_QUEUE_URL", "SCOPE")
+	if err != nil {
+		return err
+	}
+	from := batch.Source{File: b.File, Column: b.Column}
+	lines, err := from.ReadRefunds(sh.In, batch.Refund{RefundID: b.RefundID, Reason: b.Reason})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sh.People(), "table %s in %s, scope %s\nqueue %s\n\n",
+		d.Table, d.AWS.Region, d.Scope, d.RefundQueue)
+	if d.Key.Reveal() == "" {
+		fmt.Fprintln(sh.People(), notRead)
+	}
+	p := planner{newRefundPoster(d), b.RefundID, map[order.ID]refund.Account{}}
+	rows, err := p.plan(ctx, lines)
+	if err == nil {
+		err = b.print(sh, rows)
+	}
+	if err != nil {
+		return fmt.Errorf("nothing posted: %w", d.Explain(err))
+	}
+	var messages []batch.Message
+	for _, r := range rows {
+		if r.Action == toRefund {
+			messages = append(messages, batch.NewRefund(r.line, r.request))
+		}
+	}
+	switch ask := fmt.Sprintf("Type %d to post them: ", len(messages)); {
+	case len(messages) == 0:
+		return leftOf(rows)
+	case b.DryRun:
+		return shell.Left("refunds not posted: %d", len(messages))
+	case !b.Yes && !sh.Confirms(ask, strconv.Itoa(len(messages))):
+		return shell.ErrNotConfirmed
+	}
+	queue := d.QueueAt(d.RefundQueue)
+	sender := batch.Sender{Refunds: queue, File: from.Name(), Rate: b.Rate, Progress: sh.Progress}
+	posted, err := sender.SendAll(ctx, messages)
+	sh.Progress("")
+	if err != nil {
+		return fmt.Errorf("%d of %d refunds posted, and none is made twice: run it again\n%w",
+			posted, len(messages), err)
+	}
+	text := fmt.Sprintf("posted: %d. To see which are made, run it again in a minute\n", posted)
+	return errors.Join(sh.Result(text, map[string]int{"posted": posted}), leftOf(rows))
+}
+
+// What is to be done with a row.
+const (
+	toRefund = "refund"
+	isMade   = "made"
+	toWait   = "wait" // it is under way
+	toSkip   = "skip"
+)
+
+func actions() []string { return []string{isMade, toRefund, toWait, toSkip} }
+
+// row is a row of the file, and what it would do.
+type row struct {
+	Action   string         `json:"action"`
+	OrderID  string         `json:"orderId"`
+	RefundID string         `json:"refundId"`
+	Amount   int64          `json:"amount,omitempty"`
+	Currency order.Currency `json:"currency,omitempty"`
+	Why      string         `json:"why,omitempty"`
+
+	line    int
+	request refund.Request
+}
+
+// planner decides about rows. accounts are those from which rows will give money back.
+type planner struct {
+	refundPoster
+
+	id       string // of rows without one
+	accounts map[order.ID]refund.Account
+}
+
+// plan returns what the rows would do, those that need a person last. It returns an error
+// if that cannot be known of one.
+func (p planner) plan(ctx context.Context, lines []batch.Refund) (rows []row, err error) {
+	for n, l := range lines {
+		p.Progress("%d of %d rows read", n, len(lines))
+		r, err := p.decide(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	p.Progress("")
+	slices.SortStableFunc(rows, func(r, other row) int {
+		return cmp.Compare(slices.Index(actions(), r.Action), slices.Index(actions(), other.Action))
+	})
+	return rows, nil
+}
+
+// read returns an order's account, from which earlier rows will give money back.
+func (p planner) read(ctx context.Context, id order.ID) (a refund.Account, err error) {
+	a, read := p.accounts[id]
+	if read {
+		return a, nil
+	}
+	if !order.ValidID(string(id)) {
+		return a, order.ErrNotFound
+	}
+	return p.account(ctx, id)
+}
+
+// decide returns what a row would do.
+func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) {
+	r = row{OrderID: l.OrderID, RefundID: l.RefundID, line: l.Line}
+	a, err := p.read(ctx, order.ID(l.OrderID))
+	for _, why := range []error{order.ErrNotFound, order.ErrCorrupt, order.ErrUnknownVersion} {
+		if errors.Is(err, why) {
+			return r.will(toSkip, why), nil
+		}
+	}
+	if err != nil {
+		return r, err
+	}
+	if r.request, err = l.Request(a.Charged.Currency); err != nil {
+		return r.will(toSkip, err), nil
+	}
+	r.Amount, r.Currency = r.request.Amount(), a.Charged.Currency
+	made, err := before(a, r.request, p.Now())
+	i, known := a.Item(r.request.ID())
+	others := alike(a, r.request)
+	switch {
+	case err != nil:
+		return r.will(toSkip, err), nil
+	case made:
+		return r.will(isMade, view.Refund(i)), nil
+	case i.Status == refund.Open && !i.Abandoned(p.Now()):
+		return r.will(toWait, view.Refund(i)), nil
+	case !known && l.RefundID == p.id && len(others) > 0:
+		return r.will(toSkip, fmt.Sprintf("refund %s of this amount is %s: a row for another one needs a refundId",
+			others[0].ID, others[0].Status)), nil
+	}
+	surplus, err := p.surplus(ctx, a)
+	switch {
+	case err != nil && !errors.Is(err, cloud.ErrNoKey):
+		return r, err
+	case surplus != "":
+		return r.will(toSkip, fmt.Sprintf("charged twice, by %s too: see orders show %s", surplus, a.OrderID)), nil
+	}
+	p.accounts[a.OrderID] = refund.Begun(a, r.request, order.Lease{Owner: r.RefundID, From: p.Now()})
+	why := fmt.Sprintf("of %s left", order.Money{Amount: a.Left(), Currency: r.Currency})
+	if back := a.Refunded(); back > 0 {
+		why += fmt.Sprintf(", %s went back before", order.Money{Amount: back, Currency: r.Currency})
+	}
+	return r.will(toRefund, why), nil
+}
+
+// will returns the row with what is to be done, and why.
+func (r row) will(action string, why any) row {
+	r.Action, r.Why = action, fmt.Sprint(why)
+	return r
+}
+
+// print prints what the rows would do, and how much that is.
+func (b batchRefunds) print(sh shell.Shell, rows []row) error {
+	count, sums := map[string]int{}, map[string]map[order.Currency]int64{}
+	for _, r := range rows {
+		amount := "-"
+		if count[r.Action]++; r.Currency != "" {
+			amount = order.Money{Amount: r.Amount, Currency: r.Currency}.String()
+			if sums[r.Action] == nil {
+				sums[r.Action] = map[order.Currency]int64{}
+			}
+			sums[r.Action][r.Currency] += r.Amount
+		}
+		line := fmt.Sprintf("%-7s %-32s %14s  %s\n", r.Action, r.OrderID+" "+r.RefundID, amount, r.Why)
+		if err := sh.Result(line, r); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(sh.People())
+	for _, action := range actions() {
+		var amounts []string
+		for _, c := range slices.Sorted(maps.Keys(sums[action])) {
+			amounts = append(amounts, order.Money{Amount: sums[action][c], Currency: c}.String())
+		}
+		if count[action] > 0 {
+			fmt.Fprintf(sh.People(), "%-7s %6d  %s\n", action, count[action], cmp.Or(strings.Join(amounts, ", "), "-"))
+		}
+	}
+	return sh.Record(map[string]any{"rows": count, "amounts": sums})
+}
+
+// leftOf returns an error if rows are neither made nor posted.
+func leftOf(rows []row) error {
+	left := 0
+	for _, r := range rows {
+		if r.Action == toWait || r.Action == toSkip {
+			left++
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	return shell.Left("neither made nor posted: %d, see above", left)
+}
