@@ -19,8 +19,8 @@ import (
 const erased = "erased"
 
 type erase struct {
-	ID     string `arg:"" help:"The customerId."`
-	Caller bool   `help:"The ID is a caller's hash, of orders that were put by HTTP."`
+	ID     string `arg:"" name:"customer" help:"The customerId."`
+	Caller bool   `help:"It is the hash of a caller, who put orders by HTTP."`
 	Scan   bool   `help:"Allow a scan of the whole table, which this needs."`
 	Yes    bool   `help:"Do not ask, for scripts."`
 }

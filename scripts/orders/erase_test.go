@@ -8,6 +8,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/scripts/orders/cloud"
 )
 
 // Whatever comes later, the end of an attempt, a redelivery, a refund or an audit, finds
@@ -61,6 +62,13 @@ func TestErase(t *testing.T) {
 	)
 	if got := items(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got items %+v, want %+v", got, want)
+	}
+	gone := dynamodb.Item{"orderId": dynamodb.Text("ORD-1005"), "sk": dynamodb.Text("order")} // since it was listed
+	opened, err := cloud.Open(t.Context(), testShell(d.environ))
+	must(t, err)
+	must(t, erase{ID: "CUST-7"}.replace(t.Context(), opened, gone))
+	if got := d.of("ORD-1005"); len(got) != 0 {
+		t.Errorf("got an item %+v of an order that is gone", got)
 	}
 	must(t, claim.Release(t.Context(), d.store, order.ReasonOutOfTime, noon()))
 	for range 2 {
