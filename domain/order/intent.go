@@ -28,8 +28,7 @@ const (
 	TestMode Mode = "test" // only test cards are accepted, and no money moves
 )
 
-// IntentState is the state of an intent, in the provider's words
-// (docs.stripe.com/payments/paymentintents/lifecycle).
+// IntentState is the state of an intent at the provider, in its words.
 type IntentState string
 
 // The states of an intent.

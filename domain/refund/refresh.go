@@ -56,8 +56,7 @@ func (f *Refresher) Seq(ctx context.Context, id order.ID) (int, error) {
 	return account.Seq, err
 }
 
-// NextChange returns the account after the first change that the ledger shows, as Refresh
-// records it.
+// NextChange returns the account after the first change that the ledger shows.
 func NextChange(a Account, l Ledger, s order.Scope, now time.Time) (after Account, found bool) {
 	ours, counted := map[ID][]Refund{}, map[ID]bool{}
 	var others int64

@@ -136,6 +136,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 			line: "refresh ORD-1", claim: "another scope", environ: "SCOPE=other", code: 1,
 			before: d.banks("pi_000001"), want: "SCOPE must be that of the deployment",
 		},
+		step{line: "show ORD-1", claim: "the row lacks the charge", code: 2, want: "next       orders refresh ORD-1: the row is pending"},
 		step{
 			line: "refresh ORD-1 --scope test", claim: "a scope on the command line replaces the environment's",
 			environ: "SCOPE=other", want: "scope test\nsettled: paid, it was pending\n\norder      ORD-1\nstatus     paid",
@@ -145,9 +146,13 @@ func TestShowRefreshAndRestore(t *testing.T) {
 			before: d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, "pi_000002") }),
 		},
 		step{
-			line: "refresh ORD-3", before: d.givesBack("pi_000003"), claim: "somebody gave money back in the Dashboard",
+			line: "show ORD-3", code: 2, before: d.givesBack("pi_000003"), want: "next       orders refresh ORD-3: the row lacks what others gave back",
+		},
+		step{
+			line: "refresh ORD-3", claim: "somebody gave money back in the Dashboard",
 			want: "changes of refunds recorded: 1\n\norder      ORD-3\nstatus     partially_refunded\nby others  9.98 USD",
 		},
+		step{line: "show ORD-3", claim: "nothing is left for a person", want: "next       nothing: it is settled"},
 		step{line: "refresh ORD-3", claim: "again", want: "unchanged\nrefunded   9.98 USD\nby others  9.98 USD"},
 		step{line: "refresh NONE", claim: "no intent", code: 1, want: "no intent bound: no money has moved"},
 		step{line: "refresh ORD-9", code: 1, want: "refresh order \"ORD-9\": \norder not found in table\n" + notFound},

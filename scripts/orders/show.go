@@ -33,7 +33,7 @@ func (s show) Run(ctx context.Context, sh shell.Shell) error {
 	if notRead != nil { // the row is shown, because Stripe may be what is down
 		return notRead
 	}
-	if f.Next()[0].Act {
+	if len(f.Next().Act) > 0 {
 		return shell.Left("order %q waits for a person: do what is next", s.ID)
 	}
 	return nil

@@ -130,8 +130,6 @@ func (f *Report) JSON() OrderJSON {
 		payment := PaymentJSON{string(i.ID), string(i.State), i.Total.Amount, bound, dashboard(i)}
 		o.AtStripe = append(o.AtStripe, payment)
 	}
-	for _, s := range f.Next() {
-		o.WhatIsNext = append(o.WhatIsNext, s.Text)
-	}
+	o.WhatIsNext = f.Next().Lines()
 	return o
 }

@@ -66,8 +66,8 @@ func (f *Report) Text() string {
 	if f.Asked {
 		b.WriteString(f.atStripe())
 	}
-	for _, s := range f.Next() {
-		fmt.Fprintf(&b, "next       %s\n", s.Text)
+	for _, line := range f.Next().Lines() {
+		fmt.Fprintf(&b, "next       %s\n", line)
 	}
 	return b.String()
 }
