@@ -33,7 +33,6 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"refund ORD-1 --amount 1,999 --reason duplicate":   `--amount: amount "1,999": want 19.99, or the same in minor units: 1999`,
 		"refund ORD-1 --amount= --reason duplicate":        `--amount: amount "": want 19.99, or the same`,
-		"refund batch x --refund-id wrong-price --rate 0":  "--rate: want at least 1",
 		"refund ORD-1 --reason duplicate":                  "missing flags: --amount=N or --all",
 		"refund ORD-1 --all --amount 1 --reason duplicate": "--amount and --all can't be used together",
 		"refund ORD-1 --all":                               "missing flags: --reason=R",

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"orderonce/adapters/stripe"
 	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
@@ -60,11 +59,7 @@ func (p post) confirm(d cloud.Deployment, messages []batch.Message) error {
 	if p.Yes || len(messages) == 0 {
 		return nil
 	}
-	mode := "unknown"
-	if d.Key.Reveal() != "" {
-		mode = cloud.ModeOf(stripe.Live(d.Key.Reveal()))
-	}
-	fmt.Fprintf(d.People(), "queue %s in %s, Stripe in %s mode\n\n%s\n", d.Queue, d.AWS.Region, mode, batch.Sums(messages))
+	fmt.Fprintf(d.People(), "queue %s in %s, Stripe in %s mode\n\n%s\n", d.Queue, d.AWS.Region, d.Mode(), batch.Sums(messages))
 	if p.File == "-" {
 		return errNoAnswer
 	}

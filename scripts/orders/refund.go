@@ -51,7 +51,7 @@ type refundPoster struct {
 	shell.Shell
 
 	account func(context.Context, order.ID) (refund.Account, error)
-	surplus func(context.Context, refund.Account) (string, error)
+	twice   func(context.Context, refund.Account) (bool, error)
 	send    func(ctx context.Context, id order.ID, body string) error
 	every   time.Duration
 }
@@ -59,7 +59,7 @@ type refundPoster struct {
 func newRefundPoster(d cloud.Deployment) refundPoster {
 	queue := d.QueueAt(d.RefundQueue)
 	return refundPoster{
-		Shell: d.Shell, account: d.Accounts().Load, surplus: d.Surplus, every: lookEvery,
+		Shell: d.Shell, account: d.Accounts().Load, twice: d.ChargedTwice, every: lookEvery,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
 		},
@@ -140,15 +140,15 @@ func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named o
 	if named != "" {
 		return nil
 	}
-	surplus, err := c.surplus(ctx, a)
+	twice, err := c.twice(ctx, a)
 	switch insist := fmt.Sprintf("to give back %s all the same: --intent %s", a.Intent, a.Intent); {
 	case errors.Is(err, cloud.ErrNoKey):
 		fmt.Fprintln(c.People(), notRead)
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, insist)
-	case surplus != "":
-		return fmt.Errorf("%w: %s charged it as well, and is refunded in Stripe's Dashboard: "+
-			"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice\n%s", errChargedTwice, surplus, insist)
+	case twice:
+		return fmt.Errorf("%w: refund the other payment in Stripe's Dashboard, see orders show %s\n%s",
+			errChargedTwice, a.OrderID, insist)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (w *refundFixture) run(m makeRefund, typed string) string {
 	c := refundPoster{
 		Shell:   shell.Shell{In: strings.NewReader(typed), Out: &out, Now: w.clock},
 		account: w.claims.Load, send: w.send, every: time.Millisecond,
-		surplus: func(context.Context, refund.Account) (string, error) { return "", nil },
+		twice: func(context.Context, refund.Account) (bool, error) { return false, nil },
 	}
 	err := c.refund(w.Context(), m)
 	return out.String() + fmt.Sprint(err)
@@ -472,7 +472,7 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 		return err
 	})
 	d.steps(
-		step{line: line, code: 1, want: "charged twice: pi_000002 charged it as well\n#4-a-customer\n--intent pi_000001"},
+		step{line: line, code: 1, want: "charged twice: refund the other payment\norders show TWICE\n--intent pi_000001"},
 		step{line: line + " --intent pi_000002", code: 1, want: "the order's own payment is pi_000001"},
 		step{
 			line: line, environ: "STRIPE_SECRET_KEY=sk_test_another", code: 1, claim: "a key of another account",

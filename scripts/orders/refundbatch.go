@@ -23,17 +23,9 @@ type batchRefunds struct {
 	RefundID string            `required:"" placeholder:"ID" help:"The id of each refund, such as wrong-price, unless its row has one."`
 	Reason   string            `enum:"duplicate,fraudulent,requested_by_customer" default:"requested_by_customer" placeholder:"R" help:"${enum}."`
 	Column   map[string]string `placeholder:"COLUMN=NAME" mapsep:"none" help:"What the header calls a column. Repeatable."`
-	Rate     int               `default:"10" placeholder:"N" help:"At most so many orders per second."`
+	Rate     int               `default:"10" placeholder:"N" help:"At most so many refunds per second; 0 for no limit."`
 	DryRun   bool              `help:"Only say what would be done."`
 	Yes      bool              `help:"Do not ask, for scripts."`
-}
-
-// Validate returns an error unless the rate is one.
-func (b batchRefunds) Validate() error {
-	if b.Rate < 1 {
-		return shell.ErrRate
-	}
-	return nil
 }
 
 // Run says what each row would do, asks once, and posts the refunds.
@@ -43,19 +35,20 @@ func (b batchRefunds) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	from := batch.Source{File: b.File, Column: b.Column}
-	lines, err := from.ReadRefunds(sh.In, batch.Refund{RefundID: b.RefundID, Reason: b.Reason})
+	lines, err := from.ReadRefunds(sh.In, refund.Draft{RefundID: b.RefundID, Reason: b.Reason})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sh.People(), "table %s in %s, scope %s\nqueue %s\n\n",
-		d.Table, d.AWS.Region, d.Scope, d.RefundQueue)
+	fmt.Fprintf(sh.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
+		d.Table, d.AWS.Region, d.Scope, d.Mode(), d.RefundQueue)
 	if d.Key.Reveal() == "" {
 		fmt.Fprintln(sh.People(), notRead)
 	}
 	p := planner{newRefundPoster(d), b.RefundID, map[order.ID]refund.Account{}}
 	rows, err := p.plan(ctx, lines)
+	var left error
 	if err == nil {
-		err = b.print(sh, rows)
+		left, err = sumUp(sh, rows)
 	}
 	if err != nil {
 		return fmt.Errorf("nothing posted: %w", d.Explain(err))
@@ -68,7 +61,7 @@ func (b batchRefunds) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	switch ask := fmt.Sprintf("Type %d to post them: ", len(messages)); {
 	case len(messages) == 0:
-		return leftOf(rows)
+		return left
 	case b.DryRun:
 		return shell.Left("refunds not posted: %d", len(messages))
 	case !b.Yes && !sh.Confirms(ask, strconv.Itoa(len(messages))):
@@ -83,7 +76,7 @@ func (b batchRefunds) Run(ctx context.Context, sh shell.Shell) error {
 			posted, len(messages), err)
 	}
 	text := fmt.Sprintf("posted: %d. To see which are made, run it again in a minute\n", posted)
-	return errors.Join(sh.Result(text, map[string]int{"posted": posted}), leftOf(rows))
+	return errors.Join(sh.Result(text, map[string]int{"posted": posted}), left)
 }
 
 // What is to be done with a row.
@@ -135,22 +128,16 @@ func (p planner) plan(ctx context.Context, lines []batch.Refund) (rows []row, er
 	return rows, nil
 }
 
-// read returns an order's account, from which earlier rows will give money back.
-func (p planner) read(ctx context.Context, id order.ID) (a refund.Account, err error) {
-	a, read := p.accounts[id]
-	if read {
-		return a, nil
-	}
-	if !order.ValidID(string(id)) {
-		return a, order.ErrNotFound
-	}
-	return p.account(ctx, id)
-}
-
 // decide returns what a row would do.
 func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) {
 	r = row{OrderID: l.OrderID, RefundID: l.RefundID, line: l.Line}
-	a, err := p.read(ctx, order.ID(l.OrderID))
+	if !order.ValidID(l.OrderID) {
+		return r.will(toSkip, order.ErrNotFound), nil
+	}
+	a, read := p.accounts[order.ID(l.OrderID)]
+	if !read {
+		a, err = p.account(ctx, order.ID(l.OrderID))
+	}
 	for _, why := range []error{order.ErrNotFound, order.ErrCorrupt, order.ErrUnknownVersion} {
 		if errors.Is(err, why) {
 			return r.will(toSkip, why), nil
@@ -177,12 +164,12 @@ func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) 
 		return r.will(toSkip, fmt.Sprintf("refund %s of this amount is %s: a row for another one needs a refundId",
 			others[0].ID, others[0].Status)), nil
 	}
-	surplus, err := p.surplus(ctx, a)
-	switch {
-	case err != nil && !errors.Is(err, cloud.ErrNoKey):
+	twice, err := p.twice(ctx, a)
+	if err != nil && !errors.Is(err, cloud.ErrNoKey) {
 		return r, err
-	case surplus != "":
-		return r.will(toSkip, fmt.Sprintf("charged twice, by %s too: see orders show %s", surplus, a.OrderID)), nil
+	}
+	if twice {
+		return r.will(toSkip, fmt.Sprintf("charged twice: see orders show %s", a.OrderID)), nil
 	}
 	p.accounts[a.OrderID] = refund.Begun(a, r.request, order.Lease{Owner: r.RefundID, From: p.Now()})
 	why := fmt.Sprintf("of %s left", order.Money{Amount: a.Left(), Currency: r.Currency})
@@ -198,8 +185,9 @@ func (r row) will(action string, why any) row {
 	return r
 }
 
-// print prints what the rows would do, and how much that is.
-func (b batchRefunds) print(sh shell.Shell, rows []row) error {
+// sumUp prints what the rows would do, and how much that is. left is an error if rows
+// are neither made nor posted.
+func sumUp(sh shell.Shell, rows []row) (left, err error) {
 	count, sums := map[string]int{}, map[string]map[order.Currency]int64{}
 	for _, r := range rows {
 		amount := "-"
@@ -212,7 +200,7 @@ func (b batchRefunds) print(sh shell.Shell, rows []row) error {
 		}
 		line := fmt.Sprintf("%-7s %-32s %14s  %s\n", r.Action, r.OrderID+" "+r.RefundID, amount, r.Why)
 		if err := sh.Result(line, r); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	fmt.Fprintln(sh.People())
@@ -225,19 +213,8 @@ func (b batchRefunds) print(sh shell.Shell, rows []row) error {
 			fmt.Fprintf(sh.People(), "%-7s %6d  %s\n", action, count[action], cmp.Or(strings.Join(amounts, ", "), "-"))
 		}
 	}
-	return sh.Record(map[string]any{"rows": count, "amounts": sums})
-}
-
-// leftOf returns an error if rows are neither made nor posted.
-func leftOf(rows []row) error {
-	left := 0
-	for _, r := range rows {
-		if r.Action == toWait || r.Action == toSkip {
-			left++
-		}
+	if n := count[toWait] + count[toSkip]; n > 0 {
+		left = shell.Left("neither made nor posted: %d, see above", n)
 	}
-	if left == 0 {
-		return nil
-	}
-	return shell.Left("neither made nor posted: %d, see above", left)
+	return left, sh.Record(map[string]any{"rows": count, "amounts": sums})
 }

@@ -41,7 +41,7 @@ func TestRefundBatch(t *testing.T) {
 		"skip    OTHER R-1\n 11.00 USD  refund id already used with another amount or reason\n" +
 		"skip    PAID second\n 30.01 USD  refund of 30.01 USD exceeds the 30.00 USD that is left\n" +
 		"skip    AGAIN wrong-price\n 10.00 USD  refund R-1 of this amount is succeeded: a row for another one needs a refundId\n" +
-		"skip    TWICE wrong-price\n 10.00 USD  charged twice, by pi_000011 too: see orders show TWICE\n" +
+		"skip    TWICE wrong-price\n 10.00 USD  charged twice: see orders show TWICE\n" +
 		"skip    CORRUPT wrong-price\n -  corrupt record\n" +
 		"skip    PENDING wrong-price\n 39.98 USD  order is pending: nothing can be refunded\n" +
 		"skip    NONE wrong-price\n -  order not found\n" + "skip    no id wrong-price\n -  order not found\n" +

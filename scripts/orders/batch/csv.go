@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,45 +24,68 @@ func CSVColumns() []string {
 	}
 }
 
-// readCSV returns one message per order. header maps columns of csvColumns to the file's
-// own names. An error names the line.
-func readCSV(in io.Reader, header map[string]string) (all []Message, err error) {
-	rows := csv.NewReader(in)
-	first, err := rows.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	index, err := indexOf(first, header, CSVColumns())
-	if err != nil {
-		return nil, err
-	}
-	var open order.Draft
-	for line := 0; ; {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return flush(all, open, line), nil
+// csvRow is a row of a CSV file, which begins in a line. It returns the field of a
+// column, "" if the file does not have that.
+type csvRow struct {
+	line int
+	at   func(column string) string
+}
+
+// csvRows returns the rows of a file that has columns, and may have more. header maps
+// columns to the file's own names. It yields nothing of an empty file.
+func csvRows(
+	in io.Reader, header map[string]string, columns []string, more ...string,
+) iter.Seq2[csvRow, error] {
+	return func(yield func(csvRow, error) bool) {
+		rows := csv.NewReader(in)
+		fields, err := rows.Read()
+		var index map[string]int
+		if err == nil {
+			index, err = indexOf(fields, header, columns, more)
 		}
+		for err == nil {
+			if fields, err = rows.Read(); err != nil {
+				break
+			}
+			line, _ := rows.FieldPos(0)
+			if !yield(csvRow{line, func(column string) string {
+				if n, has := index[column]; has {
+					return strings.TrimSpace(fields[n])
+				}
+				return ""
+			}}, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(csvRow{}, err)
+		}
+	}
+}
+
+// readCSV returns one message per order. An error names the line.
+func readCSV(in io.Reader, header map[string]string) (all []Message, err error) {
+	var open order.Draft
+	line := 0 // in which open begins
+	for row, err := range csvRows(in, header, CSVColumns()) {
 		if err != nil {
 			return nil, err
 		}
-		now, _ := rows.FieldPos(0)
-		next, err := orderOf(row, index)
+		next, err := orderOf(row.at)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", now, err)
+			return nil, fmt.Errorf("line %d: %w", row.line, err)
 		}
 		if line > 0 && next.ID == open.ID {
 			if differs(next, open) {
 				return nil, fmt.Errorf("line %d: order %q: customer, currency or payment is not that of line %d",
-					now, open.ID, line)
+					row.line, open.ID, line)
 			}
 			open.Lines = append(open.Lines, next.Lines...)
 			continue
 		}
-		all, open, line = flush(all, open, line), next, now
+		all, open, line = flush(all, open, line), next, row.line
 	}
+	return flush(all, open, line), nil
 }
 
 // differs reports whether two rows of one order disagree about anything but the line.
@@ -77,23 +101,22 @@ func flush(all []Message, o order.Draft, line int) []Message {
 	return append(all, Message{line: line, body: orders.Encode(o)})
 }
 
-// indexOf returns the position of each column in the header, of those that may be missing
-// only if they are there.
-func indexOf(first []string, header map[string]string, columns []string, more ...string) (map[string]int, error) {
+// indexOf returns the position of each column in the header. More may be missing.
+func indexOf(fields []string, header map[string]string, columns, more []string) (map[string]int, error) {
+	fields[0] = strings.TrimPrefix(fields[0], "\ufeff") // of a spreadsheet
 	index, all := map[string]int{}, slices.Concat(columns, more)
 	for column := range header {
 		if !slices.Contains(all, column) {
 			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(all, ", "))
 		}
 	}
-	first[0] = strings.TrimPrefix(first[0], "\ufeff") // of a spreadsheet
 	var missing []string
 	for _, column := range all {
 		name, renamed := header[column]
 		if !renamed {
 			name = column
 		}
-		if n := slices.Index(first, name); n >= 0 {
+		if n := slices.Index(fields, name); n >= 0 {
 			index[column] = n
 		} else if renamed || slices.Contains(columns, column) {
 			missing = append(missing, name)
@@ -101,19 +124,18 @@ func indexOf(first []string, header map[string]string, columns []string, more ..
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("line 1: columns missing: %s: the header has %q; --column orderId=NAME renames one",
-			strings.Join(missing, ", "), first)
+			strings.Join(missing, ", "), fields)
 	}
 	return index, nil
 }
 
 // orderOf returns the order of one row.
-func orderOf(row []string, index map[string]int) (order.Draft, error) {
-	at := func(column string) string { return strings.TrimSpace(row[index[column]]) }
-	quantity, err := Integer("quantity", at("quantity"))
+func orderOf(at func(column string) string) (order.Draft, error) {
+	quantity, err := integer("quantity", at("quantity"))
 	if err != nil {
 		return order.Draft{}, err
 	}
-	amount, err := Integer("unitAmount", at("unitAmount"))
+	amount, err := integer("unitAmount", at("unitAmount"))
 	return order.Draft{
 		ID: at("orderId"), CustomerID: at("customerId"), Currency: at("currency"),
 		Lines:   []order.Line{{SKU: at("sku"), Quantity: quantity, UnitAmount: amount}},
@@ -121,8 +143,8 @@ func orderOf(row []string, index map[string]int) (order.Draft, error) {
 	}, err
 }
 
-// Integer parses a number of a column or a flag.
-func Integer(column, value string) (int64, error) {
+// integer parses a number of a column.
+func integer(column, value string) (int64, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%s %q: want an integer; 1999 is an amount of 19.99 USD", column, value)

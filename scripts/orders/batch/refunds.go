@@ -3,9 +3,7 @@ package batch
 import (
 	"bufio"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -38,7 +36,8 @@ func (a Amount) In(c order.Currency) (order.Money, error) {
 	missing := c.Decimals() - len(fraction)
 	switch {
 	case pointed && missing < 0:
-		return order.Money{}, fmt.Errorf("amount %s: %s has %d decimals", a, strings.ToUpper(string(c)), c.Decimals())
+		currency := strings.ToUpper(string(c))
+		return order.Money{}, fmt.Errorf("amount %s: %s has %d decimals", a, currency, c.Decimals())
 	case pointed:
 		whole += fraction + strings.Repeat("0", missing)
 	}
@@ -50,22 +49,22 @@ func (a Amount) In(c order.Currency) (order.Money, error) {
 	return m, err
 }
 
-// Refund is a row of a file of refunds, as it was read.
+// Refund is a row of a file of refunds, as it was read: without the draft's amount.
 type Refund struct {
-	Line                                int
-	OrderID, RefundID, Reason, Currency string // Currency is "" for that of the order
-	Amount                              Amount
+	refund.Draft
+
+	Line int
+	Text Amount
 }
 
 // Request returns the refund, of an order in a currency.
 func (r Refund) Request(c order.Currency) (refund.Request, error) {
-	m, err := r.Amount.In(c)
+	m, err := r.Text.In(c)
 	if err != nil {
 		return refund.Request{}, err
 	}
-	return refund.New(refund.Draft{
-		OrderID: r.OrderID, RefundID: r.RefundID, Amount: m.Amount, Currency: r.Currency, Reason: r.Reason,
-	})
+	r.Amount = m.Amount
+	return refund.New(r.Draft)
 }
 
 // NewRefund returns the message of a refund, from a line of a file.
@@ -76,7 +75,7 @@ func NewRefund(line int, r refund.Request) Message {
 // ReadRefunds returns the refunds of a file: CSV with a header, or JSON lines, which
 // begin with a brace. A row without a refundId or a reason has that of other. It returns
 // an error if a refund has two rows, or if it is not clear what an amount means.
-func (p Source) ReadRefunds(in io.Reader, other Refund) (all []Refund, err error) {
+func (p Source) ReadRefunds(in io.Reader, other refund.Draft) (all []Refund, err error) {
 	in, done, err := p.open(in)
 	if err != nil {
 		return nil, err
@@ -98,14 +97,14 @@ func (p Source) ReadRefunds(in io.Reader, other Refund) (all []Refund, err error
 func unambiguous(all []Refund) error {
 	lines, pointed := map[[2]string]int{}, map[bool]int{}
 	for _, r := range all {
-		key, is := [2]string{r.OrderID, r.RefundID}, strings.Contains(string(r.Amount), ".")
-		if before := lines[key]; before > 0 {
-			return fmt.Errorf("line %d: refund %q of order %q is in line %d too: add the amounts, or give each a refundId",
-				r.Line, r.RefundID, r.OrderID, before)
+		key, is := [2]string{r.OrderID, r.RefundID}, strings.Contains(string(r.Text), ".")
+		if twin := lines[key]; twin > 0 {
+			return fmt.Errorf("line %d: refund %q of order %q is in line %d too: "+
+				"add the amounts, or give each a refundId", r.Line, r.RefundID, r.OrderID, twin)
 		}
-		if before := pointed[!is]; before > 0 {
+		if other := pointed[!is]; other > 0 {
 			return fmt.Errorf("line %d: amount %s: of it and that of line %d, one has a decimal point: "+
-				"write 20.00 for 20, or all amounts in minor units", r.Line, r.Amount, before)
+				"write 20.00 for 20, or all amounts in minor units", r.Line, r.Text, other)
 		}
 		lines[key], pointed[is] = r.Line, r.Line
 	}
@@ -113,62 +112,41 @@ func unambiguous(all []Refund) error {
 }
 
 // refundRows reads CSV.
-func (p Source) refundRows(in io.Reader, other Refund) (all []Refund, err error) {
-	rows := csv.NewReader(in)
-	first, err := rows.Read()
-	if err != nil {
-		return nil, fmt.Errorf("read the header: %w", err)
-	}
-	index, err := indexOf(first, p.Column, []string{"orderId", "amount"}, "refundId", "reason", "currency")
-	for err == nil {
-		var row []string
-		if row, err = rows.Read(); err != nil {
-			break
+func (p Source) refundRows(in io.Reader, other refund.Draft) (all []Refund, err error) {
+	columns := []string{"orderId", "amount"}
+	for row, err := range csvRows(in, p.Column, columns, "refundId", "reason", "currency") {
+		if err != nil {
+			return nil, err
 		}
-		at := func(column string) string {
-			if n, has := index[column]; has {
-				return strings.TrimSpace(row[n])
-			}
-			return ""
-		}
-		line, _ := rows.FieldPos(0)
-		r := Refund{
-			Line: line, OrderID: at("orderId"), RefundID: cmp.Or(at("refundId"), other.RefundID),
-			Reason: cmp.Or(at("reason"), other.Reason), Currency: strings.ToLower(at("currency")),
-		}
-		if err = r.Amount.UnmarshalText([]byte(at("amount"))); err != nil {
-			err = fmt.Errorf("line %d: %w", line, err)
+		r := Refund{Draft: other, Line: row.line}
+		r.OrderID, r.Currency = row.at("orderId"), strings.ToLower(row.at("currency"))
+		r.RefundID, r.Reason = cmp.Or(row.at("refundId"), r.RefundID), cmp.Or(row.at("reason"), r.Reason)
+		if err := r.Text.UnmarshalText([]byte(row.at("amount"))); err != nil {
+			return nil, fmt.Errorf("line %d: %w", row.line, err)
 		}
 		all = append(all, r)
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return all, err
+	return all, nil
 }
 
-// refundLines reads messages, without what other has.
-func (p Source) refundLines(in io.Reader, other Refund) (all []Refund, err error) {
+// refundLines reads JSON.
+func (p Source) refundLines(in io.Reader, other refund.Draft) (all []Refund, err error) {
 	messages, err := p.lines(in)
-	decoder := jobs.NewDecoder()
 	for _, m := range messages {
-		fields := map[string]any{"type": "refund", "refundId": other.RefundID, "reason": other.Reason}
-		if err := json.Unmarshal([]byte(m.body), &fields); err != nil {
+		r := struct {
+			refund.Draft
+
+			Type   string
+			Amount json.Number
+		}{Draft: other}
+		decoder := json.NewDecoder(strings.NewReader(m.body))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(&r)
+		var amount Amount
+		if err = cmp.Or(err, amount.UnmarshalText([]byte(r.Amount))); err != nil {
 			return nil, fmt.Errorf("line %d: %w", m.line, err)
 		}
-		body, _ := json.Marshal(fields) // was read as JSON
-		job, err := decoder.Decode(string(body))
-		if err == nil && !job.IsRefund() {
-			err = errors.New("want refunds")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", m.line, err)
-		}
-		r := job.Refund
-		all = append(all, Refund{
-			m.line, string(r.OrderID()), string(r.ID()), string(r.Reason()), string(r.Currency()),
-			Amount(strconv.FormatInt(r.Amount(), 10)),
-		})
+		all = append(all, Refund{r.Draft, m.line, amount})
 	}
 	return all, err
 }

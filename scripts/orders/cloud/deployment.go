@@ -146,7 +146,15 @@ func (d Deployment) Letters() *deadletters.Queue {
 // Where prints what a change is about to change: table, region, scope and Stripe's mode.
 func (d Deployment) Where() {
 	fmt.Fprintf(d.People(), "table %s in %s, scope %s, Stripe in %s mode\n\n",
-		d.Table, d.AWS.Region, d.Scope, ModeOf(stripe.Live(d.Key.Reveal())))
+		d.Table, d.AWS.Region, d.Scope, d.Mode())
+}
+
+// Mode names the mode of Stripe's key for a person.
+func (d Deployment) Mode() string {
+	if d.Key.Reveal() == "" {
+		return "unknown"
+	}
+	return ModeOf(stripe.Live(d.Key.Reveal()))
 }
 
 // ModeOf names Stripe's mode for a person.

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"orderonce/adapters/config"
-	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/scripts/orders/audit"
 	"orderonce/scripts/orders/view"
 )
 
@@ -60,19 +57,12 @@ func (d Deployment) askStripe(ctx context.Context, f *view.Report) (err error) {
 	if problems := problemsOf(d.Environ, []string{"SCOPE", "STRIPE_SECRET_KEY"}); len(problems) > 0 {
 		return &config.Error{Problems: problems}
 	}
-	payments := d.Payments()
-	if f.Intents, err = payments.Find(ctx, f.ID); err != nil {
-		return err
+	bound := order.IntentID("")
+	if f.Record != nil {
+		bound = f.Record.Intent
 	}
-	if f.Record != nil && f.Record.Intent != "" {
-		bound := f.Record.Intent
-		if !slices.ContainsFunc(f.Intents, func(i order.Intent) bool { return i.ID == bound }) {
-			i, err := payments.Read(ctx, bound) // the search lags
-			if err != nil {
-				return err
-			}
-			f.Intents = append(f.Intents, i)
-		}
+	if f.Intents, err = d.intents(ctx, f.ID, bound); err != nil {
+		return err
 	}
 	f.Ledgers = map[order.IntentID]refund.Ledger{}
 	session := d.Refunds().Open(ctx)
@@ -88,35 +78,37 @@ func (d Deployment) askStripe(ctx context.Context, f *view.Report) (err error) {
 	return nil
 }
 
+// intents returns every payment of an order, the bound one also while the search lags.
+func (d Deployment) intents(ctx context.Context, id order.ID, bound order.IntentID) ([]order.Intent, error) {
+	payments := d.Payments()
+	found, err := payments.Find(ctx, id)
+	own := func(i order.Intent) bool { return i.ID == bound }
+	if err != nil || bound == "" || slices.ContainsFunc(found, own) {
+		return found, err
+	}
+	i, err := payments.Read(ctx, bound)
+	if err != nil {
+		return nil, err
+	}
+	return append(found, i), nil
+}
+
 // ErrNoKey means that the environment has no key of Stripe.
 var ErrNoKey = errors.New("STRIPE_SECRET_KEY: missing")
 
-// Surplus names the payments that charged an order beside its own one, and still hold
-// money. It returns ErrNoKey without a key, and an error if the key does not read the
-// order's own payment. Stripe's search lags by a minute.
-func (d Deployment) Surplus(ctx context.Context, a refund.Account) (ids string, err error) {
+// ChargedTwice reports whether an order was charged by its own payment and by another
+// one, which still hold money. It returns ErrNoKey without a key of Stripe.
+func (d Deployment) ChargedTwice(ctx context.Context, a refund.Account) (bool, error) {
 	if d.Key.Reveal() == "" {
-		return "", ErrNoKey
+		return false, ErrNoKey
 	}
-	if problems := problemsOf(d.Environ, []string{"STRIPE_SECRET_KEY"}); len(problems) > 0 {
-		return "", &config.Error{Problems: problems}
-	}
-	payments := d.Payments()
-	found, err := payments.Find(ctx, a.OrderID)
-	own := func(i order.Intent) bool { return i.ID == a.Intent }
-	if err == nil && !slices.ContainsFunc(found, own) { // the search lags
-		_, err = payments.Read(ctx, a.Intent)
-	}
-	for _, i := range found {
-		if err == nil && !own(i) && i.State == order.Succeeded {
-			var p audit.Payment
-			if p, err = (intents{stripe.New(d.options())}).read(ctx, i.ID); p.Refunded < p.Total.Amount {
-				ids += " " + string(i.ID)
-			}
-		}
+	found, err := d.intents(ctx, a.OrderID, a.Intent)
+	f := view.Report{ID: a.OrderID, Record: &order.Record{Intent: a.Intent}, Intents: found}
+	if err == nil && f.Charges() > 1 { // unless one of them went back
+		err = d.askStripe(ctx, &f)
 	}
 	if err != nil {
 		err = fmt.Errorf("read the payments of order %q at Stripe: %w", a.OrderID, err)
 	}
-	return strings.TrimSpace(ids), err
+	return f.Charges() > 1, err
 }
