@@ -309,8 +309,8 @@ func curatedLines() map[string]string {
 		"pending|charged|||":                  "orders refresh ORD-1: the row is pending, and at Stripe pi_1 is succeeded",
 		"paid|charged||row unknown, Stripe |": "orders refund resolve ORD-1 R-1 --not-made, or --made RE_ID if Stripe's Dashboard has it: refund R-1 of 10.00 USD may have been made",
 		"paid|charged||row succeeded, Stripe failed|": "orders refresh ORD-1: the row lacks that refund R-1 is failed\n" +
-			"orders refund ORD-1 --amount 1000 --reason duplicate --refund-id R-1-2: refund R-1 failed, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
-		"paid|charged||row failed, Stripe failed|":   "orders refund ORD-1 --amount 1000 --reason duplicate --refund-id R-1-2: refund R-1 failed, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
+			"orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1-2: refund R-1 failed, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
+		"paid|charged||row failed, Stripe failed|":   "orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1-2: refund R-1 failed, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
 		"paid|charged||row pending, Stripe pending|": "refund R-1 of 10.00 USD is pending: the bank needs days",
 		"paid|charged||row , Stripe succeeded|":      "orders refresh ORD-1: the row lacks that refund R-1 is succeeded",
 		"paid|charged||by others|":                   "orders refresh ORD-1: the row lacks what others gave back",
@@ -332,9 +332,9 @@ func curatedLines() map[string]string {
 		"canceled|none bound another charged|||": "refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook,
 		"|none bound another charged|||":         "orders restore ORD-1 pi_2: its row is missing, so a message of this order would prepare another payment",
 		"paid|canceled|||":                       "stop processing, and compare the events with Stripe's Dashboard: the row is paid, and at Stripe pi_1 is canceled, which no command records",
-		"paid|charged||row open, Stripe |later": "orders dead-letters show ORD-1: there was no attempt of refund R-1 since 2026-11-21 12:00:00.123 UTC; if its message is not there, continue it: orders refund ORD-1 --amount 1000 --reason duplicate --refund-id R-1\n" +
+		"paid|charged||row open, Stripe |later": "orders dead-letters show ORD-1: there was no attempt of refund R-1 since 2026-11-21 12:00:00.123 UTC; if its message is not there, continue it: orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1\n" +
 			"orders receipts resolve ORD-1 paid --sent, or --not-sent: ask the customer, or look in SES",
-		"paid|charged||row refused, Stripe |":              "orders refund ORD-1 --amount 1000 --reason duplicate --refund-id R-1-2: refund R-1 refused, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
+		"paid|charged||row refused, Stripe |":              "orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1-2: refund R-1 refused, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
 		"paid|charged||row failed, Stripe failed|disputed": "answer dispute du_1 in Stripe's Dashboard before its deadline, and refund nothing of pi_1 until then",
 		"paid|charged|||unread": "nothing: it is settled; a refund that is missing here may be parked: orders dead-letters show ORD-1\n" +
 			"Stripe was not read: SCOPE and STRIPE_SECRET_KEY",

@@ -258,8 +258,8 @@ func (f *Report) nextRefunds(n *Next) {
 // nextRefund says what to do about one refund.
 func (f *Report) nextRefund(n *Next, a refund.Account, i refund.Item) {
 	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
-	again := fmt.Sprintf("orders refund %s --amount %d --reason %s --refund-id ",
-		f.ID, i.Amount, cmp.Or(i.Reason, refund.RequestedByCustomer))
+	again := fmt.Sprintf("orders refund %s --amount %s --reason %s --refund-id ",
+		f.ID, strings.Fields(amount.String())[0], cmp.Or(i.Reason, refund.RequestedByCustomer))
 	failed := i.Status == refund.Failed || i.Status == refund.Refused
 	switch {
 	case i.Status == refund.Unknown:
