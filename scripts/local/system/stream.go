@@ -69,12 +69,14 @@ func (s *System) Published(ctx context.Context) error {
 //
 // The engine's own stream makes writes slower with each record, see
 // System.startEngine. So this one reads the table again and again, and a record
-// is an event item that it did not read before.
+// is an event item that was not in the table at the read before.
 type stream struct {
 	system *System
 
 	mu      sync.Mutex
 	numbers map[string]int               // of the items that were read, by key: 1 for the first
+	present map[string]bool              // at the latest read
+	last    int                          // number
 	queue   []events.DynamoDBEventRecord // that are not done, in order
 }
 
@@ -119,15 +121,18 @@ func (s *stream) items(ctx context.Context) (items []Item, err error) {
 
 func itemKey(i Item) string { return Text(i, "orderId") + " " + Text(i, "sk") }
 
-// add appends the items that were not read before to the queue.
+// add appends the items that were not in the table at the read before to the queue.
 func (s *stream) add(items []Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.present
+	s.present = map[string]bool{}
 	for _, item := range items {
-		if s.numbers[itemKey(item)] > 0 {
+		if s.present[itemKey(item)] = true; before[itemKey(item)] {
 			continue
 		}
-		n := len(s.numbers) + 1
+		s.last++
+		n := s.last
 		s.numbers[itemKey(item)] = n
 		s.queue = append(s.queue, events.DynamoDBEventRecord{
 			EventID: strconv.Itoa(n), EventName: string(events.DynamoDBOperationTypeInsert),
@@ -191,7 +196,7 @@ func (s *stream) deliver(ctx context.Context) bool {
 func (s *stream) done(items []Item) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delivered := len(s.numbers) - len(s.queue)
+	delivered := s.last - len(s.queue)
 	return !slices.ContainsFunc(items, func(i Item) bool {
 		n := s.numbers[itemKey(i)]
 		return n == 0 || n > delivered
