@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,23 +27,27 @@ type drill struct {
 // Run puts a system into the situation of a runbook, lets happen what a person types, and
 // audits what they leave behind.
 func (d drill) Run(ctx context.Context) error {
-	if d.Runbook == "" {
-		for _, b := range incidents.Runbooks() {
-			name, title := b.Name()
-			fmt.Printf("  make drill RUNBOOK=%-3s %s\n", name, title)
-		}
-		return nil
-	}
-	for _, b := range incidents.Runbooks() {
-		if name, _ := b.Name(); name == d.Runbook {
+	for n, b := range slices.Concat(incidents.Runbooks(), incidents.Others()) {
+		name, title := b.Name()
+		switch d.Runbook {
+		case "":
+			fmt.Printf("  make drill RUNBOOK=%-9s %s\n", name, title)
+		case name:
+			page := incidents.Page
+			if n >= len(incidents.Runbooks()) {
+				page = incidents.OperatePage
+			}
 			defer ownTerminal(os.Stdin)()
-			return practice(ctx, b, folder(filepath.Join("build/drill", name)))
+			return practice(ctx, b, page, folder(filepath.Join("build/drill", name)))
 		}
+	}
+	if d.Runbook == "" {
+		return nil
 	}
 	return fmt.Errorf("no runbook %q: make drill lists them", d.Runbook)
 }
 
-func practice(ctx context.Context, b incidents.Runbook, f folder) (err error) {
+func practice(ctx context.Context, b incidents.Runbook, page string, f folder) (err error) {
 	engine, err := dynamodbtest.Find(os.Getenv, ".")
 	if err != nil {
 		return err
@@ -91,7 +96,7 @@ func practice(ctx context.Context, b incidents.Runbook, f folder) (err error) {
 	if err := f.writeEnv(environment(s)); err != nil {
 		return err
 	}
-	fmt.Printf(briefing, b.Title, strings.ReplaceAll(b.Seen, "\n", "\n  "), f.env())
+	fmt.Printf(briefing, b.Title, strings.ReplaceAll(b.Seen, "\n", "\n  "), page, f.env())
 	return listen(ctx, i, os.Stdin, os.Stdout)
 }
 
@@ -100,7 +105,7 @@ const briefing = `
 
   %s
 
-In another terminal, in this folder, with docs/guides/runbooks.md:
+In another terminal, in this folder, with %s:
 
   . ./%s    # endpoints, pretend credentials, and the tool orders on the PATH
 
@@ -125,7 +130,7 @@ func listen(ctx context.Context, i *incidents.Incident, in io.Reader, out io.Wri
 		}
 	}()
 	for {
-		events := i.Events()
+		events := i.CanHappen()
 		for n, event := range events {
 			fmt.Fprintf(out, "  %-5d %s\n", n+1, event)
 		}

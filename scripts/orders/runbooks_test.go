@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,9 +60,61 @@ func TestEveryRunbook(t *testing.T) {
 	})
 }
 
+// TestEveryIncidentOfOperate works the incidents that have no runbook.
+func TestEveryIncidentOfOperate(t *testing.T) {
+	t.Parallel()
+	kit := systemtest.New(t)
+	ways := map[string]struct{ event, line, typed string }{
+		"webhooks": {event: "the right secret is stored, and events are resent"},
+		"events":   {"EventBridge accepts events again", "republish --since 26h", "republish\n"},
+	}
+	for _, b := range incidents.Others() {
+		t.Run(b.Title, func(t *testing.T) {
+			t.Parallel()
+			i, folder := begin(t, kit, b), t.TempDir()
+			if left := audited(t, i); len(left) == 0 {
+				t.Error("nothing is wrong at the beginning")
+			}
+			name, _ := b.Name()
+			must(t, i.Happen(ways[name].event))
+			if way := ways[name]; way.line != "" {
+				t.Log(enters(t, i, folder, command{line: way.line, typed: way.typed}))
+			}
+			for _, broken := range audited(t, i) {
+				t.Error(broken)
+			}
+		})
+	}
+}
+
 // works runs the commands and events of a runbook, and returns the section with what the
 // commands printed.
 func works(t *testing.T, kit systemtest.Kit, b incidents.Runbook, section string) string {
+	t.Helper()
+	i, folder := begin(t, kit, b), t.TempDir()
+	r := newRecorder(i.System)
+	parts := regexp.MustCompile("(?ms)^ *```console\\n.*?```$|<!-- .*? -->")
+	got := parts.ReplaceAllStringFunc(section, func(part string) string {
+		if name, is := strings.CutPrefix(part, "<!-- "); is {
+			must(t, i.Happen(strings.TrimSuffix(name, " -->")))
+			return part
+		}
+		return r.block(part, func(c command) string { return enters(t, i, folder, c) })
+	})
+	if left := i.CanHappen(); !slices.Equal(left, []string{incidents.Stopped}) {
+		t.Errorf("the runbook does not say where these happen: %q", left)
+	}
+	if diff := gocmp.Diff(got, section); diff != "" && os.Getenv("UPDATE_SESSIONS") == "" {
+		t.Errorf("%s (-got +want):\n%s", runbooksPage, diff)
+	}
+	for _, broken := range audited(t, i) {
+		t.Error(broken)
+	}
+	return got
+}
+
+// begin makes an incident happen.
+func begin(t *testing.T, kit systemtest.Kit, b incidents.Runbook) *incidents.Incident {
 	t.Helper()
 	folder := t.TempDir()
 	i, err := b.Start(t.Context(), incidents.Setup{
@@ -78,33 +131,23 @@ func works(t *testing.T, kit systemtest.Kit, b incidents.Runbook, section string
 		},
 	})
 	must(t, err)
-	r := newRecorder(i.System)
-	parts := regexp.MustCompile("(?ms)^ *```console\\n.*?```$|<!-- .*? -->")
-	got := parts.ReplaceAllStringFunc(section, func(part string) string {
-		if name, is := strings.CutPrefix(part, "<!-- "); is {
-			must(t, i.Happen(strings.TrimSuffix(name, " -->")))
-			return part
-		}
-		return r.block(part, func(c command) string { return enters(t, i, folder, c) })
-	})
-	if left := i.Events(); !slices.Equal(left, []string{incidents.Stopped}) {
-		t.Errorf("the runbook does not say where these happen: %q", left)
-	}
-	if diff := gocmp.Diff(got, section); diff != "" && os.Getenv("UPDATE_SESSIONS") == "" {
-		t.Errorf("%s (-got +want):\n%s", runbooksPage, diff)
-	}
+	return i
+}
+
+// audited returns what is wrong with an incident's system.
+func audited(t *testing.T, i *incidents.Incident) (all []string) {
+	t.Helper()
 	results, err := i.Audit()
 	must(t, err)
 	for _, c := range results {
 		for _, broken := range c.Broken {
-			t.Errorf("%s (%s): %s", c.ID, c.Claim, broken)
+			all = append(all, fmt.Sprintf("%s (%s): %s", c.ID, c.Claim, broken))
 		}
 	}
-	return got
+	return all
 }
 
-// enters runs one command at a terminal, in a folder for the files that it writes, a
-// second later, because the times of PaymentIntents have whole seconds.
+// enters runs one command at a terminal, in a folder for the files that it writes.
 func enters(t *testing.T, i *incidents.Incident, folder string, c command) string {
 	t.Helper()
 	environ := i.OperatorEnv()
@@ -114,7 +157,7 @@ func enters(t *testing.T, i *incidents.Incident, folder string, c command) strin
 		}
 	}
 	sh := testShell(environ)
-	sh.Terminal, sh.Now = true, func() time.Time { return time.Now().Add(time.Second) }
+	sh.Terminal, sh.Now = true, time.Now
 	printed, _ := runs(t, sh, strings.ReplaceAll(c.line, "--save ", "--save "+folder+"/"), c.typed)
 	must(t, i.Settle())
 	return printed

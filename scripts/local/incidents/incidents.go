@@ -86,7 +86,7 @@ func (b Runbook) Start(ctx context.Context, setup Setup) (i *Incident, err error
 		i.System, i.log, err = setup.Start(o)
 		must(err)
 		i.running.Store(i.System)
-		i.Advance(-b.takes)
+		i.Advance(-b.takes - 2*time.Second) // the times of PaymentIntents have whole seconds
 		b.happens(i)
 	})
 	return i, err
@@ -106,17 +106,15 @@ const (
 	resumed = "processing is resumed"
 )
 
-// Events returns what can happen now, sorted: what is left of the runbook's events, and
-// that processing is stopped or resumed.
-func (i *Incident) Events() []string {
-	names := slices.Collect(maps.Keys(i.runbook.events))
+// CanHappen returns what can happen now: what is left of the runbook's events, sorted,
+// and that processing is stopped or resumed.
+func (i *Incident) CanHappen() []string {
+	always := Stopped
 	if i.halted {
-		names = append(names, resumed)
-	} else {
-		names = append(names, Stopped)
+		always = resumed
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	names := slices.Sorted(maps.Keys(i.runbook.events))
+	return append(slices.DeleteFunc(names, func(name string) bool { return name == always }), always)
 }
 
 // Happen lets an event happen. One of the runbook happens once.
@@ -213,6 +211,13 @@ func attempt(f func()) (err error) {
 
 // operate runs a command of orders.
 func (i *Incident) operate(line string) { must(i.setup.Operate(i, line)) }
+
+// built returns the binary of a function.
+func (i *Incident) built(function string) (path string) {
+	path, err := i.setup.Build(function)
+	must(err)
+	return path
+}
 
 // post sends messages and waits until each is settled or parked.
 func (i *Incident) post(bodies ...string) {

@@ -23,11 +23,7 @@ func doubtfulReceipt() Runbook {
 		Seen: `The alarm receipts-doubtful. The customer of ORD-9001 has a receipt, the customer of ORD-9002
 has none.`,
 		options: func(i *Incident, o *system.Options) {
-			var err error
-			o.Publish, err = i.setup.Build("publish")
-			must(err)
-			o.Receipt, err = i.setup.Build("receipt")
-			must(err)
+			o.Publish, o.Receipt = i.built("publish"), i.built("receipt")
 			o.FunctionTimeout, o.Visibility = 6*time.Second, 7*time.Second // the test waits for two leases
 			o.Env = map[string]string{"STRIPE_TIMEOUT": "2s", "SES_TIMEOUT": "2s", "ORDER_BUDGET": "5s"}
 			o.BeforeMail = func(number int) {

@@ -24,9 +24,7 @@ The function has one alias and two versions: the last good one is known.`,
 			i.post(Sale("ORD-8002", 2400, Pays), Sale("ORD-8003", 2400, Pays))
 		},
 		events: map[string]func(*Incident){"the last good version is live": func(i *Incident) {
-			lastGood, err := i.setup.Build("order")
-			must(err)
-			must(i.Function.Replace(lastGood))
+			must(i.Function.Replace(i.built("order")))
 		}},
 		leads: map[order.ID]order.Status{"ORD-8001": order.Paid, "ORD-8002": order.Paid, "ORD-8003": order.Paid},
 	}
@@ -43,7 +41,7 @@ func (i *Incident) patched(file, before, after string) string {
 		must(fmt.Errorf("%s does not hold %q once", file, before))
 	}
 	in := func(name string) string { return filepath.Join(i.setup.Folder, name) }
-	patched, overlay, binary := in("patched.go"), in("overlay.json"), in("patched")
+	patched, overlay, binary := in("patched.txt"), in("overlay.json"), in("patched")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: patched}})
 	must(err)
 	text := strings.Replace(string(source), before, after, 1)

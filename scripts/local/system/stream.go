@@ -62,6 +62,14 @@ func (s *System) Published(ctx context.Context) error {
 	return Until(ctx, soon, func() (bool, error) { return s.stream.done(want), nil })
 }
 
+// ExpireEvents makes the stream forget what is not published, as DynamoDB does after 24
+// hours.
+func (s *System) ExpireEvents() {
+	s.stream.mu.Lock()
+	defer s.stream.mu.Unlock()
+	s.stream.queue = nil
+}
+
 // stream is the table's stream with its event source mapping: one shard, and one
 // invocation at a time. It repeats a batch until the function has done all of it, as
 // Lambda does for a day, from the record that the function reports
@@ -188,7 +196,7 @@ func (s *stream) deliver(ctx context.Context) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = s.queue[done:]
+	s.queue = s.queue[min(done, len(s.queue)):] // they may have expired meanwhile
 	return done > 0 && len(s.queue) > 0
 }
 
