@@ -16,7 +16,6 @@ import (
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/scripts/local/incidents"
-	"orderonce/scripts/local/system"
 )
 
 // drill is `local drill`.
@@ -60,26 +59,14 @@ func practice(ctx context.Context, b incidents.Runbook, page string, f folder) (
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, file.Close()) }()
 	programs, err := filepath.Abs(string(f))
 	if err != nil {
 		return err
 	}
-	var s *system.System
-	defer func() {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
-		err = errors.Join(err, file.Close())
-	}()
 	i, err := b.Start(ctx, incidents.Setup{
-		Root: ".", Folder: programs, Patience: 20 * time.Second,
+		Root: ".", Folder: programs, Patience: 20 * time.Second, Engine: engine, Log: file,
 		Build: func(function string) (string, error) { return f.binary(function), nil },
-		Start: func(o system.Options) (*system.System, *system.Log, error) {
-			log := &system.Log{To: file}
-			o.Engine, o.Binary, o.Refund, o.Output = engine, f.binary("order"), f.binary("refund"), log
-			s, err = system.Start(ctx, o)
-			return s, log, err
-		},
 		Operate: func(i *incidents.Incident, line string) error {
 			cmd := exec.CommandContext(ctx, f.binary("orders"), strings.Fields(line)...) //nolint:gosec // ours
 			cmd.Env = i.OperatorEnv()
@@ -93,7 +80,8 @@ func practice(ctx context.Context, b incidents.Runbook, page string, f folder) (
 	if err != nil {
 		return err
 	}
-	if err := f.writeEnv(environment(s)); err != nil {
+	defer func() { err = errors.Join(err, i.Close()) }()
+	if err := f.writeEnv(environment(i.System)); err != nil {
 		return err
 	}
 	fmt.Printf(briefing, b.Title, strings.ReplaceAll(b.Seen, "\n", "\n  "), page, f.env())

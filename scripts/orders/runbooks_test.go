@@ -17,7 +17,6 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/local/incidents"
-	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
 
@@ -118,19 +117,15 @@ func begin(t *testing.T, kit systemtest.Kit, b incidents.Runbook) *incidents.Inc
 	t.Helper()
 	folder := t.TempDir()
 	i, err := b.Start(t.Context(), incidents.Setup{
-		Root: "../..",
-		Start: func(o system.Options) (*system.System, *system.Log, error) {
-			s, log := kit.Start(t, o)
-			return s, log, nil
-		},
-		Build:  func(function string) (string, error) { return kit.Build(t, "functions/"+function), nil },
-		Folder: folder, Patience: 5 * time.Minute,
+		Root: "../..", Folder: folder, Patience: 5 * time.Minute, Engine: kit.Engine,
+		Build: func(function string) (string, error) { return kit.Build(t, "functions/"+function), nil },
 		Operate: func(i *incidents.Incident, line string) error {
 			enters(t, i, folder, command{line: line})
 			return nil
 		},
 	})
 	must(t, err)
+	t.Cleanup(func() { must(t, i.Close()) })
 	return i
 }
 

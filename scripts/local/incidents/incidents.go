@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -55,7 +56,8 @@ func Runbooks() []Runbook {
 type Setup struct {
 	Root, Folder string        // of the repository, and an absolute one for files
 	Patience     time.Duration // with a queue that does not become empty
-	Start        func(system.Options) (*system.System, *system.Log, error)
+	Engine       dynamodbtest.Location
+	Log          io.Writer // nil: none
 	Build        func(function string) (path string, err error)
 	Operate      func(i *Incident, line string) error // runs orders with arguments
 }
@@ -68,27 +70,31 @@ type Incident struct {
 	setup   Setup
 	ctx     context.Context
 	running atomic.Pointer[system.System] // for what runs while Start has not returned
-	log     *system.Log
+	log     system.Log
 	posted  []invariants.Message // the messages that the runbook must not discard
 	foreign map[string]bool      // the intents that another system charged
 	stopped bool                 // messages wait, so nothing waits for an empty queue
 	halted  bool                 // because processing is stopped
 }
 
-// Start starts a system and puts it into the situation.
+// Start starts a system, which Close ends, and puts it into the situation.
 func (b Runbook) Start(ctx context.Context, setup Setup) (i *Incident, err error) {
-	i = &Incident{runbook: b, setup: setup, ctx: ctx, foreign: map[string]bool{}}
+	i = &Incident{runbook: b, setup: setup, ctx: ctx, foreign: map[string]bool{}, log: system.Log{To: setup.Log}}
 	err = attempt(func() {
 		o := Unhurried(system.Options{Instances: 1, BatchSize: 1}) // dead letters in the order of their posting
 		if b.options != nil {
 			b.options(i, &o)
 		}
-		i.System, i.log, err = setup.Start(o)
+		o.Engine, o.Binary, o.Refund, o.Output = setup.Engine, i.built("order"), i.built("refund"), &i.log
+		i.System, err = system.Start(ctx, o)
 		must(err)
 		i.running.Store(i.System)
 		i.Advance(-b.takes - 2*time.Second) // the times of PaymentIntents have whole seconds
 		b.happens(i)
 	})
+	if err != nil && i.System != nil {
+		err = errors.Join(err, i.Close())
+	}
 	return i, err
 }
 
@@ -147,7 +153,7 @@ func (i *Incident) Settle() error { return attempt(i.drain) }
 func (i *Incident) Audit() (results []invariants.Result, err error) {
 	err = attempt(func() {
 		i.drain()
-		books, err := i.Collect(i.ctx, i.posted, i.log)
+		books, err := i.Collect(i.ctx, i.posted, &i.log)
 		must(err)
 		for id, charges := range books.Charges {
 			foreign := func(c invariants.Charge) bool { return i.foreign[string(c.Intent)] }
