@@ -59,7 +59,8 @@ func (p post) confirm(d cloud.Deployment, messages []batch.Message) error {
 	if p.Yes || len(messages) == 0 {
 		return nil
 	}
-	fmt.Fprintf(d.People(), "queue %s in %s, Stripe in %s mode\n\n%s\n", d.Queue, d.AWS.Region, d.Mode(), batch.Sums(messages))
+	fmt.Fprintf(d.People(), "queue %s in %s, Stripe in %s mode\n\n%s\n",
+		d.Queue, d.AWS.Region, d.Mode(), batch.Sums(messages))
 	if p.File == "-" {
 		return errNoAnswer
 	}

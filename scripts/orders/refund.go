@@ -133,12 +133,13 @@ func (m makeRefund) request(a refund.Account) (refund.Request, error) {
 // chargedOnce returns an error if another payment charged the order as well, and holds
 // money: the person may mean that one. named is the payment that they insist on.
 func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named order.IntentID) error {
-	if named != "" && named != a.Intent {
+	switch named {
+	case "":
+	case a.Intent:
+		return nil
+	default:
 		return fmt.Errorf("--intent %s: the order's own payment is %s; refund another one in Stripe's Dashboard",
 			named, a.Intent)
-	}
-	if named != "" {
-		return nil
 	}
 	twice, err := c.twice(ctx, a)
 	switch insist := fmt.Sprintf("to give back %s all the same: --intent %s", a.Intent, a.Intent); {

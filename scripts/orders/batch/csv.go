@@ -110,7 +110,7 @@ func indexOf(fields []string, header map[string]string, columns, more []string) 
 			return nil, fmt.Errorf("--column %s: want one of %s", column, strings.Join(all, ", "))
 		}
 	}
-	var missing []string
+	var missing, named []string
 	for _, column := range all {
 		name, renamed := header[column]
 		if !renamed {
@@ -119,12 +119,12 @@ func indexOf(fields []string, header map[string]string, columns, more []string) 
 		if n := slices.Index(fields, name); n >= 0 {
 			index[column] = n
 		} else if renamed || slices.Contains(columns, column) {
-			missing = append(missing, name)
+			missing, named = append(missing, name), append(named, column)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("line 1: columns missing: %s: the header has %q; --column orderId=NAME renames one",
-			strings.Join(missing, ", "), fields)
+		return nil, fmt.Errorf("line 1: columns missing: %s: the header has %q; --column %s=NAME renames one",
+			strings.Join(missing, ", "), fields, named[0])
 	}
 	return index, nil
 }

@@ -38,7 +38,7 @@ func TestPostReadsCSV(t *testing.T) {
 		"a missing column": {
 			text: "Order no.,currency,\"Jane\n\u009b31mDoe\"\n",
 			err: "line 1: columns missing: customerId, sku, quantity, unitAmount, payment.customer, payment.method: " +
-				`the header has ["Order no." "currency" "Jane\n\u009b31mDoe"]; --column`,
+				`the header has ["Order no." "currency" "Jane\n\u009b31mDoe"]; --column customerId=NAME`,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAFileOfRefundsIsUnambiguous(t *testing.T) {
 		"a refund twice":      {text: header + "A-1,1.00,,\nA-1,2.00,,\n", err: `line 3: refund "wrong" of order "A-1" is in line 2 too`},
 		"20 beside 19.99":     {text: header + "A-1,19.99,,\nA-2,20,,\n", err: "line 3: amount 20: of it and that of line 2, one has a decimal point"},
 		"a thousand":          {text: header + "A-1,\"1,999\",,\n", err: `line 2: amount "1,999": want 19.99`},
-		"no column":           {text: "orderId,amount\nA-1,1.00\n", err: "line 1: columns missing: Order no.: "},
+		"no column":           {text: "orderId,amount\nA-1,1.00\n", err: `columns missing: Order no.: the header has ["orderId" "amount"]; --column orderId=NAME renames one`},
 		"a row that is short": {text: header + "A-1\n", err: "wrong number of fields"},
 	} {
 		source := Source{File: "-", Column: map[string]string{"orderId": "Order no."}}

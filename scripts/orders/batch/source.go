@@ -64,7 +64,8 @@ func Sums(messages []Message) string {
 	invalid := len(messages) - refunds
 	for _, currency := range slices.Sorted(maps.Keys(orders)) {
 		invalid -= orders[currency]
-		fmt.Fprintf(&b, "orders   %6d, which charge %s\n", orders[currency], order.Money{Amount: sums[currency], Currency: currency})
+		sum := order.Money{Amount: sums[currency], Currency: currency}
+		fmt.Fprintf(&b, "orders   %6d, which charge %s\n", orders[currency], sum)
 	}
 	if refunds > 0 {
 		fmt.Fprintf(&b, "refunds  %6d\n", refunds)
