@@ -128,7 +128,6 @@ func (i *Incident) Happen(event string) error {
 	happens, found := i.runbook.events[event]
 	switch {
 	case found:
-		delete(i.runbook.events, event)
 	case event == Stopped:
 		happens = (*Incident).stops
 	case event == resumed:
@@ -136,7 +135,11 @@ func (i *Incident) Happen(event string) error {
 	default:
 		return fmt.Errorf("no event %q", event)
 	}
-	return attempt(func() { happens(i) })
+	err := attempt(func() { happens(i) })
+	if err == nil {
+		delete(i.runbook.events, event)
+	}
+	return err
 }
 
 // Name returns what make drill calls the runbook, and its heading without it.

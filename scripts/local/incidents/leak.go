@@ -8,8 +8,9 @@ import (
 )
 
 // leakedKey has a thief who gave money of an order back. The key is rolled before the
-// function has the new one.
+// function has the new one, unless that is deployed first.
 func leakedKey() Runbook {
+	deployed := false
 	return Runbook{
 		Title:   "6. The Stripe key leaked",
 		Seen:    `The alarm refunded-outside, and somebody finds the key of Stripe in a public commit.`,
@@ -24,11 +25,18 @@ func leakedKey() Runbook {
 		},
 		events: map[string]func(*Incident){
 			"the old key expires": func(i *Incident) {
-				i.outage(stripetest.Fault{Kind: stripetest.Unauthorized, Times: -1})
+				if !deployed {
+					i.outage(stripetest.Fault{Kind: stripetest.Unauthorized, Times: -1})
+				}
 				i.post(Sale("ORD-6002", 2400, Pays))
-				i.waits("ORD-6002")
+				if !deployed && !i.halted {
+					i.waits("ORD-6002")
+				}
 			},
-			"the new key is deployed": (*Incident).ends,
+			"the new key is deployed": func(i *Incident) {
+				deployed = true
+				i.ends()
+			},
 		},
 		leads: map[order.ID]order.Status{"ORD-6001": order.PartiallyRefunded, "ORD-6002": order.Paid},
 	}

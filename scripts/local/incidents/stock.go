@@ -1,6 +1,7 @@
 package incidents
 
 import (
+	"errors"
 	"strings"
 
 	"orderonce/adapters/dynamodb"
@@ -25,6 +26,11 @@ nobody can cancel it. On the shelf are 5 POSTER.`,
 		},
 		events: map[string]func(*Incident){
 			"the customer orders again": func(i *Incident) {
+				stock, err := i.Store.Stock(i.ctx, "VINYL")
+				if err == nil && stock.Available == 0 {
+					err = errors.New("the shop still shows VINYL as sold out")
+				}
+				must(err)
 				i.Options.Stock["VINYL"] += 10 // came in, as the audit must know
 				i.post(of("VINYL", Sale("ORD-9105", 2400, Pays)))
 			},
