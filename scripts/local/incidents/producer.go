@@ -19,7 +19,8 @@ func wrongOrders() Runbook {
 		Title: "7. A producer sent 10,000 wrong orders",
 		Seen: `A producer multiplied prices by 100: books of 24.00 USD came as 2,400.00 USD. Others of its
 orders have no lines. It was stopped, and so is processing, but some were charged. ORD-7001
-and ORD-7002, which wait, are right.`,
+and ORD-7002, which wait, are right. The producer lists what its customers must get back:
+scripts/orders/testdata/wrong-prices.csv.`,
 		happens: func(i *Incident) {
 			for n := range unreadable {
 				i.send(fmt.Sprintf(`{"orderId":%q,"currency":"usd"}`, wrong(n+100)))
