@@ -62,8 +62,7 @@ type Charge struct {
 	} `json:"outcome"`
 }
 
-// Order converts the intent. One in a status that this application never causes has it as
-// its State, and it may have moved money.
+// Order converts the intent, also one in a status that this application never causes.
 func (i PaymentIntent) Order() (order.Intent, error) {
 	intent, err := i.toOrder(order.Failure{})
 	if err != nil && i.ID != "" {

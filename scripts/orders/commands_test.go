@@ -145,7 +145,8 @@ func TestShowRefreshAndRestore(t *testing.T) {
 			before: d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, "pi_000002") }),
 		},
 		step{
-			line: "show ORD-3", code: 2, before: d.givesBack("pi_000003"), want: "next       orders refresh ORD-3: the row lacks what others gave back",
+			line: "show ORD-3", code: 2, before: d.givesBack("pi_000003"),
+			want: "next       orders refresh ORD-3: the row lacks what others gave back",
 		},
 		step{
 			line: "refresh ORD-3", claim: "somebody gave money back in the Dashboard",
@@ -173,7 +174,7 @@ func TestShowRefreshAndRestore(t *testing.T) {
 				must(t, err) // the newest intent is not the one that was charged
 				d.stripe.Advance(2 * time.Minute)
 			},
-			want: "charged    once\npi_000005, succeeded, 39.98 USD, not bound\norders restore LOST pi_000005: its row is missing\norder \"LOST\" waits for a person",
+			want: "charged    once\npi_000005, succeeded, 39.98 USD, not bound\norders restore LOST pi_000005: \norder \"LOST\" waits for a person",
 		},
 		step{line: "restore LOST pi_000004", claim: "another order's intent", code: 1, want: "orderId is \"ORD-4\""},
 		step{
@@ -183,7 +184,8 @@ func TestShowRefreshAndRestore(t *testing.T) {
 		step{line: "restore ORD-4 pi_000004", claim: "a row that is there", want: "restored: the row names pi_000004 and is paid"},
 		step{line: "restore ORD-4 pi_000005", claim: "a row with another intent", code: 1, want: "restore order \"ORD-4\" from intent"},
 		step{
-			line: "show ORD-4", claim: "charged twice", code: 2, want: "charged    2 TIMES\nrefund 39.98 USD of pi_00000\norder \"ORD-4\" waits for a person",
+			line: "show ORD-4", claim: "charged twice", code: 2,
+			want:   "charged    2 TIMES\nrefund 39.98 USD of pi_00000\norder \"ORD-4\" waits for a person",
 			before: func() { d.another("ORD-4", string(scope), true); d.stripe.Advance(2 * time.Minute) },
 		},
 	)

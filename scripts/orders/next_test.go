@@ -338,6 +338,7 @@ func curatedLines() map[string]string {
 		"paid|charged||row failed, Stripe failed|disputed": "answer dispute du_1 in Stripe's Dashboard before its deadline, and refund nothing of pi_1 until then",
 		"paid|charged|||unread": "nothing: it is settled; a refund that is missing here may be parked: orders dead-letters show ORD-1\n" +
 			"Stripe was not read: SCOPE and STRIPE_SECRET_KEY",
-		"open|waits|||leased": "a function works on it until 2026-11-21 12:10:00.123 UTC",
+		"open|none bound another charged|||leased": "a function works on it until 2026-11-21 12:10:00.123 UTC",
+		"open|waits|||leased":                      "a function works on it until 2026-11-21 12:10:00.123 UTC",
 	}
 }

@@ -90,7 +90,8 @@ func decideOrder(m Message, f Facts) Verdict {
 func decideSettled(r order.Record, money Money) Verdict {
 	switch {
 	case money == ChargedOpen && r.Status == order.OutOfStock:
-		return fix(money, "the row is %s, and Stripe has charged it: refund it in Stripe's Dashboard, then discard", r.Status)
+		return fix(money, "the row is %s, and Stripe has charged it: refund it in Stripe's Dashboard, "+
+			"then discard", r.Status)
 	case money == ChargedOpen:
 		return fix(money, "the row is %s, and Stripe has charged it: orders refresh %s, then discard",
 			r.Status, r.OrderID)

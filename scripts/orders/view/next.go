@@ -49,7 +49,7 @@ func (f *Report) Next() (n Next) {
 		f.nextDispute(&n)
 		f.nextReceipts(&n)
 		if len(n.Lines()) == 0 {
-			n.wait("nothing: %s", f.settled())
+			f.nothing(&n)
 		}
 	}
 	if !f.Asked {
@@ -58,15 +58,17 @@ func (f *Report) Next() (n Next) {
 	return n
 }
 
-// settled returns why nothing is next.
-func (f *Report) settled() string {
-	switch f.Record.Status {
-	case order.Canceled:
-		return "it stays canceled"
-	case order.OutOfStock:
-		return "it is never charged; sell again under a new orderId when there is stock"
+// nothing says that nothing is next.
+func (f *Report) nothing(n *Next) {
+	switch {
+	case f.Record.Status == order.Canceled:
+		n.wait("nothing: it stays canceled")
+	case f.Record.Status == order.OutOfStock:
+		n.wait("nothing: it is never charged; sell again under a new orderId when there is stock")
+	default:
+		n.wait("nothing: it is settled; "+
+			"a refund that is missing here may be parked: orders dead-letters show %s", f.ID)
 	}
-	return "it is settled; a refund that is missing here may be parked: orders dead-letters show " + string(f.ID)
 }
 
 // leased reports whether a function works on the order.
@@ -78,12 +80,12 @@ func (f *Report) leased() bool {
 func closed(s order.Status) bool { return s == order.Canceled || s == order.OutOfStock }
 
 // restorable returns the intent to which `orders restore` must bind a row that is
-// missing, or that is open and names none; "" if there is no such intent. An intent that
-// still waits is bound by the next attempt.
+// missing, or that is open, names none, and that no function works on; "" if there is no
+// such intent. An intent that still waits is bound by the next attempt.
 func (f *Report) restorable() (best order.IntentID) {
 	r, highest := f.Record, -1
 	if r != nil {
-		if r.Status != order.Open || r.Intent != "" {
+		if r.Status != order.Open || r.Intent != "" || f.leased() {
 			return ""
 		}
 		best, highest = r.Suspect, 0
@@ -120,9 +122,6 @@ func (f *Report) nextRow(n *Next, restored order.IntentID) {
 	case r == nil:
 		n.act("orders restore %s %s: its row is missing, so a message of this order would prepare another payment",
 			f.ID, restored)
-	case restored != "" && f.leased():
-		n.act("orders restore %s %s: the row does not name it; wait until %s, because a function works on it",
-			f.ID, restored, Stamp(r.Until))
 	case restored != "":
 		n.act("orders restore %s %s: the row does not name it", f.ID, restored)
 	default:
@@ -172,13 +171,14 @@ func (f *Report) nextSurplus(n *Next, restored order.IntentID) {
 		}
 		switch left := money(i.Total.Amount - back); {
 		case i.ID == restored, r != nil && i.ID == r.Intent && !closed(r.Status):
+		case f.leased() && r.Intent == "": // afterwards the row may name it
 		case i.State == order.Succeeded && left.Amount > 0:
 			n.act("refund %s of %s in Stripe's Dashboard: it charged the order and %s: "+
 				"docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice", left, i.ID, why)
 		case i.State == order.Processing:
 			n.act("show the order again in a day: %s is processing, may charge the order, and %s", i.ID, why)
 		case i.State == "requires_capture":
-			n.act("cancel %s in Stripe's Dashboard: it holds %s of the customer's, and nothing captures it", i.ID, left)
+			n.act("cancel %s in Stripe's Dashboard: it holds %s, and nothing captures it", i.ID, left)
 		}
 	}
 }
@@ -194,14 +194,15 @@ func (f *Report) nextStatus(n *Next, changes bool) {
 	}
 	switch why := strings.TrimSpace(r.LastError + " " + r.Failure); {
 	case parked && changes:
-		n.act("orders dead-letters show %s: its message is parked, because of %s, and has another verdict after that", f.ID, why)
+		n.act("orders dead-letters show %s: its message is parked, because of %s, "+
+			"and has another verdict after that", f.ID, why)
 	case parked:
-		n.act("orders dead-letters show %s: its message is parked, because of %s; if it is not there any more, %s, "+
-			"or orders cancel %s", f.ID, why, post, f.ID)
+		n.act("orders dead-letters show %s: its message is parked, because of %s; "+
+			"if it is not there any more, %s, or orders cancel %s", f.ID, why, post, f.ID)
 	case changes, r.Status.Charged(), closed(r.Status):
 	case r.Status == order.Refused:
-		n.act("correct the cause, %s, then orders dead-letters show %s: redrive its message; if there is none, %s, "+
-			"or orders cancel %s", r.Failure, f.ID, post, f.ID)
+		n.act("correct the cause, %s, then orders dead-letters show %s: redrive its message; "+
+			"if there is none, %s, or orders cancel %s", r.Failure, f.ID, post, f.ID)
 	case r.Status == order.ActionRequired:
 		n.wait("the customer must authenticate%s%s", recheck(r.DueAt), held)
 	case r.Status == order.Pending:
@@ -266,8 +267,8 @@ func (f *Report) nextRefund(n *Next, a refund.Account, i refund.Item) {
 		n.act("orders refund resolve %s %s --not-made, or --made RE_ID if Stripe's Dashboard has it: "+
 			"refund %s of %s may have been made", f.ID, i.ID, i.ID, amount)
 	case failed && i.Failure != ResolvedByOperator && !f.madeGood(a, i):
-		n.act("%s%s: refund %s %s, %s, so the customer does not have the %s; or pay it another way",
-			again, unused(a, i.ID), i.ID, i.Status, cmp.Or(i.Failure, "without a reason"), amount)
+		n.act("%s%.60s-%d: refund %s %s, %s, so the customer does not have the %s; or pay it another way",
+			again, i.ID, len(a.Items)+1, i.ID, i.Status, cmp.Or(i.Failure, "without a reason"), amount)
 	case i.Status == refund.Pending:
 		n.wait("refund %s of %s is pending: the bank needs days", i.ID, amount)
 	case i.Status != refund.Open:
@@ -284,22 +285,12 @@ func (f *Report) nextRefund(n *Next, a refund.Account, i refund.Item) {
 // madeGood reports whether another refund gives back what a failed one did not, or may,
 // or whether a dispute takes its place.
 func (f *Report) madeGood(a refund.Account, failed refund.Item) bool {
-	d := f.Record.Dispute
-	return a.Left() < failed.Amount || a.Outside >= failed.Amount || d.ID != "" && d.Status != order.DisputeWon ||
+	disputed := f.Record.Dispute.ID != "" && f.Record.Dispute.Status != order.DisputeWon
+	return disputed || a.Left() < failed.Amount || a.Outside >= failed.Amount ||
 		slices.ContainsFunc(a.Items, func(i refund.Item) bool {
 			over := i.Status == refund.Failed || i.Status == refund.Refused
 			return !over && i.Amount >= failed.Amount && i.CreatedAt.After(failed.CreatedAt)
 		})
-}
-
-// unused returns a refund id that the order does not have, for another try of a refund.
-func unused(a refund.Account, id refund.ID) refund.ID {
-	for n := 2; ; n++ {
-		next := refund.ID(fmt.Sprintf("%.60s-%d", id, n))
-		if _, known := a.Item(next); !known {
-			return next
-		}
-	}
 }
 
 // nextDispute says what to do about a dispute.
@@ -307,7 +298,8 @@ func (f *Report) nextDispute(n *Next) {
 	r := f.Record
 	switch d := r.Dispute; {
 	case d.Status == order.DisputeOpen:
-		n.act("answer dispute %s in Stripe's Dashboard before its deadline, and refund nothing of %s until then", d.ID, r.Intent)
+		n.act("answer dispute %s in Stripe's Dashboard before its deadline, "+
+			"and refund nothing of %s until then", d.ID, r.Intent)
 	case d.Status == order.DisputeLost:
 		n.wait("dispute %s was lost: the customer has the money, so refund nothing of %s", d.ID, r.Intent)
 	case d.ID == "" && f.Ledgers[r.Intent].Disputed:

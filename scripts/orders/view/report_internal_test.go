@@ -20,7 +20,7 @@ func TestReport(t *testing.T) {
 		return order.Intent{ID: id, State: s, Total: usd, OrderID: "ORD-1", Mode: order.TestMode}
 	}
 	one, stray := intent("pi_1", order.Succeeded), intent("pi_3", order.NeedsConfirmation)
-	other, third := intent("pi_2", order.Succeeded), intent("pi_4", order.Succeeded)
+	other := intent("pi_2", order.Succeeded)
 	other.Mode = order.LiveMode
 	paid := order.Record{OrderID: "ORD-1", CustomerID: "canary", Fingerprint: "v1:canary", Status: order.Paid, Intent: "pi_1", Total: usd}
 	with := func(change func(*order.Record)) *order.Record {
@@ -32,7 +32,8 @@ func TestReport(t *testing.T) {
 		return with(func(r *order.Record) { r.Status, r.Intent, r.LastError = order.Open, "", "mismatch"; change(r) })
 	}
 	back := func(amount int64) refund.Ledger {
-		return refund.Ledger{Refunds: []refund.Refund{{ID: "re_1", Status: refund.Succeeded, Total: order.Money{Amount: amount, Currency: "usd"}}}}
+		total := order.Money{Amount: amount, Currency: "usd"}
+		return refund.Ledger{Refunds: []refund.Refund{{ID: "re_1", Status: refund.Succeeded, Total: total}}}
 	}
 	won := order.Dispute{ID: "du_1", Status: order.DisputeWon, CreatedAt: noon().AddDate(0, 0, 2)}
 	for claim, tt := range map[string]struct {
@@ -55,12 +56,6 @@ func TestReport(t *testing.T) {
 			Report{Record: &paid, Asked: true, Intents: []order.Intent{one, other}, Ledgers: map[order.IntentID]refund.Ledger{"pi_2": back(1000)}},
 			"charged    2 TIMES\nnext       refund 14.00 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it; 10.00 USD went back: ",
 		},
-		"charged three times, the row is open": {
-			Report{
-				Record: with(func(r *order.Record) { r.Status = order.Open }), Asked: true,
-				Intents: []order.Intent{other, stray, third, one},
-			}, "charged    3 TIMES\n",
-		},
 		"not charged": {
 			Report{Record: unbound(func(*order.Record) {}), Asked: true},
 			"intent     none bound: no money has moved\nlast error mismatch\ncharged    no\n",
@@ -82,10 +77,6 @@ func TestReport(t *testing.T) {
 		"a row that was lost, of which Stripe has an intent": {
 			Report{Record: unbound(func(r *order.Record) { r.Suspect = "pi_4" })},
 			"intent     none bound, but Stripe has pi_4: orders restore ORD-1 pi_4\nnext       orders restore ORD-1 pi_4: ",
-		},
-		"in progress": {
-			Report{Record: unbound(func(r *order.Record) { r.Owner, r.Until = "canary", noon().Add(time.Minute) })},
-			"held until 2026-11-21 12:01:00.123 UTC\n",
 		},
 		"the customer must act": {
 			Report{Record: with(func(r *order.Record) { r.Status, r.DueAt = order.ActionRequired, noon().Add(time.Hour) })},
