@@ -34,7 +34,7 @@ type commands struct {
 	Refund    refunds      `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
 	Republish republish    `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
 	Receipts  receipts     `cmd:"" help:"List doubtful receipts, or those of an order, and resolve one. Needs RECEIPTS_TABLE."`
-	Restore   restore      `cmd:"" help:"Write an order's lost row from its PaymentIntent. Needs what refresh needs."`
+	Restore   restore      `cmd:"" help:"Bring rows back: all from a damaged table, or one from its PaymentIntent."`
 	Watch     watchCommand `cmd:"" help:"Show queues, waiting orders and dead letters as they change."`
 	Dead      dead         `cmd:"" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
 	Erase     erase        `cmd:"" help:"Erase a person: replace a customerId in every row. Needs ORDERS_TABLE."`

@@ -184,24 +184,3 @@ func dueError(ctx context.Context, d settle.Reconciled) error {
 	}
 	return nil
 }
-
-type restore struct {
-	ID     string `arg:"" help:"The orderId."`
-	Intent string `arg:"" help:"Its PaymentIntent, such as pi_3Pretend: see the parked message's detail."`
-	Scope  string `placeholder:"SCOPE" help:"Expect the intent under this scope instead of SCOPE."`
-}
-
-// Run writes one order's row.
-func (r restore) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openUnder(ctx, sh, r.Scope)
-	if err != nil {
-		return err
-	}
-	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
-	after, err := settle.Restore(ctx, d.Store(), d.Payments(), d.Scope, id, bound, d.Now())
-	if err != nil {
-		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
-	}
-	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
-	return refreshRefunds(ctx, d, summary, after)
-}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"orderonce/adapters/dynamodb"
+	"orderonce/adapters/dynamodb/dynamodbtest"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
+)
+
+// damagedTable creates a table with the items of orders of the live one.
+func (d *deployment) damagedTable(ids ...order.ID) rows {
+	d.Helper()
+	name := d.table + "-damaged"
+	must(d.T, dynamodbtest.Create(d.Context(), d.client, dynamodbtest.TableDefinition(name)))
+	damaged := rows{d.T, d.client, name}
+	for _, id := range ids {
+		damaged.put(d.of(id)...)
+	}
+	return damaged
+}
+
+func TestRestoreFromADamagedTable(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	unavailable := stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Create}
+	begin := func(at time.Time, ids ...order.ID) { // no intent is bound
+		for _, id := range ids {
+			d.stripe.Fail(unavailable)
+			process(t, d.store, d.payments, orderOf(t, id, pays), at)
+		}
+	}
+	cancel := func(ids ...order.ID) {
+		for _, id := range ids {
+			d.steps(step{line: "cancel " + string(id) + " --yes", want: "canceled"})
+		}
+	}
+	older := []order.ID{"OLDER-PAID", "OLDER-CANCELED", "EDITED", "HELD", "MEANWHILE", "SINCE"}
+	begin(noon(), older...)
+	d.process(pays, "SAME", "REFUNDED", "SAME-TIMES")
+	backup := map[order.ID][]dynamodb.Item{}
+	for _, id := range append(older, "SAME", "REFUNDED", "SAME-TIMES") {
+		backup[id] = d.of(id)
+	}
+	begin(noon(), "LOST-CANCELED", "BLANK")
+	cancel("OLDER-CANCELED", "LOST-CANCELED", "BLANK", "HELD", "MEANWHILE", "SINCE")
+	for _, id := range []order.ID{"OLDER-PAID", "EDITED", "LOST-PAID", "CORRUPT"} {
+		process(t, d.store, d.payments, orderOf(t, id, pays), noon().Add(time.Minute))
+	}
+	d.refund("REFUNDED", noon)
+	d.put(dynamodb.Item{"orderId": dynamodb.Text("REGISTERED"), "sk": dynamodb.Text("intake"), "caller": dynamodb.Text("c")})
+	back := []order.ID{"OLDER-PAID", "OLDER-CANCELED", "REFUNDED", "LOST-CANCELED", "LOST-PAID", "BLANK", "REGISTERED"}
+	alone := []order.ID{"CORRUPT", "EDITED", "HELD", "SAME-TIMES", "SINCE", "MEANWHILE"}
+	all := append(append([]order.ID{"SAME"}, back...), alone...)
+	damaged := d.damagedTable(all...)
+	want := map[order.ID][]dynamodb.Item{}
+	for _, id := range all {
+		want[id] = d.of(id)
+		d.remove(d.of(id)...)
+		d.put(backup[id]...)
+	}
+	damaged.edit("CORRUPT", dynamodb.Item{"fingerprint": nil})
+	damaged.edit("EDITED", dynamodb.Item{"status": dynamodb.Text("declined")})
+	damaged.edit("SAME-TIMES", dynamodb.Item{"intentId": dynamodb.Text("pi_edited")})
+	lease := order.Lease{Owner: "w", From: noon(), Until: noon().Add(10 * time.Minute)}
+	_, err := order.Begin(t.Context(), d.store, ordertest.Order("HELD"), lease, nil)
+	must(t, err)
+	begin(noon().Add(time.Hour), "BLANK") // a message came to the restored table
+	process(t, d.store, d.payments, orderOf(t, "SINCE", pays), noon().Add(time.Hour))
+	changes := func() { // between the plan and the write
+		var once sync.Once
+		d.engine.Proxy.Before(func(c dynamodbtest.Call) {
+			if c.Operation == "TransactWriteItems" && strings.Contains(string(c.Request), "MEANWHILE") {
+				once.Do(func() { d.edit("MEANWHILE", dynamodb.Item{"updatedAt": dynamodb.Number(1)}) })
+			}
+		})
+	}
+	line := "restore --from-table " + damaged.table
+	d.steps(
+		step{line: "restore --from-table " + d.table, claim: "the same table", code: 1, want: "not ORDERS_TABLE itself"},
+		step{line: "restore ORD-1 --from-table x", claim: "both", code: 80, want: "want either an orderId or --from-table"},
+		step{line: line + " --status paid", claim: "some", typed: "no\n", code: 1, want: "2 paid\n2 orders to bring back, 1 to leave"},
+		step{
+			line: line, claim: "all", typed: "restore\n", code: 2, before: changes,
+			want: "4 canceled\n2 paid\n1 partially_refunded\n1 registered\n8 orders to bring back, 5 to leave alone\n" +
+				"brought back 7 of 8 orders\nleft alone: CORRUPT  corrupt in the damaged table\nleft alone: EDITED  edited in the damaged\n" +
+				"left alone: HELD  a worker holds it\nleft alone: MEANWHILE  it changed meanwhile\n" +
+				"left alone: SAME-TIMES  edited by hand\nleft alone: SINCE  changed in the restored table since",
+		},
+		step{
+			line: "--json " + line + " --yes", claim: "again", code: 2, before: func() { d.engine.Proxy.Before(func(dynamodbtest.Call) {}) },
+			want: `"broughtBack":1,"leftAlone":{"CORRUPT"`,
+		},
+	)
+	for _, id := range append(back, "SAME") {
+		if got := d.of(id); !reflect.DeepEqual(got, want[id]) {
+			t.Errorf("%s: got %v, want it as in the damaged table: %v", id, got, want[id])
+		}
+	}
+}
