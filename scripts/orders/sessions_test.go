@@ -116,6 +116,7 @@ func (r recorder) normalize(text string) string {
 		{`http://127\.0\.0\.1:\d+/000000000000/`, "https://sqs.us-east-1.amazonaws.com/123456789012/"},
 		{`table orders\S*`, "table orderonce-dev-orders"},
 		{`table receipts\S* in`, "table orderonce-dev-receipts in"},
+		{`table stock\S* in`, "table orderonce-dev-stock in"},
 		{`table "stock[^"]*"`, `table "orderonce-dev-stock"`},
 	} {
 		text = regexp.MustCompile(replace[0]).ReplaceAllString(text, replace[1])

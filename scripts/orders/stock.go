@@ -21,6 +21,8 @@ type stock struct {
 	SKU     string `arg:"" name:"sku" help:"The SKU."`
 	Add     int64  `placeholder:"N" xor:"change" help:"Add N units; --add=-N takes N available units away."`
 	Recount *int64 `placeholder:"N" xor:"change" help:"Correct the numbers: N units are in store, without the sold ones."`
+	New     bool   `help:"With --add or --recount: create the SKU. Without it, a SKU that does not exist is an error."`
+	Yes     bool   `help:"Do not ask, for scripts."`
 }
 
 // Validate returns an error for a SKU or a number that no stock has.
@@ -37,35 +39,61 @@ func (s stock) Validate() error {
 	return nil
 }
 
-// Run prints the stock of one SKU, after it has added units.
+// Run prints the stock of one SKU, after it has asked and changed it.
 func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.Open(ctx, sh, "STOCK_TABLE")
 	if err != nil {
 		return err
 	}
-	store := d.Store()
-	var now order.Stock
-	switch {
+	changes := s.Add != 0 || s.Recount != nil
+	now, err := d.Store().Stock(ctx, s.SKU)
+	switch missing := errors.Is(err, order.ErrNotFound); {
 	case s.Recount != nil && d.Table == "":
 		return errors.New("--recount: ORDERS_TABLE: want the name of the orders table")
-	case s.Recount != nil:
-		now, err = recount(ctx, store, d.StockTable, s.SKU, *s.Recount)
-	case s.Add != 0:
-		now, err = store.AddStock(ctx, s.SKU, s.Add)
-	default:
-		now, err = store.Stock(ctx, s.SKU)
+	case missing && !(changes && s.New):
+		return fmt.Errorf("no SKU %q in table %q: --new creates it, with --add or --recount", s.SKU, d.StockTable)
+	case err != nil && !missing:
+		return err
+	case !missing && s.New:
+		return fmt.Errorf("--new: SKU %q is in table %q", s.SKU, d.StockTable)
 	}
-	switch {
-	case errors.Is(err, order.ErrStale):
+	if changes {
+		now, err = s.change(ctx, d, now)
+	}
+	if errors.Is(err, order.ErrStale) {
 		return fmt.Errorf("%w: an order changed the stock: stop processing, then run it again", err)
-	case errors.Is(err, order.ErrNotFound):
-		return fmt.Errorf("no SKU %q in table %q: --add creates it", s.SKU, d.StockTable)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("SKU        %s\navailable  %d\nreserved   %d\nsold       %d\n",
 		now.SKU, now.Available, now.Reserved, now.Sold)
 	return d.Result(text, stockJSON{now.SKU, now.Available, now.Reserved, now.Sold})
+}
+
+// change prints the stock as it is and will be, asks, and changes it.
+func (s stock) change(ctx context.Context, d cloud.Deployment, seen order.Stock) (after order.Stock, err error) {
+	after = seen
+	after.Available += s.Add
+	if s.Recount != nil {
+		after.Reserved, err = heldBy(ctx, d.Store(), s.SKU)
+		after.Available = *s.Recount - after.Reserved
+	}
+	if err == nil && after.Available < 0 {
+		err = fmt.Errorf("%q: %w: orders hold %d", s.SKU, order.ErrTooFewAvailable, after.Reserved)
+	}
+	if err != nil {
+		return seen, err
+	}
+	fmt.Fprintf(d.People(), "table %s in %s\n\nSKU        %s\navailable  %d -> %d\nreserved   %d -> %d\nsold       %d\n\n", d.StockTable,
+		d.AWS.Region, s.SKU, seen.Available, after.Available, seen.Reserved, after.Reserved, seen.Sold)
+	if !s.Yes && !d.Confirms("Type the SKU to change it: ", s.SKU) {
+		return seen, shell.ErrNotConfirmed
+	}
+	if s.Recount == nil {
+		return d.Store().AddStock(ctx, s.SKU, s.Add)
+	}
+	return recount(ctx, d.Store(), d.StockTable, s.SKU, seen, after)
 }
 
 type stockJSON struct {
@@ -75,37 +103,27 @@ type stockJSON struct {
 	Sold      int64  `json:"sold"`
 }
 
-// recount corrects the item of a SKU of which units are in store, sold ones apart: those
-// that orders hold are reserved, and the others are available.
-//
-// It returns order.ErrTooFewAvailable if orders hold more, and order.ErrStale if the item
-// changed meanwhile. Stock that an order reserves and releases during the scan may escape
-// both, so stop what settles orders first.
+// recount replaces the item of a SKU, or creates it if seen is of none. It returns
+// order.ErrStale if the item changed since it was seen. Stock that an order reserves and
+// releases meanwhile may escape it, so stop what settles orders first.
 func recount(
-	ctx context.Context, store *dynamodb.Store, table, sku string, units int64,
+	ctx context.Context, store *dynamodb.Store, table, sku string, seen, after order.Stock,
 ) (order.Stock, error) {
-	seen, err := store.Stock(ctx, sku)
-	condition, values := "attribute_not_exists(sku)", dynamodb.Item{}
-	if err == nil {
-		condition = "available = :available AND reserved = :reserved AND sold = :sold"
-		values[":available"], values[":reserved"] = dynamodb.Number(seen.Available), dynamodb.Number(seen.Reserved)
-		values[":sold"] = dynamodb.Number(seen.Sold)
-	} else if !errors.Is(err, order.ErrNotFound) {
-		return order.Stock{}, err
+	condition := "available = :available AND reserved = :reserved AND sold = :sold"
+	values := dynamodb.Item{
+		":available": dynamodb.Number(seen.Available), ":reserved": dynamodb.Number(seen.Reserved),
+		":sold": dynamodb.Number(seen.Sold), ":free": dynamodb.Number(after.Available), ":held": dynamodb.Number(after.Reserved),
 	}
-	held, err := heldBy(ctx, store, sku)
-	if err == nil && held > units {
-		err = fmt.Errorf("%w: orders hold %d", order.ErrTooFewAvailable, held)
+	if seen.SKU == "" {
+		condition = "attribute_not_exists(sku)"
+		delete(values, ":available")
+		delete(values, ":reserved")
 	}
-	if err == nil {
-		values[":free"], values[":held"] = dynamodb.Number(units-held), dynamodb.Number(held)
-		values[":sales"] = dynamodb.Number(seen.Sold)
-		_, err = dynamodb.Update(ctx, store.DB, &sdk.UpdateItemInput{
-			TableName: &table, Key: dynamodb.Item{"sku": dynamodb.Text(sku)}, ConditionExpression: &condition,
-			UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sales"),
-			ExpressionAttributeValues: values,
-		})
-	}
+	_, err := dynamodb.Update(ctx, store.DB, &sdk.UpdateItemInput{
+		TableName: &table, Key: dynamodb.Item{"sku": dynamodb.Text(sku)}, ConditionExpression: &condition,
+		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sold"),
+		ExpressionAttributeValues: values,
+	})
 	if _, refused := dynamodb.Refused(err); refused {
 		err = order.ErrStale
 	}

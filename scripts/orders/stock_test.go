@@ -30,10 +30,13 @@ func TestStock(t *testing.T) {
 	d := deploy(t)
 	d.trackStock(0)
 	d.steps(
-		step{line: "stock VINYL", claim: "an unknown SKU", code: 1, want: "no SKU \"VINYL\" in table\n--add creates it"},
-		step{line: "stock VINYL --add 8", want: "SKU        VINYL\navailable  8\nreserved   0\nsold       0"},
-		step{line: "stock VINYL --add=-2", want: "available  6"},
-		step{line: "stock VINYL --add=-7", code: 1, want: order.ErrTooFewAvailable.Error()},
+		step{line: "stock VINYL", claim: "an unknown SKU", code: 1, want: "no SKU \"VINYL\" in table\n--new creates it"},
+		step{line: "stock VINYL --add 8 --yes", claim: "a typo", code: 1, want: "no SKU \"VINYL\" in table\n--new creates it"},
+		step{line: "stock VINYL --add 8 --new", claim: "another word", typed: "yes\n", code: 1, want: "available  0 -> 8\nnothing was changed"},
+		step{line: "stock VINYL --add 8 --new", typed: "VINYL\n", want: "stock\nSKU        VINYL\navailable  0 -> 8\nSKU        VINYL\navailable  8\nreserved   0\nsold       0"},
+		step{line: "stock VINYL --add 8 --new --yes", claim: "again", code: 1, want: "--new: SKU \"VINYL\" is in table"},
+		step{line: "stock VINYL --add=-2 --yes", want: "available  8 -> 6\navailable  6"},
+		step{line: "stock VINYL --add=-7 --yes", code: 1, want: order.ErrTooFewAvailable.Error()},
 		step{line: "--json stock VINYL", want: `{"sku":"VINYL","available":6,"reserved":0,"sold":0}`},
 		step{line: "list --scan --status out_of_stock", before: func() { d.process(pays, "SHORT") }, want: "SHORT \n  MUG"},
 		step{line: "cancel SHORT --yes", code: 1, want: "it was never charged and holds no stock"},
@@ -114,27 +117,27 @@ func TestRecountStock(t *testing.T) {
 	const stop = "stop processing, then run it again"
 	d.steps(
 		step{
-			line: "stock MUG --recount 8", claim: "a wrong number", before: func() { add(-3) },
+			line: "stock MUG --recount 8 --yes", claim: "a wrong number", before: func() { add(-3) },
 			want: "SKU        MUG\navailable  6\nreserved   2\nsold       1",
 		},
-		step{line: "stock MUG --recount 2", claim: "as many as orders hold", want: "available  0\nreserved   2"},
-		step{line: "stock MUG --recount 8", want: "available  6"},
-		step{line: "stock MUG --recount 1", claim: "fewer", code: 1, want: order.ErrTooFewAvailable.Error() + "\norders hold 2"},
-		step{line: "stock MUG --recount 8", environ: "ORDERS_TABLE=", code: 1, want: "ORDERS_TABLE: want"},
+		step{line: "stock MUG --recount 2 --yes", claim: "as many as orders hold", want: "available  0\nreserved   2"},
+		step{line: "stock MUG --recount 8 --yes", want: "available  6"},
+		step{line: "stock MUG --recount 1 --yes", claim: "fewer", code: 1, want: order.ErrTooFewAvailable.Error() + "\norders hold 2"},
+		step{line: "stock MUG --recount 8 --yes", environ: "ORDERS_TABLE=", code: 1, want: "ORDERS_TABLE: want"},
 		step{
-			line: "stock MUG --recount 8", claim: "an order reserves a unit meanwhile", code: 1,
+			line: "stock MUG --recount 8 --yes", claim: "an order reserves a unit meanwhile", code: 1,
 			before: during(func() { d.process(takes, "LATER") }), want: stop,
 		},
 		step{
-			line: "stock MUG --recount 8", claim: "stock comes in meanwhile", code: 1,
+			line: "stock MUG --recount 8 --yes", claim: "stock comes in meanwhile", code: 1,
 			before: during(func() { add(10) }), want: stop,
 		},
 		step{
-			line: "stock MUG --recount 8", claim: "the SKU is deleted meanwhile", code: 1,
+			line: "stock MUG --recount 8 --yes", claim: "the SKU is deleted meanwhile", code: 1,
 			before: during(deleteItem), want: stop,
 		},
 		step{
-			line: "stock MUG --recount 5", claim: "a deleted SKU", before: during(func() {}),
+			line: "stock MUG --recount 5 --new --yes", claim: "a deleted SKU", before: during(func() {}),
 			want: "available  2\nreserved   3\nsold       0",
 		},
 	)

@@ -113,7 +113,7 @@ func decideReason(why order.Reason, money Money, id order.ID) Verdict {
 		return fix(money, "correct the cause, then redrive with --verdict=fix; or orders cancel %s, "+
 			"discard this, and only then post a corrected order under another id", id)
 	case order.ReasonUnknownSKU:
-		return fix(money, "add the SKU with orders stock SKU --add N, then redrive with --verdict=fix; "+
+		return fix(money, "add the SKU with orders stock SKU --add N --new, then redrive with --verdict=fix; "+
 			"or orders cancel %s, then discard this", id)
 	case sqs.ReasonPanic:
 		return fix(money, "the log has the stack: deploy a release that does not panic, "+

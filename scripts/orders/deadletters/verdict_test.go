@@ -298,7 +298,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"another scope": {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
 		"an unknown SKU": {
-			"unknown_sku", "open without an intent", "fix", "not charged", "orders stock SKU --add N",
+			"unknown_sku", "open without an intent", "fix", "not charged", "orders stock SKU --add N --new",
 		},
 		"a panic":              {"panic", "open without an intent", "fix", "not charged", "the log has the stack"},
 		"an intent that waits": {"unconfirmed", "open, not confirmed", "look", "not charged", "PaymentIntent"},
