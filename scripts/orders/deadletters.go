@@ -144,7 +144,7 @@ func (d triage) each(
 	visit deadletters.Visit[deadletters.Letter],
 ) (t tally, err error) {
 	looked := 0
-	t.reasons, t.page, t.fifo = map[string]verdicts{}, d.page, strings.HasSuffix(string(d.DeadLetters), ".fifo")
+	t.kinds, t.page, t.fifo = map[kind]int{}, d.page, strings.HasSuffix(string(d.DeadLetters), ".fifo")
 	t.pages, err = d.queue.Each(ctx, limit, func(ctx context.Context, m deadletters.Message) (bool, error) {
 		looked++
 		d.Progress("%s looked at", view.Messages(looked))
@@ -153,11 +153,11 @@ func (d triage) each(
 		}
 		t.matched++
 		if enough != nil && enough() {
-			t.count(m, unread)
+			t.kinds[kind{m.ReasonShown(), unread}]++
 			return false, nil
 		}
 		l := d.sources.Letter(ctx, m)
-		t.count(m, l.Action)
+		t.kinds[kind{m.ReasonShown(), l.Action}]++
 		return visit(ctx, l)
 	})
 	d.Progress("")
@@ -171,66 +171,47 @@ func (d triage) each(
 type tally struct {
 	pages   deadletters.Pages
 	matched int
-	reasons map[string]verdicts
+	kinds   map[kind]int
 	page    *page
 	fifo    bool
 }
 
-// verdicts counts messages by their verdict.
-type verdicts map[deadletters.Action]int
+// kind is a reason, and the verdict on messages with it.
+type kind struct {
+	reason string
+	action deadletters.Action
+}
 
-// unread is counted in place of the verdict on a message of which neither row nor Stripe
-// was read.
+// unread is in place of a verdict if neither row nor Stripe was read.
 const unread deadletters.Action = "without a verdict"
-
-func (t tally) count(m deadletters.Message, a deadletters.Action) {
-	why := m.ReasonShown()
-	if t.reasons[why] == nil {
-		t.reasons[why] = verdicts{}
-	}
-	t.reasons[why][a]++
-}
-
-func (v verdicts) sum() (n int) {
-	for _, of := range v {
-		n += of
-	}
-	return n
-}
-
-// String returns the counts as a line: 1 redrive, 2 look.
-func (v verdicts) String() string {
-	var parts []string
-	for _, a := range append(deadletters.Actions(), unread) {
-		if n := v[a]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, a))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
 
 // String returns the counts as a line for people. Below it are the reasons, if not every
 // message was printed, and what was not seen.
 func (t tally) String() string {
-	all := verdicts{}
-	for _, of := range t.reasons {
-		for a, n := range of {
-			all[a] += n
+	actions, parts := map[deadletters.Action]int{}, []string{}
+	for k, n := range t.kinds {
+		actions[k.action] += n
+	}
+	for _, a := range append(deadletters.Actions(), unread) {
+		if n := actions[a]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, a))
 		}
 	}
-	line := strings.TrimSuffix(fmt.Sprintf("%s: %s", view.Messages(t.matched), all), ": ")
+	line := strings.TrimSuffix(view.Messages(t.matched)+": "+strings.Join(parts, ", "), ": ")
 	if other := t.pages.Seen - t.matched; other > 0 {
 		line += fmt.Sprintf("; not selected: %d", other)
 	}
+	lines := []string{line}
 	if t.page.more {
-		for _, why := range slices.SortedFunc(maps.Keys(t.reasons), func(a, b string) int {
-			return cmp.Or(t.reasons[b].sum()-t.reasons[a].sum(), cmp.Compare(a, b))
+		for _, k := range slices.SortedFunc(maps.Keys(t.kinds), func(a, b kind) int {
+			return cmp.Or(t.kinds[b]-t.kinds[a], cmp.Compare(a.reason, b.reason), cmp.Compare(a.action, b.action))
 		}) {
-			line += fmt.Sprintf("\n%6d  %s: %s", t.reasons[why].sum(), why, t.reasons[why])
+			lines = append(lines, fmt.Sprintf("%8d  %-26s %s", t.kinds[k], k.reason, k.action))
 		}
-		line += fmt.Sprintf("\nprinted are the first %d; --all prints each, --reason=REASON those of one reason", pageSize)
+		const more = "printed are the first %d; --all prints each, --reason=REASON those of one reason"
+		lines = append(lines, fmt.Sprintf(more, pageSize))
 	}
-	return line + t.unseen() + "\n"
+	return strings.Join(lines, "\n") + t.unseen() + "\n"
 }
 
 // unseen returns what the queue holds beside the messages that were looked at: a line for

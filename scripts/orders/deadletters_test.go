@@ -134,7 +134,8 @@ func TestAListIsAPageAndCountsTheRest(t *testing.T) {
 	}
 	p.steps(step{
 		line: "dead-letters list", want: "65 messages: 46 redrive, 1 discard, 2 fix, 1 look, 15 without a verdict\n" +
-			"    61  store_unavailable: 46 redrive, 15 without a verdict\n     1  invalid_order: 1 fix\nprinted are the first 50",
+			"      46  store_unavailable          redrive\n      15  store_unavailable          without a verdict\n" +
+			"       1  invalid_order              fix\nprinted are the first 50",
 	})
 	for line, want := range map[string]int{
 		"dead-letters list": 50, "dead-letters list --all": 65, "--json dead-letters list": 65,
