@@ -414,7 +414,10 @@ func TestRepublish(t *testing.T) {
 			want: "event bus orders in us-east-1, scope test\n4 events of 3 orders, from 2026-11-21T00:00:00Z to 2026-11-21T14:00:00Z\n" +
 				"Type republish to send them to every consumer again: yes\nnothing was changed",
 		},
-		step{line: "republish --since 26h", typed: "republish\n", later: 2 * time.Hour, want: "4 events of 3 orders\nevents published to orders: 4"},
+		step{
+			line: "republish --since 26h", typed: "republish\n", later: 2 * time.Hour,
+			want: "4 events of 3 orders\nevents published to orders: 4",
+		},
 		step{line: since + "2026-11-21 --until 2026-11-21T13:00:00Z", want: `{"published":3,"unreadable":0}`},
 		step{line: since + "2026-11-21T13:00:00Z", later: day, want: `{"published":1,"unreadable":0}`},
 		step{line: since + "2026-11-21T14:00:00Z", want: `{"published":0,"unreadable":0}`},

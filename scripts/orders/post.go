@@ -19,8 +19,8 @@ type post struct {
 	Yes          bool              `help:"Do not ask, for scripts, and for messages on standard input."`
 }
 
-var errNoAnswer = errors.New("nothing posted: no answer can come from standard input, where the messages are: " +
-	"look at the sums, then add --yes")
+var errNoAnswer = errors.New("nothing posted: no answer can come from standard input, " +
+	"where the messages are: look at the sums, then add --yes")
 
 // Run asks and posts every line, or none if one of them is neither a valid order nor a
 // refund.

@@ -32,11 +32,12 @@ func usage(err error) error {
 		return err
 	}
 	command := cmp.Or(wrong.Context.Selected(), wrong.Context.Model.Node)
-	return fmt.Errorf("%w\nusage: orders %s\nmore:  %s --help", err, strings.TrimSpace(command.Summary()), command.FullPath())
+	return fmt.Errorf("%w\nusage: orders %s\nmore:  %s --help",
+		err, strings.TrimSpace(command.Summary()), command.FullPath())
 }
 
 // release is the nearest tag of this build, and what came since. The Makefile sets it.
-var release string
+var release string //nolint:gochecknoglobals // -ldflags sets nothing else
 
 // describe describes a build: release, commit, the commit's time, and the version of Go.
 func describe(release string, info *debug.BuildInfo) string {

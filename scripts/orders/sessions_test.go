@@ -114,7 +114,7 @@ func (r recorder) normalize(text string) string {
 		{`scanned at [0-9:]+`, "scanned at 12:00:00"},
 		{`(?m)^  (no refund yet|open, .*)\n`, ""},
 		{`http://127\.0\.0\.1:\d+/000000000000/`, "https://sqs.us-east-1.amazonaws.com/123456789012/"},
-		{`table orders\S*`, "table orderonce-dev-orders"},
+		{`table orders[\w-]*`, "table orderonce-dev-orders"},
 		{`table receipts\S* in`, "table orderonce-dev-receipts in"},
 		{`table stock\S* in`, "table orderonce-dev-stock in"},
 		{`table "stock[^"]*"`, `table "orderonce-dev-stock"`},

@@ -50,7 +50,7 @@ func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	switch missing := errors.Is(err, order.ErrNotFound); {
 	case s.Recount != nil && d.Table == "":
 		return errors.New("--recount: ORDERS_TABLE: want the name of the orders table")
-	case missing && !(changes && s.New):
+	case missing && (!changes || !s.New):
 		return fmt.Errorf("no SKU %q in table %q: --new creates it, with --add or --recount", s.SKU, d.StockTable)
 	case err != nil && !missing:
 		return err
@@ -72,7 +72,9 @@ func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 }
 
 // change prints the stock as it is and will be, asks, and changes it.
-func (s stock) change(ctx context.Context, d cloud.Deployment, seen order.Stock) (after order.Stock, err error) {
+func (s stock) change(
+	ctx context.Context, d cloud.Deployment, seen order.Stock,
+) (after order.Stock, err error) {
 	after = seen
 	after.Available += s.Add
 	if s.Recount != nil {
@@ -85,8 +87,9 @@ func (s stock) change(ctx context.Context, d cloud.Deployment, seen order.Stock)
 	if err != nil {
 		return seen, err
 	}
-	fmt.Fprintf(d.People(), "table %s in %s\n\nSKU        %s\navailable  %d -> %d\nreserved   %d -> %d\nsold       %d\n\n", d.StockTable,
-		d.AWS.Region, s.SKU, seen.Available, after.Available, seen.Reserved, after.Reserved, seen.Sold)
+	fmt.Fprintf(d.People(), "table %s in %s\n\nSKU        %s\n", d.StockTable, d.AWS.Region, s.SKU)
+	fmt.Fprintf(d.People(), "available  %d -> %d\nreserved   %d -> %d\nsold       %d\n\n",
+		seen.Available, after.Available, seen.Reserved, after.Reserved, seen.Sold)
 	if !s.Yes && !d.Confirms("Type the SKU to change it: ", s.SKU) {
 		return seen, shell.ErrNotConfirmed
 	}

@@ -33,7 +33,10 @@ func TestStock(t *testing.T) {
 		step{line: "stock VINYL", claim: "an unknown SKU", code: 1, want: "no SKU \"VINYL\" in table\n--new creates it"},
 		step{line: "stock VINYL --add 8 --yes", claim: "a typo", code: 1, want: "no SKU \"VINYL\" in table\n--new creates it"},
 		step{line: "stock VINYL --add 8 --new", claim: "another word", typed: "yes\n", code: 1, want: "available  0 -> 8\nnothing was changed"},
-		step{line: "stock VINYL --add 8 --new", typed: "VINYL\n", want: "stock\nSKU        VINYL\navailable  0 -> 8\nSKU        VINYL\navailable  8\nreserved   0\nsold       0"},
+		step{
+			line: "stock VINYL --add 8 --new", typed: "VINYL\n",
+			want: "stock\nSKU        VINYL\navailable  0 -> 8\nSKU        VINYL\navailable  8\nreserved   0\nsold       0",
+		},
 		step{line: "stock VINYL --add 8 --new --yes", claim: "again", code: 1, want: "--new: SKU \"VINYL\" is in table"},
 		step{line: "stock VINYL --add=-2 --yes", want: "available  8 -> 6\navailable  6"},
 		step{line: "stock VINYL --add=-7 --yes", code: 1, want: order.ErrTooFewAvailable.Error()},

@@ -105,7 +105,9 @@ func (v visible) Write(p []byte) (int, error) {
 // Painted returns a writer that prints what a pattern matches in bold red, if out is a
 // terminal and the environment does not forbid colors (no-color.org).
 func Painted(out *os.File, wrong *regexp.Regexp, environ []string) io.Writer {
-	plain := func(v string) bool { return v == "TERM=dumb" || strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" }
+	plain := func(v string) bool {
+		return v == "TERM=dumb" || strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR="
+	}
 	if !term.IsTerminal(int(out.Fd())) || slices.ContainsFunc(environ, plain) {
 		return out
 	}
