@@ -259,6 +259,24 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	}
 }
 
+// A refund belongs to the time when it was made, however old its order is.
+func TestAnAuditFindsARefundOfAnOlderOrder(t *testing.T) {
+	t.Parallel()
+	w := newAuditFixture(t)
+	w.at(noon(), "ORD-1", pays)
+	w.stripe.Advance(2 * day)
+	for range 2 { // one PaymentIntent, two refunds
+		w.givesBack(w.intentOf("ORD-1"))()
+	}
+	w.steps(
+		step{
+			line: "audit --from 1h --to 0s --repair --yes", later: 2*day + time.Minute,
+			want: "1 refunds_differ\nrefunds_differ     ORD-1  row 0.00 USD, Stripe 19.96 USD given back\nrepaired 1 of 1",
+		},
+		step{line: "audit --from 1h --to 0s", later: 2*day + time.Minute, want: "1 orders: 1 match"},
+	)
+}
+
 // charges returns how often each order was charged.
 func (w *auditFixture) charges() map[string]int {
 	all := map[string]int{}

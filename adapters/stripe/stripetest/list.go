@@ -63,23 +63,34 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 // listIntents lists intents (docs.stripe.com/api/payment_intents/list). Of the limits of
 // created, the two of a half-open interval are modeled.
 func (m *Machine) listIntents(_ time.Time, c *call) Response {
-	from, refusedFrom := integer(c.Form, "created[gte]", 0)
-	before, refusedBefore := integer(c.Form, "created[lt]", 1<<62)
-	if refused := first(refusedFrom, refusedBefore); refused != nil {
+	created, refused := c.created()
+	if refused != nil {
 		return *refused
 	}
 	customer, charges := c.Form.Get("customer"), len(c.expansions()) > 0
-	shown := func(i *Intent) bool {
-		created := i.Created.Unix()
-		return (customer == "" || customer == i.Customer) && created >= from && created < before
-	}
+	shown := func(i *Intent) bool { return (customer == "" || customer == i.Customer) && created(i.Created) }
 	return page(m, c, m.intents, shown, func(i *Intent) object {
-		o := i.wire()
-		if charge := m.latestCharge(i); charges && charge != nil {
-			o["latest_charge"] = charge.wire(i.LatestCharge)
+		if charges {
+			return m.withCharge(i)
 		}
-		return o
+		return i.wire()
 	})
+}
+
+// created returns the filter of a half-open interval.
+func (c *call) created() (shown func(time.Time) bool, refused *Response) {
+	from, refusedFrom := integer(c.Form, "created[gte]", 0)
+	before, refusedBefore := integer(c.Form, "created[lt]", 1<<62)
+	return func(t time.Time) bool { return t.Unix() >= from && t.Unix() < before }, first(refusedFrom, refusedBefore)
+}
+
+// withCharge is an intent with its latest charge.
+func (m *Machine) withCharge(i *Intent) object {
+	o := i.wire()
+	if charge := m.latestCharge(i); charge != nil {
+		o["latest_charge"] = charge.wire(i.LatestCharge)
+	}
+	return o
 }
 
 func (m *Machine) listDisputes(_ time.Time, c *call) Response {
@@ -87,7 +98,18 @@ func (m *Machine) listDisputes(_ time.Time, c *call) Response {
 }
 
 func (m *Machine) listRefunds(now time.Time, c *call) Response {
-	return page(m, c, m.refunds, m.shownRefund(now), (*Refund).wire)
+	created, refused := c.created()
+	if refused != nil {
+		return *refused
+	}
+	visible, intents := m.shownRefund(now), len(c.expansions()) > 0
+	return page(m, c, m.refunds, func(r *Refund) bool { return visible(r) && created(r.Created) }, func(r *Refund) object {
+		o := r.wire()
+		if intents {
+			o["payment_intent"] = m.withCharge(m.Intent(r.Intent))
+		}
+		return o
+	})
 }
 
 func (m *Machine) shownRefund(now time.Time) func(*Refund) bool {

@@ -102,7 +102,8 @@ func operations() []operation {
 		},
 		{
 			endpoint: ListRefunds, method: get, path: refundsRoot, run: (*Machine).listRefunds,
-			parameters: []string{"payment_intent", "limit", "starting_after"},
+			parameters: []string{"payment_intent", "limit", "starting_after", "created[gte]", "created[lt]"},
+			expandable: []string{"data.payment_intent.latest_charge"},
 		},
 		{
 			endpoint: ReadRefund, method: get, path: refundsRoot + "/{id}", run: (*Machine).readRefund,

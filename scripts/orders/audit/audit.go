@@ -72,6 +72,10 @@ type Books interface {
 	// position. It ends at the first error.
 	Payments(ctx context.Context, w Window, after string) iter.Seq2[Page[Payment], error]
 
+	// Refunded lists the scope's PaymentIntents of which something went back in the window,
+	// after a position, one for each refund. It ends at the first error.
+	Refunded(ctx context.Context, w Window, after string) iter.Seq2[Page[Payment], error]
+
 	// Rows scans the table after a position, and returns the rows that may belong to the
 	// window: created before its end and changed after its start. It ends at the first
 	// error.

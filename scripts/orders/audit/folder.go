@@ -38,6 +38,7 @@ type Side struct {
 // Summary counts orders and what was found.
 type Summary struct {
 	Payments   Side          `json:"payments"`
+	Refunds    Side          `json:"refunds"` // of PaymentIntents of any time
 	Rows       Side          `json:"rows"`
 	Orders     int           `json:"orders"`
 	Matched    int           `json:"matched"`

@@ -33,11 +33,13 @@ type Auditor struct {
 func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
 	s := &f.state.Summary
 	w := f.state.Job.Window
-	payments, rows := a.Books.Payments(ctx, w, s.Payments.Next), a.Books.Rows(ctx, w, s.Rows.Next)
-	err := gather(a, f, &s.Payments, payments, func(p Payment) (order.ID, entry) {
-		return p.OrderID, entry{Payment: &p}
-	})
+	ofPayment := func(p Payment) (order.ID, entry) { return p.OrderID, entry{Payment: &p} }
+	err := gather(a, f, &s.Payments, a.Books.Payments(ctx, w, s.Payments.Next), ofPayment)
 	if err == nil {
+		err = gather(a, f, &s.Refunds, a.Books.Refunded(ctx, w, s.Refunds.Next), ofPayment)
+	}
+	if err == nil {
+		rows := a.Books.Rows(ctx, w, s.Rows.Next)
 		err = gather(a, f, &s.Rows, rows, func(r Row) (order.ID, entry) { return r.OrderID, entry{Row: &r} })
 	}
 	if err == nil {
@@ -131,7 +133,9 @@ func add(orders map[order.ID]Order, line entry) {
 	}
 	if p := line.Payment; p != nil {
 		o := orders[p.OrderID]
-		o.ID, o.Payments = p.OrderID, append(o.Payments, *p)
+		o.ID = p.OrderID
+		o.Payments = slices.DeleteFunc(o.Payments, func(listed Payment) bool { return listed.ID == p.ID })
+		o.Payments = append(o.Payments, *p)
 		orders[p.OrderID] = o
 	}
 }

@@ -54,6 +54,10 @@ func (g generated) Payments(_ context.Context, _ audit.Window, after string) ite
 	return pages(g, after, listPage, g.payment, func(int) bool { return false })
 }
 
+func (g generated) Refunded(context.Context, audit.Window, string) iter.Seq2[audit.Page[audit.Payment], error] {
+	return func(func(audit.Page[audit.Payment], error) bool) {}
+}
+
 func (g generated) Rows(_ context.Context, _ audit.Window, after string) iter.Seq2[audit.Page[audit.Row], error] {
 	return pages(g, after, scanPage, g.row, g.lost)
 }

@@ -72,6 +72,27 @@ func (b *Books) Payments(ctx context.Context, w audit.Window, after string) page
 	})
 }
 
+// Refunded implements audit.Books with one call for a hundred refunds.
+func (b *Books) Refunded(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
+	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
+		return func(yield func(audit.Page[audit.Payment], error) bool) {
+			for more := true; more; {
+				listed, err := b.account.refunds(ctx, w, after)
+				page := audit.Page[audit.Payment]{}
+				for _, r := range listed.Data {
+					page.Next = r.ID
+					if r.of.Scope == b.scope && order.ValidID(string(r.of.OrderID)) {
+						page.Items = append(page.Items, r.of)
+					} else {
+						page.Skipped++
+					}
+				}
+				more, after = yield(page, err) && listed.More, page.Next
+			}
+		}
+	})
+}
+
 // Rows implements audit.Books with one call for 1 MB of the table.
 func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
 	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {

@@ -7,6 +7,7 @@ import (
 
 	stripego "github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/paymentintent"
+	"github.com/stripe/stripe-go/v76/refund"
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
@@ -35,6 +36,38 @@ func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe
 	call.Permission = stripe.ReadCharges
 	err := paymentintent.Client{B: call}.List(params).Err()
 	return stripe.Page(call, err, errNotIntents, payment)
+}
+
+// refunded is a refund with its PaymentIntent; one of another charge has none.
+type refunded struct {
+	ID     string                `json:"id"`
+	Intent *stripe.PaymentIntent `json:"payment_intent"`
+	of     audit.Payment
+}
+
+// refunds lists a hundred refunds that were made in the window, newest first, after this
+// one if it is not "", whenever their PaymentIntents were created.
+func (i intents) refunds(ctx context.Context, w audit.Window, after string) (stripe.List[refunded], error) {
+	params := &stripego.RefundListParams{CreatedRange: &stripego.RangeQueryParams{
+		GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix(),
+	}}
+	params.Context = ctx
+	params.Limit = stripego.Int64(stripe.PageSize)
+	params.AddExpand("data.payment_intent." + stripe.LatestCharge)
+	if after != "" {
+		params.StartingAfter = stripego.String(after)
+	}
+	call := i.client.Call("list refunds")
+	call.Permission = stripe.ReadCharges
+	err := refund.Client{B: call}.List(params).Err()
+	return stripe.Page(call, err, errNotIntents, func(r refunded) (refunded, error) {
+		if r.Intent == nil || r.ID == "" {
+			return r, nil
+		}
+		var err error
+		r.of, err = payment(*r.Intent)
+		return r, err
+	})
 }
 
 // read returns one PaymentIntent in its current state.
