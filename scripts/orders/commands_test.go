@@ -418,7 +418,7 @@ func TestRepublish(t *testing.T) {
 			line: "republish --since 26h", typed: "republish\n", later: 2 * time.Hour,
 			want: "4 events of 3 orders\nevents published to orders: 4",
 		},
-		step{line: since + "2026-11-21 --until 2026-11-21T13:00:00Z", want: `{"published":3,"unreadable":0}`},
+		step{line: since + "2026-11-21 --until 2026-11-21T13:00:00Z", want: "3 events\n" + `{"published":3,"unreadable":0}`},
 		step{line: since + "2026-11-21T13:00:00Z", later: day, want: `{"published":1,"unreadable":0}`},
 		step{line: since + "2026-11-21T14:00:00Z", want: `{"published":0,"unreadable":0}`},
 		step{
