@@ -152,8 +152,9 @@ func CheckBegin(a Account, r Request, l order.Lease) error {
 	case !known && len(a.Items) >= MaxRefunds:
 		return ErrTooMany
 	case !known && a.Left() < r.Amount():
-		c := a.Charged.Currency
-		return &ExceedsError{order.Money{Amount: r.Amount(), Currency: c}, order.Money{Amount: a.Left(), Currency: c}}
+		asked, left := a.Charged, a.Charged
+		asked.Amount, left.Amount = r.Amount(), a.Left()
+		return &ExceedsError{asked, left}
 	case !known:
 		return nil
 	case i.Fingerprint != r.Fingerprint():

@@ -57,11 +57,12 @@ func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	named := deadletters.Filter{Query: s.ID}.Matches
-	counts, err := d.each(ctx, mostShown, named, nil, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	show := func(_ context.Context, l deadletters.Letter) (bool, error) {
 		d.Progress("")
 		text, line := view.WholeLetter(l, d.Now(), s.Body)
 		return false, d.Result(text, line)
-	})
+	}
+	counts, err := d.each(ctx, mostShown, named, nil, show)
 	if err == nil && counts.matched == 0 {
 		err = fmt.Errorf("show %q: %w%s", s.ID, errNoDeadLetter, counts.unseen())
 	}

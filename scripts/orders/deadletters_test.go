@@ -165,7 +165,11 @@ func TestAMessageOfANewerReleaseIsKept(t *testing.T) {
 	const newer, list = "message body: unknown field \"tax\"" + keep, "dead-letters list --reason invalid_order --order "
 	p.steps(
 		step{line: list + "NEWER", want: "fix      NEWER  invalid_order  not charged\n" + newer},
-		step{line: list + "PAID", want: "PAID  invalid_order  charged and settled\n" + newer + "\nPAID  invalid_order  unknown\ntype: want" + keep},
+		step{
+			line: list + "PAID",
+			want: "PAID  invalid_order  charged and settled\n" + newer +
+				"\nPAID  invalid_order  unknown\ntype: want" + keep,
+		},
 		step{line: "dead-letters show NEWER", want: newer + "\n[body withheld\nrow        load order"},
 		step{line: list + "TYPO", want: "TYPO  invalid_order  not charged\nwant \"customerId\"\ncorrect the producer"},
 	)
@@ -298,7 +302,11 @@ func TestRedriveAndDiscard(t *testing.T) {
 		"discard of all":    {step: step{line: discard + " --force --yes", typed: "discard\n", want: "discarded: 5 messages, left: 0\n"}},
 		"discard on a pipe": {step: step{line: discard + " --force", typed: "discard\n", code: 2}, pipe: true, dead: whole},
 		"as many as the limit": {
-			step: step{line: discard + " --yes --reason none --limit 5", code: 2, want: "left: 0\nthe limit was reached, and SQS counts about 0 more"}, dead: whole,
+			step: step{
+				line: discard + " --yes --reason none --limit 5", code: 2,
+				want: "left: 0\nthe limit was reached, and SQS counts about 0 more",
+			},
+			dead: whole,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -105,13 +105,14 @@ func (d triage) empty(ctx context.Context, t task) error {
 	d.Where()
 	chosen := map[string]bool{}
 	selected := t.filter(d.Now()).Matches
-	counts, err := d.each(ctx, t.Limit, selected, nil, func(_ context.Context, l deadletters.Letter) (bool, error) {
+	choose := func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) {
 			return false, nil
 		}
 		chosen[l.ID] = true
 		return false, d.print(l)
-	})
+	}
+	counts, err := d.each(ctx, t.Limit, selected, nil, choose)
 	if err != nil {
 		return err
 	}

@@ -60,10 +60,10 @@ func (f *Report) Next() (n Next) {
 
 // nothing says that nothing is next.
 func (f *Report) nothing(n *Next) {
-	switch {
-	case f.Record.Status == order.Canceled:
+	switch f.Record.Status {
+	case order.Canceled:
 		n.wait("nothing: it stays canceled")
-	case f.Record.Status == order.OutOfStock:
+	case order.OutOfStock:
 		n.wait("nothing: it is never charged; sell again under a new orderId when there is stock")
 	default:
 		n.wait("nothing: it is settled; "+
