@@ -274,6 +274,10 @@ func TestAnAuditFindsARefundOfAnOlderOrder(t *testing.T) {
 			want: "1 refunds_differ\nrefunds_differ     ORD-1  row 0.00 USD, Stripe 19.96 USD given back\nrepaired 1 of 1",
 		},
 		step{line: "audit --from 1h --to 0s", later: 2*day + time.Minute, want: "1 orders: 1 match"},
+		step{
+			line: "audit --from 1h --to 0s", later: 2*day + time.Minute, claim: "one charge, without a row", code: 2,
+			before: func() { w.lose("ORD-1") }, want: "missing_row        ORD-1",
+		},
 	)
 }
 

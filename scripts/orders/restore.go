@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
@@ -128,11 +129,12 @@ func (r restore) plan(ctx context.Context, tables salvage.Tables) (salvaged, err
 }
 
 func (s salvaged) report(d cloud.Deployment) error {
-	text := fmt.Sprintf("brought back %d of %d orders\n", s.Back, len(s.orders))
+	var b strings.Builder
+	fmt.Fprintf(&b, "brought back %d of %d orders\n", s.Back, len(s.orders))
 	for _, id := range slices.Sorted(maps.Keys(s.Alone)) {
-		text += fmt.Sprintf("left alone: %s  %s\n", id, s.Alone[id])
+		fmt.Fprintf(&b, "left alone: %s  %s\n", id, s.Alone[id])
 	}
-	err := d.Result(text, s)
+	err := d.Result(b.String(), s)
 	if len(s.Alone) > 0 {
 		err = errors.Join(err, shell.Left("orders that were left alone, look at each: %d", len(s.Alone)))
 	}

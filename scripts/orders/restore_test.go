@@ -41,7 +41,7 @@ func TestRestoreFromADamagedTable(t *testing.T) {
 			d.steps(step{line: "cancel " + string(id) + " --yes", want: "canceled"})
 		}
 	}
-	older := []order.ID{"OLDER-PAID", "OLDER-CANCELED", "EDITED", "HELD", "MEANWHILE", "SINCE"}
+	older := []order.ID{"OLDER-PAID", "OLDER-CANCELED", "EDITED", "HELD", "MEANWHILE", "SINCE", "REBOUND"}
 	begin(noon(), older...)
 	d.process(pays, "SAME", "REFUNDED", "SAME-TIMES")
 	backup := map[order.ID][]dynamodb.Item{}
@@ -50,13 +50,13 @@ func TestRestoreFromADamagedTable(t *testing.T) {
 	}
 	begin(noon(), "LOST-CANCELED", "BLANK")
 	cancel("OLDER-CANCELED", "LOST-CANCELED", "BLANK", "HELD", "MEANWHILE", "SINCE")
-	for _, id := range []order.ID{"OLDER-PAID", "EDITED", "LOST-PAID", "CORRUPT"} {
+	for _, id := range []order.ID{"REBOUND", "OLDER-PAID", "EDITED", "LOST-PAID", "CORRUPT"} {
 		process(t, d.store, d.payments, orderOf(t, id, pays), noon().Add(time.Minute))
 	}
 	d.refund("REFUNDED", noon)
 	d.put(dynamodb.Item{"orderId": dynamodb.Text("REGISTERED"), "sk": dynamodb.Text("intake"), "caller": dynamodb.Text("c")})
 	back := []order.ID{"OLDER-PAID", "OLDER-CANCELED", "REFUNDED", "LOST-CANCELED", "LOST-PAID", "BLANK", "REGISTERED"}
-	alone := []order.ID{"CORRUPT", "EDITED", "HELD", "SAME-TIMES", "SINCE", "MEANWHILE"}
+	alone := []order.ID{"CORRUPT", "EDITED", "HELD", "SAME-TIMES", "SINCE", "REBOUND", "MEANWHILE"}
 	all := append(append([]order.ID{"SAME"}, back...), alone...)
 	damaged := d.damagedTable(all...)
 	want := map[order.ID][]dynamodb.Item{}
@@ -68,6 +68,7 @@ func TestRestoreFromADamagedTable(t *testing.T) {
 	damaged.edit("CORRUPT", dynamodb.Item{"fingerprint": nil})
 	damaged.edit("EDITED", dynamodb.Item{"status": dynamodb.Text("declined")})
 	damaged.edit("SAME-TIMES", dynamodb.Item{"intentId": dynamodb.Text("pi_edited")})
+	d.edit("REBOUND", dynamodb.Item{"intentId": dynamodb.Text("pi_another")}) // a message came before the restore
 	lease := order.Lease{Owner: "w", From: noon(), Until: noon().Add(10 * time.Minute)}
 	_, err := order.Begin(t.Context(), d.store, ordertest.Order("HELD"), lease, nil)
 	must(t, err)
@@ -85,13 +86,13 @@ func TestRestoreFromADamagedTable(t *testing.T) {
 	d.steps(
 		step{line: "restore --from-table " + d.table, claim: "the same table", code: 1, want: "not ORDERS_TABLE itself"},
 		step{line: "restore ORD-1 --from-table x", claim: "both", code: 80, want: "want either an orderId or --from-table"},
-		step{line: line + " --status paid", claim: "some", typed: "no\n", code: 1, want: "2 paid\n2 orders to bring back, 1 to leave"},
+		step{line: line + " --status paid", claim: "some", typed: "no\n", code: 1, want: "2 paid\n2 orders to bring back, 2 to leave"},
 		step{
 			line: line, claim: "all", typed: "restore\n", code: 2, before: changes,
-			want: "4 canceled\n2 paid\n1 partially_refunded\n1 registered\n8 orders to bring back, 5 to leave alone\n" +
+			want: "4 canceled\n2 paid\n1 partially_refunded\n1 registered\n8 orders to bring back, 6 to leave alone\n" +
 				"brought back 7 of 8 orders\nleft alone: CORRUPT  corrupt in the damaged table\nleft alone: EDITED  edited in the damaged\n" +
 				"left alone: HELD  a worker holds it\nleft alone: MEANWHILE  it changed meanwhile\n" +
-				"left alone: SAME-TIMES  edited by hand\nleft alone: SINCE  changed in the restored table since",
+				"left alone: REBOUND  changed in the restored table since: paid pi_\nleft alone: SAME-TIMES  edited by hand\nleft alone: SINCE  changed in the restored table since",
 		},
 		step{
 			line: "--json " + line + " --yes", claim: "again", code: 2, before: func() { d.engine.Proxy.Before(func(dynamodbtest.Call) {}) },

@@ -68,13 +68,10 @@ var ErrNoPayment = errors.New("no such PaymentIntent")
 
 // Books are the two sides of an audit. The caller keeps its budget of calls.
 type Books interface {
-	// Payments lists the scope's PaymentIntents that were created in the window, after a
+	// Payments lists the scope's PaymentIntents that were created in the window or, if
+	// refunded, those of which something went back in it, one for each refund, after a
 	// position. It ends at the first error.
-	Payments(ctx context.Context, w Window, after string) iter.Seq2[Page[Payment], error]
-
-	// Refunded lists the scope's PaymentIntents of which something went back in the window,
-	// after a position, one for each refund. It ends at the first error.
-	Refunded(ctx context.Context, w Window, after string) iter.Seq2[Page[Payment], error]
+	Payments(ctx context.Context, w Window, refunded bool, after string) iter.Seq2[Page[Payment], error]
 
 	// Rows scans the table after a position, and returns the rows that may belong to the
 	// window: created before its end and changed after its start. It ends at the first

@@ -34,9 +34,9 @@ func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
 	s := &f.state.Summary
 	w := f.state.Job.Window
 	ofPayment := func(p Payment) (order.ID, entry) { return p.OrderID, entry{Payment: &p} }
-	err := gather(a, f, &s.Payments, a.Books.Payments(ctx, w, s.Payments.Next), ofPayment)
+	err := gather(a, f, &s.Payments, a.Books.Payments(ctx, w, false, s.Payments.Next), ofPayment)
 	if err == nil {
-		err = gather(a, f, &s.Refunds, a.Books.Refunded(ctx, w, s.Refunds.Next), ofPayment)
+		err = gather(a, f, &s.Refunds, a.Books.Payments(ctx, w, true, s.Refunds.Next), ofPayment)
 	}
 	if err == nil {
 		rows := a.Books.Rows(ctx, w, s.Rows.Next)

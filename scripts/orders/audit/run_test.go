@@ -50,12 +50,13 @@ func (g generated) row(n int) audit.Row {
 
 func (g generated) lost(n int) bool { return g.lostEvery > 0 && n%g.lostEvery == 0 }
 
-func (g generated) Payments(_ context.Context, _ audit.Window, after string) iter.Seq2[audit.Page[audit.Payment], error] {
+func (g generated) Payments(
+	_ context.Context, _ audit.Window, refunded bool, after string,
+) iter.Seq2[audit.Page[audit.Payment], error] {
+	if refunded {
+		return func(func(audit.Page[audit.Payment], error) bool) {}
+	}
 	return pages(g, after, listPage, g.payment, func(int) bool { return false })
-}
-
-func (g generated) Refunded(context.Context, audit.Window, string) iter.Seq2[audit.Page[audit.Payment], error] {
-	return func(func(audit.Page[audit.Payment], error) bool) {}
 }
 
 func (g generated) Rows(_ context.Context, _ audit.Window, after string) iter.Seq2[audit.Page[audit.Row], error] {

@@ -51,43 +51,28 @@ func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 	}
 }
 
-// Payments implements audit.Books with one call for a hundred PaymentIntents.
-func (b *Books) Payments(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
+// Payments implements audit.Books with one call for a hundred PaymentIntents or refunds.
+func (b *Books) Payments(
+	ctx context.Context, w audit.Window, refunded bool, after string,
+) pages[audit.Payment] {
+	list := b.account.page
+	if refunded {
+		list = b.account.refunds
+	}
 	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
 		return func(yield func(audit.Page[audit.Payment], error) bool) {
 			for more := true; more; {
-				listed, err := b.account.page(ctx, w, after)
+				found, err := list(ctx, w, after)
 				page := audit.Page[audit.Payment]{}
-				for _, p := range listed.Data {
-					page.Next = string(p.ID)
-					if p.Scope == b.scope && order.ValidID(string(p.OrderID)) {
-						page.Items = append(page.Items, p)
+				for _, l := range found.Data {
+					page.Next = l.id
+					if l.Scope == b.scope && order.ValidID(string(l.OrderID)) {
+						page.Items = append(page.Items, l.Payment)
 					} else {
 						page.Skipped++
 					}
 				}
-				more, after = yield(page, err) && listed.More, page.Next
-			}
-		}
-	})
-}
-
-// Refunded implements audit.Books with one call for a hundred refunds.
-func (b *Books) Refunded(ctx context.Context, w audit.Window, after string) pages[audit.Payment] {
-	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
-		return func(yield func(audit.Page[audit.Payment], error) bool) {
-			for more := true; more; {
-				listed, err := b.account.refunds(ctx, w, after)
-				page := audit.Page[audit.Payment]{}
-				for _, r := range listed.Data {
-					page.Next = r.ID
-					if r.of.Scope == b.scope && order.ValidID(string(r.of.OrderID)) {
-						page.Items = append(page.Items, r.of)
-					} else {
-						page.Skipped++
-					}
-				}
-				more, after = yield(page, err) && listed.More, page.Next
+				more, after = yield(page, err) && found.More, page.Next
 			}
 		}
 	})

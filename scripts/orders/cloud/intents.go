@@ -20,9 +20,16 @@ type intents struct{ client *stripe.Client }
 
 var errNotIntents = errors.New("not a list of PaymentIntents")
 
+// listed is a PaymentIntent with the id by which the list goes on.
+type listed struct {
+	id string
+
+	audit.Payment
+}
+
 // page lists a hundred PaymentIntents that were created in the window, newest first,
 // after this one if it is not "". The times count in whole seconds.
-func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe.List[audit.Payment], error) {
+func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe.List[listed], error) {
 	params := &stripego.PaymentIntentListParams{CreatedRange: &stripego.RangeQueryParams{
 		GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix(),
 	}}
@@ -35,19 +42,15 @@ func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe
 	call := i.client.Call("list intents")
 	call.Permission = stripe.ReadCharges
 	err := paymentintent.Client{B: call}.List(params).Err()
-	return stripe.Page(call, err, errNotIntents, payment)
-}
-
-// refunded is a refund with its PaymentIntent; one of another charge has none.
-type refunded struct {
-	ID     string                `json:"id"`
-	Intent *stripe.PaymentIntent `json:"payment_intent"`
-	of     audit.Payment
+	return stripe.Page(call, err, errNotIntents, func(i stripe.PaymentIntent) (listed, error) {
+		p, err := payment(i)
+		return listed{string(p.ID), p}, err
+	})
 }
 
 // refunds lists a hundred refunds that were made in the window, newest first, after this
 // one if it is not "", whenever their PaymentIntents were created.
-func (i intents) refunds(ctx context.Context, w audit.Window, after string) (stripe.List[refunded], error) {
+func (i intents) refunds(ctx context.Context, w audit.Window, after string) (stripe.List[listed], error) {
 	params := &stripego.RefundListParams{CreatedRange: &stripego.RangeQueryParams{
 		GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix(),
 	}}
@@ -60,13 +63,18 @@ func (i intents) refunds(ctx context.Context, w audit.Window, after string) (str
 	call := i.client.Call("list refunds")
 	call.Permission = stripe.ReadCharges
 	err := refund.Client{B: call}.List(params).Err()
-	return stripe.Page(call, err, errNotIntents, func(r refunded) (refunded, error) {
-		if r.Intent == nil || r.ID == "" {
-			return r, nil
+	type object struct {
+		ID     string                `json:"id"`
+		Intent *stripe.PaymentIntent `json:"payment_intent"` // nil: of a charge without one
+	}
+	return stripe.Page(call, err, errNotIntents, func(o object) (l listed, err error) {
+		if l.id = o.ID; l.id == "" { // it would look like the end of the list
+			return l, errNotIntents
 		}
-		var err error
-		r.of, err = payment(*r.Intent)
-		return r, err
+		if o.Intent != nil {
+			l.Payment, err = payment(*o.Intent)
+		}
+		return l, err
 	})
 }
 

@@ -56,7 +56,7 @@ func TestAPaymentHasWhatItsChargeShows(t *testing.T) {
 	want := audit.Payment{Intent: intent, CreatedAt: s.Now().UTC(), Refunded: 7, Disputed: true}
 	account := intents{stripe.New(s.Options)}
 	page, err := account.page(t.Context(), audit.Window{From: s.Now(), To: s.Now().Add(time.Second)}, "")
-	if diff := cmp.Diff(page.Data, []audit.Payment{want}); diff != "" || err != nil {
+	if diff := cmp.Diff(page.Data, []listed{{string(want.ID), want}}, cmp.AllowUnexported(listed{})); diff != "" || err != nil {
 		t.Errorf("page: error %v (-got +want):\n%s", err, diff)
 	}
 	one, err := account.read(t.Context(), s.Intent.ID)
@@ -96,5 +96,12 @@ func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
 	other := intents{stripe.New(rigtest.Responding(rigtest.OK(rigtest.Intent("succeeded"))))}
 	if _, err := other.read(t.Context(), "pi_other"); err == nil || !strings.Contains(err.Error(), "another PaymentIntent") {
 		t.Errorf("got %v, want that it is another intent", err)
+	}
+}
+
+func TestARefundWithoutAnIDIsNotTheEndOfTheList(t *testing.T) {
+	account := intents{stripe.New(rigtest.Responding(rigtest.OK(`{"has_more":true,"data":[{"object":"refund"}]}`)))}
+	if _, err := account.refunds(t.Context(), audit.Window{}, ""); order.KindOf(err) != order.KindUnknown {
+		t.Errorf("got %v, want %s", err, order.KindUnknown)
 	}
 }

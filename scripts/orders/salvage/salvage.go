@@ -252,10 +252,6 @@ func (s *state) String() string {
 	return string(s.Status) + " " + cmp.Or(string(s.Intent), "without a PaymentIntent")
 }
 
-// compared are the attributes of the row that must be as they were compared. Every write
-// changes one of them.
-var compared = []string{"status", "seq", "updatedAt", "attempt", "owner", "intentId", "refundable"}
-
 // put adds the writes of what the restored table lacks: with its row and events, or its
 // registration alone if it keeps the row. It returns which item prevents that, or "".
 func (f *Found) put(damaged, restored map[string]dynamodb.Item, keeps string) (conflict string) {
@@ -263,7 +259,8 @@ func (f *Found) put(damaged, restored map[string]dynamodb.Item, keeps string) (c
 		there := restored[sk]
 		put := types.Put{Item: item, ConditionExpression: aws.String(dynamodb.Absent)}
 		switch {
-		case keeps != "" && (sk == keeps || strings.HasPrefix(sk, dynamodb.EventRow)), there != nil && same(item, there):
+		case keeps != "" && (sk == keeps || strings.HasPrefix(sk, dynamodb.EventRow)),
+			there != nil && same(item, there):
 			continue
 		case sk == dynamodb.OrderRow && there != nil:
 			put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = unchanged(there)
@@ -278,11 +275,12 @@ func (f *Found) put(damaged, restored map[string]dynamodb.Item, keeps string) (c
 	return ""
 }
 
-// unchanged returns the condition that a row is as it was compared.
+// unchanged returns the condition that a row is as it was compared, by attributes of which
+// every write changes one.
 func unchanged(row dynamodb.Item) (condition *string, names map[string]string, values dynamodb.Item) {
 	var parts []string
 	names, values = map[string]string{}, dynamodb.Item{}
-	for _, name := range compared {
+	for _, name := range []string{"status", "seq", "updatedAt", "attempt", "owner", "intentId", "refundable"} {
 		names["#"+name] = name
 		if row[name] == nil {
 			parts = append(parts, "attribute_not_exists(#"+name+")")
