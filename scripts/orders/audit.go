@@ -16,15 +16,15 @@ import (
 )
 
 type auditTable struct {
-	From       shell.Moment `default:"26h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as ${default}."`
-	To         shell.Moment `default:"1h" placeholder:"T" help:"End, likewise. Not included."`
+	From       shell.Moment `default:"26h" placeholder:"T" help:"Start: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago. Default: ${default}."`
+	To         shell.Moment `default:"1h" placeholder:"T" help:"End, likewise, not included. Default: ${default}; 0s for orders of the last hour too."`
 	Repair     bool         `help:"Afterwards fix what needs no judgement. Prints a plan and asks first. Moves no money."`
 	Yes        bool         `help:"Do not ask, for scripts."`
 	CSV        string       `name:"csv" placeholder:"FILE" help:"Also write the findings there."`
 	HTML       string       `name:"html" placeholder:"FILE" help:"Also write a page with a chart there."`
 	Resume     string       `placeholder:"DIR" help:"Continue an interrupted audit. It keeps its period."`
-	StripeRate float64      `default:"10" placeholder:"N" help:"Calls to Stripe in a second, at most."`
-	TableRate  float64      `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units."`
+	StripeRate float64      `default:"10" placeholder:"N" help:"Calls to Stripe in a second, at most. Default: ${default}."`
+	TableRate  float64      `default:"5" placeholder:"N" help:"Pages of the scan in a second, at most. Each costs 128 read units. Default: ${default}."`
 }
 
 var errDiffer = errors.New("orders that differ between the table and Stripe")
@@ -80,10 +80,17 @@ func (a auditing) run(ctx context.Context) (left int, err error) {
 	if err == nil {
 		err = a.report(s)
 	}
-	if err != nil || !a.Repair {
-		return s.Differing, err
+	repaired, risks := 0, map[audit.Risk]int{}
+	if err == nil && a.Repair {
+		repaired, err = a.repair(ctx, risks)
 	}
-	repaired, err := a.repair(ctx)
+	if err == nil || errors.Is(err, shell.ErrNotConfirmed) {
+		v := s.Verdict(risks)
+		if s.Differing > 0 {
+			fmt.Fprintln(a.People())
+		}
+		err = errors.Join(err, a.Result(v.String()+"\n", map[string]audit.Verdict{"verdict": v}))
+	}
 	return s.Differing - repaired, err
 }
 
@@ -152,8 +159,9 @@ func write(name string, content func(io.Writer) error) error {
 }
 
 // repair prints the plan, asks, and carries it out. It returns how many orders match
-// afterwards. An order that cannot be repaired is reported and does not stop the others.
-func (a auditing) repair(ctx context.Context) (repaired int, err error) {
+// afterwards, and counts the risks that are gone. An order that cannot be repaired is
+// reported and does not stop the others.
+func (a auditing) repair(ctx context.Context, gone map[audit.Risk]int) (repaired int, err error) {
 	n, err := a.printPlans()
 	if err != nil || n == 0 {
 		return 0, err
@@ -162,7 +170,7 @@ func (a auditing) repair(ctx context.Context) (repaired int, err error) {
 	if !a.Yes && !a.Confirms(ask, "repair") {
 		return 0, shell.ErrNotConfirmed
 	}
-	for p, err := range audit.Plans(a.folder.Findings()) {
+	for p, err := range a.folder.Plans() {
 		for range callsOfARepair {
 			err = cmp.Or(err, a.stripe.Wait(ctx, 1))
 		}
@@ -174,6 +182,9 @@ func (a auditing) repair(ctx context.Context) (repaired int, err error) {
 			continue
 		}
 		repaired++
+		for _, f := range p.Findings {
+			gone[f.Risk]++
+		}
 		a.Progress("%d of %d repaired", repaired, n)
 	}
 	a.Progress("")
@@ -189,7 +200,7 @@ const callsOfARepair = 4
 func (a auditing) printPlans() (n int, err error) {
 	out := a.People()
 	fmt.Fprintln(out, "\nplan:")
-	for p, err := range audit.Plans(a.folder.Findings()) {
+	for p, err := range a.folder.Plans() {
 		if err != nil {
 			return 0, err
 		}

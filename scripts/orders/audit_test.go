@@ -322,7 +322,7 @@ func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 		},
 		{
 			"as JSON", t.Context(), "", "", "--resume DIR --json", `{"orderId":"ORD-1","class":"missing_row","intent":"pi_000001",` +
-				`"detail":"no row, pi_000001 succeeded, 39.98 USD","bind":true}` + "\n" + `{"summary":{`, 2,
+				`"detail":"no row, pi_000001 succeeded, 39.98 USD","risk":"charged_again","bind":true}` + "\n" + `{"summary":{`, 2,
 		},
 		{"confirmed", t.Context(), "", "repair\n", "--from=49h --to=47h --repair --html " + page, "repaired 1 of 1 orders", 0},
 	} {

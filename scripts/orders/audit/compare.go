@@ -78,6 +78,7 @@ type Finding struct {
 	Intent  order.IntentID `json:"intent,omitempty"` // the one that the finding is about
 	Detail  string         `json:"detail"`           // what each side has
 
+	Risk     Risk `json:"risk,omitempty"`
 	Bind     bool `json:"bind,omitempty"`     // the row does not name the intent
 	Disputed bool `json:"disputed,omitempty"` // the intent's charge is, or was
 }
@@ -157,7 +158,7 @@ func (o Order) young(now time.Time) bool {
 
 func (r *Result) add(o Order, c Class, p Payment, detail string) {
 	r.Findings = append(r.Findings, Finding{
-		OrderID: o.ID, Class: c, Intent: p.ID, Detail: detail, Disputed: p.Disputed,
+		OrderID: o.ID, Class: c, Intent: p.ID, Detail: detail, Disputed: p.Disputed, Risk: risk(o, c),
 	})
 }
 

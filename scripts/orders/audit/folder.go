@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"orderonce/domain/order"
 )
@@ -46,6 +48,7 @@ type Summary struct {
 	Strays     int           `json:"strays"` // intents, not orders
 	Differing  int           `json:"differing"`
 	Findings   map[Class]int `json:"findings"`
+	Risks      map[Risk]int  `json:"risks"`
 }
 
 // Folder keeps an audit on disk, so that its size does not matter and an interrupted one
@@ -87,7 +90,7 @@ var ErrOtherJob = errors.New("the folder is of another audit")
 // zero Job means the interrupted one's. It returns ErrOtherJob if they differ.
 func Open(dir string, job Job) (*Folder, error) {
 	f := &Folder{dir: dir, state: state{Job: job, Sizes: make([]int64, parts+1)}}
-	f.state.Summary.Findings = map[Class]int{}
+	f.state.Summary.Findings, f.state.Summary.Risks = map[Class]int{}, map[Risk]int{}
 	b, err := os.ReadFile(f.path("state.json"))
 	switch {
 	case errors.Is(err, os.ErrNotExist) && job != (Job{}):
@@ -207,5 +210,41 @@ func lines[T any](f *Folder, n int) iter.Seq2[T, error] {
 	}
 }
 
-// Findings returns the findings, those of one order behind one another.
-func (f *Folder) Findings() iter.Seq2[Finding, error] { return lines[Finding](f, parts) }
+// Plans returns what a repair does, in the order in which it was found.
+func (f *Folder) Plans() iter.Seq2[Plan, error] { return Plans(lines[Finding](f, parts)) }
+
+// sortedAtOnce bounds the memory of Findings.
+const sortedAtOnce = 10_000
+
+// Findings returns the findings by class and, unless there are thousands, by order id.
+func (f *Folder) Findings() iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		var some []Finding
+		flush := func() bool {
+			slices.SortFunc(some, func(a, b Finding) int { return cmp.Compare(a.OrderID, b.OrderID) })
+			more := true
+			for n := 0; n < len(some) && more; n++ {
+				more = yield(some[n], nil)
+			}
+			some = some[:0]
+			return more
+		}
+		for _, class := range Classes() {
+			for finding, err := range lines[Finding](f, parts) {
+				if err != nil {
+					yield(Finding{}, err)
+					return
+				}
+				if finding.Class != class {
+					continue
+				}
+				if some = append(some, finding); len(some) == sortedAtOnce && !flush() {
+					return
+				}
+			}
+			if !flush() {
+				return
+			}
+		}
+	}
+}

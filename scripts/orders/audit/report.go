@@ -35,7 +35,7 @@ func (s Summary) Describe(j Job) string {
 // String returns the finding in one line.
 func (f Finding) String() string { return fmt.Sprintf("%-18s %s  %s", f.Class, f.OrderID, f.Detail) }
 
-// WriteCSV writes the findings with a header, in the order in which they were found.
+// WriteCSV writes the findings with a header.
 func WriteCSV(w io.Writer, findings iter.Seq2[Finding, error]) error {
 	c := csv.NewWriter(w)
 	if err := c.Write([]string{"order_id", "class", "payment_intent", "detail", "remedy"}); err != nil {

@@ -103,7 +103,7 @@ func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 		add(orders, line)
 	}
 	counts, found := f.state.Summary, []Finding(nil)
-	counts.Findings = maps.Clone(counts.Findings)
+	counts.Findings, counts.Risks = maps.Clone(counts.Findings), maps.Clone(counts.Risks)
 	for _, id := range slices.Sorted(maps.Keys(orders)) {
 		o := orders[id]
 		if len(o.Payments) == 0 && o.Row.Problem == "" && !f.state.Job.Window.Contains(o.Row.CreatedAt) {
@@ -153,6 +153,9 @@ func (s *Summary) count(r Result) {
 	}
 	for _, f := range r.Findings {
 		s.Findings[f.Class]++
+		if f.Risk != "" {
+			s.Risks[f.Risk]++
+		}
 	}
 }
 
