@@ -116,9 +116,13 @@ func works(t *testing.T, kit systemtest.Kit, b incidents.Runbook, section string
 func begin(t *testing.T, kit systemtest.Kit, b incidents.Runbook) *incidents.Incident {
 	t.Helper()
 	folder := t.TempDir()
+	here, err := os.Getwd()
+	must(t, err)
 	i, err := b.Start(t.Context(), incidents.Setup{
 		Root: "../..", Folder: folder, Patience: 5 * time.Minute, Engine: kit.Engine,
-		Build: func(function string) (string, error) { return kit.Build(t, "functions/"+function), nil },
+		Build: func(function string) (string, error) { // a relative path, as that of make drill
+			return filepath.Rel(here, kit.Build(t, "functions/"+function))
+		},
 		Operate: func(i *incidents.Incident, line string) error {
 			enters(t, i, folder, command{line: line})
 			return nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -221,9 +222,12 @@ func attempt(f func()) (err error) {
 // operate runs a command of orders.
 func (i *Incident) operate(line string) { must(i.setup.Operate(i, line)) }
 
-// built returns the binary of a function.
+// built returns the absolute path of a function's binary: instances have folders of
+// their own.
 func (i *Incident) built(function string) (path string) {
 	path, err := i.setup.Build(function)
+	must(err)
+	path, err = filepath.Abs(path)
 	must(err)
 	return path
 }

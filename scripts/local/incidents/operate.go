@@ -1,6 +1,7 @@
 package incidents
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,15 +46,21 @@ of ORD-1 has paid, as Stripe shows.`,
 			must(i.Webhook.Replace(program))
 			i.Advance(time.Hour)
 			must(i.Heard(i.ctx))
+			for _, broken := range accepted(i, invariants.Books{}) {
+				must(errors.New(broken))
+			}
 		}},
 		leads: map[order.ID]order.Status{"ORD-1": order.Paid},
-		over: func(i *Incident, _ invariants.Books) (broken []string) {
-			if sent := i.Events.Sent(); sent[len(sent)-1].Status != 200 {
-				broken = append(broken, "the webhook function still rejects Stripe's events")
-			}
-			return broken
-		},
+		over:  accepted,
 	}
+}
+
+// accepted reports whether the webhook function rejected Stripe's last event.
+func accepted(i *Incident, _ invariants.Books) (broken []string) {
+	if sent := i.Events.Sent(); sent[len(sent)-1].Status != 200 {
+		broken = append(broken, fmt.Sprintf("the webhook function answers Stripe with %d", sent[len(sent)-1].Status))
+	}
+	return broken
 }
 
 // lostEvents has an event bus that refused the events of two orders for longer than the
