@@ -81,7 +81,8 @@ func (m *Machine) listIntents(_ time.Time, c *call) Response {
 func (c *call) created() (shown func(time.Time) bool, refused *Response) {
 	from, refusedFrom := integer(c.Form, "created[gte]", 0)
 	before, refusedBefore := integer(c.Form, "created[lt]", 1<<62)
-	return func(t time.Time) bool { return t.Unix() >= from && t.Unix() < before }, first(refusedFrom, refusedBefore)
+	shown = func(t time.Time) bool { return t.Unix() >= from && t.Unix() < before }
+	return shown, first(refusedFrom, refusedBefore)
 }
 
 // withCharge is an intent with its latest charge.
@@ -103,7 +104,8 @@ func (m *Machine) listRefunds(now time.Time, c *call) Response {
 		return *refused
 	}
 	visible, intents := m.shownRefund(now), len(c.expansions()) > 0
-	return page(m, c, m.refunds, func(r *Refund) bool { return visible(r) && created(r.Created) }, func(r *Refund) object {
+	listed := func(r *Refund) bool { return visible(r) && created(r.Created) }
+	return page(m, c, m.refunds, listed, func(r *Refund) object {
 		o := r.wire()
 		if intents {
 			o["payment_intent"] = m.withCharge(m.Intent(r.Intent))
