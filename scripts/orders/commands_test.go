@@ -137,6 +137,10 @@ func TestShowRefreshAndRestore(t *testing.T) {
 		},
 		step{line: "show ORD-1", claim: "the row lacks the charge", code: 2, want: "next       orders refresh ORD-1: the row is pending"},
 		step{
+			line: "refund ORD-1 --all --reason duplicate", code: 1, environ: "REFUND_QUEUE_URL=http://127.0.0.1:1",
+			want: "order is pending: nothing can be refunded\nif Stripe shows that the customer paid, first: orders refresh",
+		},
+		step{
 			line: "refresh ORD-1 --scope test", claim: "a scope on the command line replaces the environment's",
 			environ: "SCOPE=other", want: "scope test\nsettled: paid, it was pending\n\norder      ORD-1\nstatus     paid",
 		},
@@ -275,7 +279,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	d.steps(
-		step{line: "list --status paid", code: 1, want: "read request units: add --scan, or list what waits with --due"},
+		step{line: "list --status paid", code: 1, want: "read request units: add --scan; what waits needs none: --status open --status pending --status action_required"},
 		step{
 			line: "list --scan --status partially_refunded --created-since 2026-11-21 --created-until 2026-11-21T13:00:00Z", claim: "created then",
 			before: func() { d.refund("ORD-1", func() time.Time { return noon().Add(2 * time.Hour) }) },

@@ -23,7 +23,7 @@ import (
 
 type list struct {
 	Status       []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
-	Due          bool           `help:"Only orders whose recheck is due, and those by HTTP that may not have been sent."`
+	Due          bool           `help:"Only orders that are due for a recheck now, and those by HTTP that may not have been sent."`
 	CreatedSince shell.Moment   `placeholder:"T" help:"Only orders created at that time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as 26h."`
 	CreatedUntil shell.Moment   `placeholder:"T" help:"Only orders created before."`
 	UpdatedSince shell.Moment   `placeholder:"T" aliases:"since" help:"Only orders that changed at that time or later."`
@@ -104,7 +104,8 @@ func unsent(r intake.Registration) order.Record {
 
 // scan reads the whole table, if the person allows it.
 func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[cloud.Row, error], error) {
-	return d.Rows(ctx, 0), allowScan(ctx, d, l.Scan, "add --scan, or list what waits with --due")
+	return d.Rows(ctx, 0), allowScan(ctx, d, l.Scan,
+		"add --scan; what waits needs none: --status open --status pending --status action_required")
 }
 
 // allowScan prints what a scan of the table costs. Unless it is allowed, that is an error
@@ -175,7 +176,7 @@ func (l list) listed(r order.Record) string {
 		at = "created " + view.Stamp(r.CreatedAt)
 	}
 	return fmt.Sprintf("%-24s %-18s %14s  %s  %s\n", r.OrderID, r.Status, r.Total, at,
-		cmp.Or(r.Failure, r.LastError, string(r.Intent)))
+		cmp.Or(r.Failure, view.LastError(r), string(r.Intent)))
 }
 
 func statusNames() string {

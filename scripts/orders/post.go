@@ -30,6 +30,9 @@ func (p post) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	from := batch.Source{File: p.File, CSV: p.CSV, Column: p.Column}
+	if p.File == "-" && sh.Terminal {
+		fmt.Fprintln(sh.ErrOut, "reading messages from standard input, until Ctrl-D; or orders post FILE")
+	}
 	messages, err := from.Read(sh.In)
 	if err != nil {
 		return err
@@ -64,7 +67,11 @@ func (p post) confirm(d cloud.Deployment, messages []batch.Message) error {
 	if p.File == "-" {
 		return errNoAnswer
 	}
-	if !d.Confirms(fmt.Sprintf("Type post to post %d messages: ", len(messages)), "post") {
+	ask := "Type post to post 1 message: "
+	if n := len(messages); n > 1 {
+		ask = fmt.Sprintf("Type post to post %d messages: ", n)
+	}
+	if !d.Confirms(ask, "post") {
 		return shell.ErrNotConfirmed
 	}
 	return nil

@@ -157,21 +157,25 @@ func TestPost(t *testing.T) {
 func TestPostAsks(t *testing.T) {
 	t.Parallel()
 	q := newOrderQueue(t, "")
-	file := filepath.Join(t.TempDir(), "orders.jsonl")
+	file, one := filepath.Join(t.TempDir(), "orders.jsonl"), filepath.Join(t.TempDir(), "one.jsonl")
 	euros := strings.Replace(sale("ORD-3", 84900, "pm_1"), `"usd"`, `"eur"`, 1)
 	text := strings.Join(append(lines(2), euros, refundLine, "{}"), "\n")
 	must(t, os.WriteFile(file, []byte(text), 0o600))
+	must(t, os.WriteFile(one, []byte(euros), 0o600))
 	const sums = "/orders in us-east-1, Stripe in test mode\norders        1, which charge 849.00 EUR\n" +
 		"orders        2, which charge 48.00 USD\nrefunds       1\ninvalid       1, which the function parks\n"
 	for _, tt := range []struct {
 		file, in, want string
 		held, code     int
 	}{
-		{"-", text, sums + "nothing posted: no answer can come from standard input", 0, 1},
+		{"-", text, "reading messages from standard input\n" + sums + "nothing posted: no answer can come from standard input", 0, 1},
 		{file, "yes\n", sums + "nothing was changed", 0, 1},
 		{file, "post\n", sums + "Type post to post 5 messages: post\nmessages posted: 5", 5, 0},
+		{one, "post\n", "Type post to post 1 message: post\nmessages posted: 1", 6, 0},
 	} {
-		printed, code := runs(t, testShell(environment(q.environ...)), "post --allow-invalid "+tt.file, tt.in)
+		sh := testShell(environment(q.environ...))
+		sh.Terminal = true
+		printed, code := runs(t, sh, "post --allow-invalid "+tt.file, tt.in)
 		if part := missingPart(printed, tt.want); part != "" || code != tt.code {
 			t.Errorf("got exit code %d, want %d, and %q in\n%s", code, tt.code, part, printed)
 		}

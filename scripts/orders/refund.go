@@ -81,6 +81,9 @@ func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
 		return err
 	}
 	fmt.Fprintln(c.People(), view.Account(a))
+	if !a.Status.Charged() {
+		return &refund.NotChargedError{Status: a.Status}
+	}
 	r, err := m.request(a)
 	if err != nil {
 		return err

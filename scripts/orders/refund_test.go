@@ -165,8 +165,10 @@ func TestRefund(t *testing.T) {
 		}
 	}
 	declined := newRefundFixture(t, ordertest.Declines)
-	if got := declined.run(makeRefund{Amount: "1000", Yes: true}, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
-		t.Errorf("an order that was not charged: got %s", got)
+	for _, m := range []makeRefund{{Amount: "1000", Yes: true}, {All: true, Yes: true}} {
+		if got := declined.run(m, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
+			t.Errorf("an order that was not charged: got %s", got)
+		}
 	}
 }
 

@@ -38,6 +38,9 @@ func remedy(err error) string {
 	if canceled.Status == order.OutOfStock || ok && refunded.Status == order.OutOfStock {
 		return NeverCharged
 	}
+	if ok {
+		return "if Stripe shows that the customer paid, first: orders refresh ORDER_ID"
+	}
 	return ""
 }
 

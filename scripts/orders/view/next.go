@@ -65,6 +65,8 @@ func (f *Report) nothing(n *Next) {
 		n.wait("nothing: it stays canceled")
 	case order.OutOfStock:
 		n.wait("nothing: it is never charged; sell again under a new orderId when there is stock")
+	case order.Refunded:
+		n.wait("nothing: all of it went back")
 	default:
 		n.wait("nothing: it is settled; "+
 			"a refund that is missing here may be parked: orders dead-letters show %s", f.ID)

@@ -28,7 +28,7 @@ func Order(r order.Record) string {
 		line("dispute", fmt.Sprintf("%s %s, opened %s", d.ID, d.Status, Stamp(d.CreatedAt)))
 	}
 	line("holds", describeStock(r.Stock))
-	line("last error", r.LastError)
+	line("last error", LastError(r))
 	line("attempts", fmt.Sprint(r.Attempt))
 	if r.Owner != "" {
 		line("held until", Stamp(r.Until))
@@ -51,6 +51,15 @@ func Order(r order.Record) string {
 		line(fmt.Sprintf("event %d", e.Seq), strings.TrimSpace(change))
 	}
 	return b.String()
+}
+
+// LastError returns why the last attempt of an order failed. A row keeps that when it is
+// settled, and then it is history.
+func LastError(r order.Record) string {
+	if r.Status.Charged() || closed(r.Status) {
+		return ""
+	}
+	return r.LastError
 }
 
 // describeIntent names the bound intent, or the one that an earlier row lost.

@@ -60,6 +60,12 @@ func TestReport(t *testing.T) {
 			Report{Record: unbound(func(*order.Record) {}), Asked: true},
 			"intent     none bound: no money has moved\nlast error mismatch\ncharged    no\n",
 		},
+		"paid after a failed attempt": {
+			Report{Record: with(func(r *order.Record) { r.LastError = "canary" })}, "intent     pi_1\nattempts   0\n",
+		},
+		"all of it went back": {
+			Report{Record: with(func(r *order.Record) { r.Status = order.Refunded })}, "next       nothing: all of it went back\n",
+		},
 		"receipts": {
 			Report{Record: &paid, Receipts: []receipt.Item{
 				{Key: receipt.Paid, Status: receipt.Delivered, Message: "message-1", UpdatedAt: noon()},
