@@ -98,7 +98,8 @@ In another terminal, in this folder, with %s:
   . ./%s    # endpoints, pretend credentials, and the tool orders on the PATH
 
 What AWS, Stripe and other people do happens here, when you type its number and Enter. The
-schedule's function does not run.
+schedule's function does not run. Post and refund only what the incident needs: the audit
+knows no other orders.
 
 `
 
