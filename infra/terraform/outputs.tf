@@ -115,6 +115,11 @@ output "event_source_mapping_uuid" {
   value       = aws_lambda_event_source_mapping.queues["orders"].uuid
 }
 
+output "refund_event_source_mapping_uuid" {
+  description = "The same of the refund queue. Null without create_refund."
+  value       = try(aws_lambda_event_source_mapping.queues["refunds"].uuid, null)
+}
+
 output "dashboard" {
   description = "Name of the CloudWatch dashboard."
   value       = aws_cloudwatch_dashboard.orders.dashboard_name

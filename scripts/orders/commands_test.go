@@ -154,7 +154,8 @@ func TestShowRefreshAndRestore(t *testing.T) {
 		},
 		step{
 			line: "refresh ORD-3", claim: "somebody gave money back in the Dashboard",
-			want: "changes of refunds recorded: 1\n\norder      ORD-3\nstatus     partially_refunded\nby others  9.98 USD",
+			want: "changes of refunds recorded: 1; the order is partially_refunded, it was paid\n\n" +
+				"order      ORD-3\nstatus     partially_refunded\nby others  9.98 USD",
 		},
 		step{line: "show ORD-3", claim: "nothing is left for a person", want: "next       nothing: it is settled"},
 		step{line: "refresh ORD-3", claim: "again", want: "unchanged\nrefunded   9.98 USD\nby others  9.98 USD"},

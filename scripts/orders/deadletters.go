@@ -48,7 +48,7 @@ type showDead struct {
 }
 
 var errNoDeadLetter = errors.New("the dead-letter queue has no such message: " +
-	"it may be in the order queue again")
+	"it may be in its queue again, where it waits while processing is stopped")
 
 // Run shows the messages of one order.
 func (s showDead) Run(ctx context.Context, sh shell.Shell) error {

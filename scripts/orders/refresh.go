@@ -62,28 +62,30 @@ func openUnder(ctx context.Context, sh shell.Shell, scope string) (cloud.Deploym
 }
 
 // refreshRefunds records the refunds of a charged order, and prints the order after the
-// summary of what was done before.
+// summary of what was done before, "" if that is nothing.
 func refreshRefunds(ctx context.Context, d cloud.Deployment, summary string, after order.Record) error {
+	unchanged := fmt.Sprintf("unchanged: Stripe has no newer status than %s\n\n", after.Status)
 	if !after.Status.Charged() {
-		return d.Result(summary+view.Order(after), view.NewOrderJSON(after))
+		return d.Result(cmp.Or(summary, unchanged)+view.Order(after), view.NewOrderJSON(after))
 	}
 	account, err := d.Refresher().Refresh(ctx, after.OrderID)
 	if err == nil && account.Seq > after.Seq {
-		summary += fmt.Sprintf("changes of refunds recorded: %d\n\n", account.Seq-after.Seq)
+		summary += fmt.Sprintf("changes of refunds recorded: %d; the order is %s, it was %s\n\n",
+			account.Seq-after.Seq, account.Status, after.Status)
 		after, err = d.Store().Load(ctx, after.OrderID)
 	}
 	if err != nil {
 		return fmt.Errorf("refresh refunds of order %q: %w", after.OrderID, err)
 	}
-	text := summary + view.Order(after)
+	text := cmp.Or(summary, unchanged) + view.Order(after)
 	if len(account.Items) > 0 || account.Outside != 0 {
 		text += view.Refunds(account)
 	}
 	return d.Result(text, view.NewOrderJSON(after).WithRefunds(account))
 }
 
-// settleRow settles the row from the order's intent. It returns what changed, as text,
-// and the order.
+// settleRow settles the row from the order's intent. It returns what changed, as text
+// or "", and the order.
 func settleRow(ctx context.Context, d cloud.Deployment, id order.ID) (string, order.Record, error) {
 	store := d.Store()
 	before, err := store.Load(ctx, id)
@@ -95,7 +97,7 @@ func settleRow(ctx context.Context, d cloud.Deployment, id order.ID) (string, or
 		return "", after, err
 	}
 	if before.Status == after.Status {
-		return fmt.Sprintf("unchanged: Stripe has no newer status than %s\n\n", after.Status), after, nil
+		return "", after, nil
 	}
 	return fmt.Sprintf("settled: %s, it was %s\n\n", after.Status, before.Status), after, nil
 }

@@ -50,16 +50,16 @@ func (m makeRefund) Run(ctx context.Context, sh shell.Shell) error {
 type refundPoster struct {
 	shell.Shell
 
-	account func(context.Context, order.ID) (refund.Account, error)
-	twice   func(context.Context, refund.Account) (bool, error)
-	send    func(ctx context.Context, id order.ID, body string) error
-	every   time.Duration
+	account  func(context.Context, order.ID) (refund.Account, error)
+	atStripe func(context.Context, refund.Account) (view.Report, error)
+	send     func(ctx context.Context, id order.ID, body string) error
+	every    time.Duration
 }
 
 func newRefundPoster(d cloud.Deployment) refundPoster {
 	queue := d.QueueAt(d.RefundQueue)
 	return refundPoster{
-		Shell: d.Shell, account: d.Accounts().Load, twice: d.ChargedTwice, every: lookEvery,
+		Shell: d.Shell, account: d.Accounts().Load, atStripe: d.PaymentsOf, every: lookEvery,
 		send: func(ctx context.Context, id order.ID, body string) error {
 			return queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
 		},
@@ -128,7 +128,7 @@ func (m makeRefund) request(a refund.Account) (refund.Request, error) {
 		amount = i.Amount
 	}
 	if m.All && amount <= 0 {
-		return refund.Request{}, errNothingLeft
+		return refund.Request{}, tooLittle(a, errNothingLeft)
 	}
 	return refund.New(refund.Draft{OrderID: m.Order, RefundID: id, Amount: amount, Reason: m.Reason})
 }
@@ -144,15 +144,18 @@ func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named o
 		return fmt.Errorf("--intent %s: the order's own payment is %s; refund another one in Stripe's Dashboard",
 			named, a.Intent)
 	}
-	twice, err := c.twice(ctx, a)
+	f, err := c.atStripe(ctx, a)
 	switch insist := fmt.Sprintf("to give back %s all the same: --intent %s", a.Intent, a.Intent); {
 	case errors.Is(err, cloud.ErrNoKey):
 		fmt.Fprintln(c.People(), notRead)
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, insist)
-	case twice:
+	case f.Charges() > 1:
 		return fmt.Errorf("%w: refund the other payment in Stripe's Dashboard, see orders show %s\n%s",
 			errChargedTwice, a.OrderID, insist)
+	}
+	if back := f.BackElsewhere(); back != "" {
+		fmt.Fprintf(c.People(), "WARNING: %s: the customer may have what you want to give back\n", back)
 	}
 	return nil
 }
@@ -171,7 +174,18 @@ func before(a refund.Account, r refund.Request, now time.Time) (made bool, err e
 	if settled, ok := errors.AsType[*refund.SettledError](err); ok {
 		return settled.Item.Status.Counts(), outcomeError(settled.Item)
 	}
+	if _, exceeds := errors.AsType[*refund.ExceedsError](err); exceeds {
+		return false, tooLittle(a, err)
+	}
 	return false, err
+}
+
+// tooLittle returns the error that too little is left, with what may free more.
+func tooLittle(a refund.Account, err error) error {
+	if a.Refunded() == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: if a refund may have failed since, orders refresh %s", err, a.OrderID)
 }
 
 // alike returns the other refunds of the same amount that were made or may be: one of
@@ -207,8 +221,9 @@ func (c refundPoster) follow(ctx context.Context, r refund.Request, limit time.D
 	})
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return fmt.Errorf("refund %s: not settled after %s: %s: run the same command again, "+
-			"or look for the message in the dead-letter queue", r.ID(), limit, cmp.Or(printed, "no answer of the table"))
+		return fmt.Errorf("refund %s: not settled after %s: %s: run the same command again. "+
+			"If processing is stopped, it waits in the refund queue. It may be parked: orders dead-letters show %s",
+			r.ID(), limit, cmp.Or(printed, "no answer of the table"), r.OrderID())
 	case err != nil:
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"orderonce/domain/refund/refundtest"
 	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 // refundFixture is an order of 39.98 USD with its refunds, in memory, and the function
@@ -74,7 +75,7 @@ func (w *refundFixture) run(m makeRefund, typed string) string {
 	c := refundPoster{
 		Shell:   shell.Shell{In: strings.NewReader(typed), Out: &out, Now: w.clock},
 		account: w.claims.Load, send: w.send, every: time.Millisecond,
-		twice: func(context.Context, refund.Account) (bool, error) { return false, nil },
+		atStripe: func(context.Context, refund.Account) (view.Report, error) { return view.Report{}, nil },
 	}
 	err := c.refund(w.Context(), m)
 	return out.String() + fmt.Sprint(err)
@@ -134,8 +135,12 @@ func TestRefund(t *testing.T) {
 			want: "nothing posted: refund operator-all was made before\n<nil>",
 		},
 		{
+			claim: "more than is left", command: makeRefund{Amount: "1", RefundID: "more"}, made: []int64{1000, 1000, 1998},
+			want: "exceeds the 0.00 USD that is left of the charge: if a refund may have failed since, orders refresh ORD-1",
+		},
+		{
 			claim: "all under another id", command: makeRefund{All: true, RefundID: "rest", Yes: true},
-			want: errNothingLeft.Error(), made: []int64{1000, 1000, 1998},
+			want: "nothing is left to refund: if a refund may have failed since, orders refresh ORD-1", made: []int64{1000, 1000, 1998},
 		},
 		{
 			claim: "a refund that the bank returned", command: makeRefund{Amount: "1000", Yes: true}, before: func() {
@@ -191,7 +196,8 @@ func TestTheSameCommandContinuesAnOpenRefund(t *testing.T) {
 		command := makeRefund{Amount: "1000", All: all, Yes: true}
 		w.bank.Fail(refundtest.Read, ordertest.ReturnsUnavailable)
 		const want = "not settled after 20ms: open, requested_by_customer, attempt 1, last error provider_unavailable: " +
-			"run the same command again, or look for the message in the dead-letter queue"
+			"run the same command again. If processing is stopped, it waits in the refund queue. " +
+			"It may be parked: orders dead-letters show ORD-1"
 		if first := w.run(command, ""); !strings.HasSuffix(first, want) {
 			t.Errorf("the first command: printed\n%s\nwant %q", first, want)
 		}
@@ -487,6 +493,13 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 	d.steps(
 		step{line: line + " --intent pi_000001", code: 1, claim: "insists", want: gives},
 		step{line: line, environ: "STRIPE_SECRET_KEY=", code: 1, claim: "without a key", want: "Stripe was not read, \n" + gives},
-		step{line: line, before: back, code: 1, claim: "the surplus went back", want: gives},
+		step{
+			line: line, before: back, code: 1, claim: "the surplus went back",
+			want: "WARNING: 39.98 USD of pi_000002, another payment of this order, went back already: \n" + gives,
+		},
+		step{
+			line: "refund batch --refund-id R-1 --dry-run " + fileOf(t, "orderId,amount", "TWICE,10.00"), code: 2,
+			want: "refund  TWICE R-1\n 10.00 USD  of 39.98 USD left, and 39.98 USD of pi_000002, another payment of this order, went back already",
+		},
 	)
 }

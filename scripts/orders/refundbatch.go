@@ -164,17 +164,20 @@ func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) 
 		return r.will(toSkip, fmt.Sprintf("refund %s of this amount is %s: a row for another one needs a refundId",
 			others[0].ID, others[0].Status)), nil
 	}
-	twice, err := p.twice(ctx, a)
+	f, err := p.atStripe(ctx, a)
 	if err != nil && !errors.Is(err, cloud.ErrNoKey) {
 		return r, err
 	}
-	if twice {
+	if f.Charges() > 1 {
 		return r.will(toSkip, fmt.Sprintf("charged twice: see orders show %s", a.OrderID)), nil
 	}
 	p.accounts[a.OrderID] = refund.Begun(a, r.request, order.Lease{Owner: r.RefundID, From: p.Now()})
 	why := fmt.Sprintf("of %s left", order.Money{Amount: a.Left(), Currency: r.Currency})
 	if back := a.Refunded(); back > 0 {
 		why += fmt.Sprintf(", %s went back before", order.Money{Amount: back, Currency: r.Currency})
+	}
+	if back := f.BackElsewhere(); back != "" {
+		why += ", and " + back
 	}
 	return r.will(toRefund, why), nil
 }

@@ -86,6 +86,22 @@ func TestEveryIncidentOfOperate(t *testing.T) {
 	}
 }
 
+// The audit leaves out only the refund of the other system's payment.
+func TestTheAuditOfADrillKeepsTheRefundsOfItsOwnCharge(t *testing.T) {
+	t.Parallel()
+	i := begin(t, systemtest.New(t), incidents.Runbooks()[3])
+	must(t, i.Happen("the other payment is refunded in the Dashboard"))
+	printed := enters(t, i, t.TempDir(), command{line: "refund ORD-4004 --all --reason duplicate --yes"})
+	if part := missingPart(printed, "WARNING: 24.00 USD of pi_000006, \nsucceeded, re_000003"); part != "" {
+		t.Errorf("printed\n%s\nwant %q in it", printed, part)
+	}
+	for _, broken := range audited(t, i) {
+		if strings.Contains(broken, "ORD-4004") && !strings.HasPrefix(broken, "end ") {
+			t.Error(broken)
+		}
+	}
+}
+
 // works runs the commands and events of a runbook, and returns the section with what the
 // commands printed.
 func works(t *testing.T, kit systemtest.Kit, b incidents.Runbook, section string) string {

@@ -224,11 +224,13 @@ run "outputs_have_what_guides_and_runbooks_need" {
   assert {
     condition = jsonencode([
       output.order_queue_url, output.refund_queue_url, output.paid_queue_url, output.event_source_mapping_uuid,
+      output.refund_event_source_mapping_uuid,
       output.orders_table, output.orders_stream_arn, output.event_bus_name, output.event_bus_arn,
       output.event_archive_arn, output.event_source, output.apis, output.secrets, output.tables["receipts"],
       ]) == jsonencode([
       aws_sqs_queue.queues["orders"].url, aws_sqs_queue.queues["refunds"].url, aws_sqs_queue.queues["paid"].url,
-      aws_lambda_event_source_mapping.queues["orders"].uuid, "orderonce-dev-orders",
+      aws_lambda_event_source_mapping.queues["orders"].uuid,
+      aws_lambda_event_source_mapping.queues["refunds"].uuid, "orderonce-dev-orders",
       aws_dynamodb_table.orders.stream_arn, "orderonce-dev-orders", aws_cloudwatch_event_bus.orders.arn,
       "arn:aws:events:eu-west-1:123456789012:archive/orders", "orderonce.orderonce-dev-836569",
       { orderonce-dev-orders = "orders", orderonce-dev-webhook = "a1b2c3d4e5" },

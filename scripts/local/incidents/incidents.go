@@ -22,6 +22,7 @@ import (
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
@@ -159,12 +160,7 @@ func (i *Incident) Audit() (results []invariants.Result, err error) {
 		i.drain()
 		books, err := i.Collect(i.ctx, i.posted, &i.log)
 		must(err)
-		for id, charges := range books.Charges {
-			foreign := func(c invariants.Charge) bool { return i.foreign[string(c.Intent)] }
-			if slices.ContainsFunc(charges, foreign) {
-				books.Charges[id], books.Refunds[id] = slices.DeleteFunc(charges, foreign), nil
-			}
-		}
+		i.leaveOutForeign(books)
 		letters := invariants.Result{ID: "dead", Claim: "no message is left in a dead-letter queue"}
 		for id, m := range books.Parked {
 			letters.Broken = append(letters.Broken, fmt.Sprintf("message %s: %s", id, m.Reason))
@@ -178,6 +174,23 @@ func (i *Incident) Audit() (results []invariants.Result, err error) {
 		results = append(books.Audit(), letters, leads)
 	})
 	return results, err
+}
+
+// leaveOutForeign takes what another system charged, and what went back of that, out of
+// the books.
+func (i *Incident) leaveOutForeign(books invariants.Books) {
+	back := map[refund.ProviderID]bool{}
+	i.Stripe.Machine(func(m *stripetest.Machine) {
+		for _, r := range m.Refunds() {
+			back[refund.ProviderID(r.ID)] = i.foreign[r.Intent]
+		}
+	})
+	for id, charges := range books.Charges {
+		charged := func(c invariants.Charge) bool { return i.foreign[string(c.Intent)] }
+		returned := func(r invariants.Refund) bool { return back[r.ID] }
+		books.Charges[id] = slices.DeleteFunc(charges, charged)
+		books.Refunds[id] = slices.DeleteFunc(books.Refunds[id], returned)
+	}
 }
 
 // differ returns the orders whose rows the runbook does not lead to.

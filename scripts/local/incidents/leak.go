@@ -13,7 +13,7 @@ func leakedKey() Runbook {
 	deployed := false
 	return Runbook{
 		Title:   "6. The Stripe key leaked",
-		Seen:    `The alarm refunded-outside, and somebody finds the key of Stripe in a public commit.`,
+		Seen:    `Somebody finds the key of Stripe in a public commit.`,
 		options: slowRetries,
 		takes:   time.Hour,
 		happens: func(i *Incident) {

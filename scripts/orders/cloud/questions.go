@@ -96,11 +96,11 @@ func (d Deployment) intents(ctx context.Context, id order.ID, bound order.Intent
 // ErrNoKey means that the environment has no key of Stripe.
 var ErrNoKey = errors.New("STRIPE_SECRET_KEY: missing")
 
-// ChargedTwice reports whether an order was charged by its own payment and by another
-// one, which still hold money. It returns ErrNoKey without a key of Stripe.
-func (d Deployment) ChargedTwice(ctx context.Context, a refund.Account) (bool, error) {
+// PaymentsOf returns the payments of an order and, if more than one charged it, what went
+// back of them. It returns ErrNoKey without a key of Stripe.
+func (d Deployment) PaymentsOf(ctx context.Context, a refund.Account) (view.Report, error) {
 	if d.Key.Reveal() == "" {
-		return false, ErrNoKey
+		return view.Report{}, ErrNoKey
 	}
 	found, err := d.intents(ctx, a.OrderID, a.Intent)
 	f := view.Report{ID: a.OrderID, Record: &order.Record{Intent: a.Intent}, Intents: found}
@@ -110,5 +110,5 @@ func (d Deployment) ChargedTwice(ctx context.Context, a refund.Account) (bool, e
 	if err != nil {
 		err = fmt.Errorf("read the payments of order %q at Stripe: %w", a.OrderID, err)
 	}
-	return f.Charges() > 1, err
+	return f, err
 }

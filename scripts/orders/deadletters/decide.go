@@ -170,7 +170,7 @@ func decideRefund(m Message, f Facts) Verdict {
 			want.Currency(), f.Account.Charged.Currency)
 	case known && item.Fingerprint != want.Fingerprint():
 		return fix(moneyOfItem(item, nil), "refundId already used with another amount or reason: "+
-			"post the refund under another one, then discard this with --force")
+			"post what is still missing under another one, then discard this with --force")
 	case known:
 		return decideItem(m, f, item)
 	}

@@ -50,6 +50,19 @@ func (f *Report) Charges() int {
 	return max(kept, min(charged, 1))
 }
 
+// BackElsewhere says what went back of payments of the order that the row does not name,
+// "" if nothing did.
+func (f *Report) BackElsewhere() string {
+	var all []string
+	for _, i := range f.Intents {
+		if sum := f.back(i.ID); sum > 0 && i.ID != f.Record.Intent {
+			all = append(all, fmt.Sprintf("%s of %s, another payment of this order, went back already",
+				order.Money{Amount: sum, Currency: i.Total.Currency}, i.ID))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // Text formats the report for a person.
 func (f *Report) Text() string {
 	var b strings.Builder
