@@ -37,8 +37,7 @@ type Stock struct {
 	Sold      int64 // of paid orders
 }
 
-// ErrTooFewAvailable reports that fewer units of a SKU are available than a write
-// would take away.
+// ErrTooFewAvailable reports that a write would take more of a SKU than is available.
 var ErrTooFewAvailable = errors.New("too few units available")
 
 // MaxSKUs is how many SKUs one order can hold: a DynamoDB transaction has at most
@@ -68,9 +67,8 @@ const (
 	StockReserved StockEffect = "reserved" // from Available to Reserved
 )
 
-// StockEffectOf returns the effect of a transition to this status with this intent. An
-// order without an intent cannot be paid while it is refused: it reserves stock again
-// when it is reopened.
+// StockEffectOf returns the effect of a transition to this status with this intent. A
+// refused order without an intent reserves stock again when it is reopened.
 func StockEffectOf(to Status, bound IntentID) StockEffect {
 	switch to {
 	case Paid:
@@ -91,6 +89,8 @@ func StockChange(before, after *Record) (Quantities, StockEffect) {
 	switch {
 	case len(before.Stock) == 0 && len(after.Stock) > 0:
 		return after.Stock, StockReserved
+	case len(before.Stock) > 0 && before.Fingerprint != after.Fingerprint: // another order's
+		return before.Stock, StockReleased
 	case len(before.Stock) > 0 && len(after.Stock) == 0:
 		return before.Stock, StockEffectOf(after.Status, after.Intent)
 	}

@@ -30,13 +30,16 @@ func RecordDispute(
 }
 
 // Recreate writes an open record bound to lost.Intent after the store lost it. The record
-// must be missing, or open with the same fingerprint, without an intent and without a
-// running lease. It takes the id, total, fingerprint, intent and mode from lost, keeps
-// attempts and events that exist, counts the events from the last one, and removes the
-// record's Suspect. It returns nil, changing nothing, if this intent is already bound.
+// must be missing, or open without an intent and without a running lease. It takes the
+// id, total, fingerprint, intent and mode from lost, keeps attempts and events that
+// exist, counts the events from the last one, and removes Suspect and LastError. It
+// returns nil, changing nothing, if this intent is already bound.
 //
-// It returns ErrUnknownVersion or ErrConflict for another fingerprint, *MismatchError if
-// another intent is bound, *SettledError and *InProgressError.
+// An open record with another fingerprint is replaced, and releases its stock: a message
+// with other content came after the record was lost, and is a conflict from now on.
+//
+// It returns ErrUnknownVersion or ErrConflict for another fingerprint of any other
+// record, *MismatchError if another intent is bound, *SettledError and *InProgressError.
 func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Time) error {
 	there, err := s.Load(ctx, lost.OrderID)
 	if err != nil && !errors.Is(err, order.ErrNotFound) {
@@ -48,15 +51,17 @@ func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Tim
 	}
 	there.OrderID, there.Events = lost.OrderID, nil
 	_, err = order.Change(ctx, s, there, func(r order.Record) (order.Record, error) {
-		if r.Status == "" {
-			r = order.Record{
-				OrderID: lost.OrderID, Total: lost.Total, Fingerprint: lost.Fingerprint, Status: order.Open,
-				Attempt: 1, Seq: last, CreatedAt: at,
-			}
-		} else if err := checkRecreate(r, lost, at); err != nil {
+		if err := checkRecreate(r, lost, at); r.Status != "" && err != nil {
 			return r, err
 		}
-		r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
+		if r.Fingerprint != lost.Fingerprint {
+			r = order.Record{
+				OrderID: lost.OrderID, Total: lost.Total, Fingerprint: lost.Fingerprint, Status: order.Open,
+				Attempt: max(r.Attempt, 1), Seq: max(r.Seq, last), CreatedAt: at,
+			}
+		}
+		r.Intent, r.Mode, r.Suspect, r.LastError = lost.Intent, lost.Mode, "", ""
+		r.Owner, r.Until = "", time.Time{}
 		return r.ChangedAt(at), nil
 	})
 	return order.About("recreate", lost.OrderID, err)
@@ -65,10 +70,11 @@ func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Tim
 // checkRecreate returns why an existing record must not be bound to the intent of lost,
 // or ErrUnchanged if it is bound already.
 func checkRecreate(there, lost order.Record, at time.Time) error {
+	unbound := there.Status == order.Open && there.Intent == ""
 	switch {
-	case there.Fingerprint.Conflicts(lost.Fingerprint):
+	case !unbound && there.Fingerprint.Conflicts(lost.Fingerprint):
 		return order.ErrConflict
-	case there.Fingerprint != lost.Fingerprint:
+	case !unbound && there.Fingerprint != lost.Fingerprint:
 		return order.ErrUnknownVersion
 	case there.Intent == lost.Intent:
 		return order.ErrUnchanged

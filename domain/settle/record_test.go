@@ -92,3 +92,25 @@ func TestALostRecordIsRecreatedWithItsIntent(t *testing.T) {
 		return nil
 	})
 }
+
+// A message with other content came after the record was lost.
+func TestALostRecordReplacesAnUnboundOneOfOtherContent(t *testing.T) {
+	w := newWorld(t)
+	ctx, later := t.Context(), w.now.Add(time.Hour)
+	lost := order.Record{OrderID: "ORD-1", Total: order.Money{Amount: 5, Currency: "eur"}, Fingerprint: "v1:lost", Intent: "pi_1"}
+	recreate := func() error { return settle.Recreate(ctx, w.store, lost, later) }
+	l := order.Lease{Owner: "worker", From: w.now, Until: w.now.Add(time.Minute)}
+	_, err := order.Begin(ctx, w.store, ordertest.Order("ORD-1"), l, nil)
+	w.must(err)
+	w.must(order.NoteParked(ctx, w.store, ordertest.Order("ORD-1"), order.ReasonKeyReused, w.now))
+	w.must(recreate())
+	want := lost
+	want.Status, want.Attempt, want.CreatedAt, want.UpdatedAt, want.DueAt = order.Open, 1, later, later, later.Add(15*time.Minute)
+	if diff := cmp.Diff(want, w.record("ORD-1")); diff != "" {
+		t.Errorf("replaced (-want +got):\n%s", diff)
+	}
+	for version, want := range map[order.Fingerprint]error{"v1:third": order.ErrConflict, "v2:third": order.ErrUnknownVersion} {
+		lost.Fingerprint = version
+		w.wantUnchanged("a record with an intent", want, recreate)
+	}
+}

@@ -181,13 +181,13 @@ func TestShowRefreshAndRestore(t *testing.T) {
 			},
 			want: "charged    once\npi_000005, succeeded, 39.98 USD, not bound\norders restore LOST pi_000005: \norder \"LOST\" waits for a person",
 		},
-		step{line: "restore LOST pi_000004", claim: "another order's intent", code: 1, want: "orderId is \"ORD-4\""},
+		step{line: "restore LOST pi_000004 --yes", claim: "another order's intent", code: 1, want: "orderId is \"ORD-4\""},
 		step{
-			line: "restore LOST pi_000005", before: d.givesBack("pi_000005"),
+			line: "restore LOST pi_000005 --yes", before: d.givesBack("pi_000005"),
 			want: "restored: the row names pi_000005 and is paid\n\nstatus     partially_refunded\nby others  9.98 USD",
 		},
-		step{line: "restore ORD-4 pi_000004", claim: "a row that is there", want: "restored: the row names pi_000004 and is paid"},
-		step{line: "restore ORD-4 pi_000005", claim: "a row with another intent", code: 1, want: "restore order \"ORD-4\" from intent"},
+		step{line: "restore ORD-4 pi_000004 --yes", claim: "a row that is there", want: "restored: the row names pi_000004 and is paid"},
+		step{line: "restore ORD-4 pi_000005 --yes", claim: "a row with another intent", code: 1, want: "restore order \"ORD-4\": from intent"},
 		step{
 			line: "show ORD-4", claim: "charged twice", code: 2,
 			want:   "charged    2 TIMES\nrefund 39.98 USD of pi_00000\norder \"ORD-4\" waits for a person",

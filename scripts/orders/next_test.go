@@ -38,12 +38,14 @@ func intentsOf(o order.Order) map[string][]order.Intent {
 	}
 	elsewhere, held := intent("pi_2", order.Succeeded, ""), intent("pi_2", "requires_capture", "")
 	elsewhere.Fingerprint, held.Fingerprint = "", ""
+	content := intent("pi_2", order.Succeeded, "")
+	content.Fingerprint = "v1:other"
 	all := map[string][]order.Intent{}
 	for other, more := range map[string][]order.Intent{
 		"": nil, "another charged": {intent("pi_2", order.Succeeded, "")}, "another charged elsewhere": {elsewhere},
 		"another went back": {intent("pi_back", order.Succeeded, "")}, "another processing": {intent("pi_2", order.Processing, "")},
 		"another canceled": {intent("pi_2", order.IntentCanceled, "")}, "another waits": {intent("pi_2", order.NeedsConfirmation, "")},
-		"another holds": {held}, "two others charged": {intent("pi_2", order.Succeeded, ""), intent("pi_3", order.Succeeded, "")},
+		"another holds": {held}, "other content charged": {content}, "two others charged": {intent("pi_2", order.Succeeded, ""), intent("pi_3", order.Succeeded, "")},
 	} {
 		all["none bound "+other] = more
 		for bound, i := range map[string]order.Intent{
@@ -323,6 +325,8 @@ func curatedLines() map[string]string {
 			"orders receipts resolve ORD-1 paid --sent, or --not-sent: ask the customer, or look in SES",
 		"open|none bound another charged|record_lost||": "orders restore ORD-1 pi_2: the row does not name it\n" +
 			"orders dead-letters show ORD-1: its message is parked, because of record_lost, and has another verdict after that",
+		"open|none bound other content charged|key_reused||": "orders restore ORD-1 pi_2: the row, whose content is a conflict, does not name it; if no row was lost, two deployments may share a scope\n" +
+			"orders dead-letters show ORD-1: its message is parked, because of key_reused, and has another verdict after that",
 		"open|none bound another charged elsewhere|||": "refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook + "\n" +
 			"its message comes back",
 		"refused|none bound another charged|refused||": "orders cancel ORD-1: at Stripe pi_2 is succeeded, and the row, which does not name it, could be charged again\n" +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,13 +41,36 @@ func (r restore) Run(ctx context.Context, sh shell.Shell) error {
 		return r.fromTable(ctx, sh)
 	}
 	d, err := openUnder(ctx, sh, r.Scope)
+	if err == nil {
+		err = r.one(ctx, d)
+	}
 	if err != nil {
+		return fmt.Errorf("restore order %q: %w", r.ID, err)
+	}
+	return nil
+}
+
+// one shows what the table and Stripe have of one order, asks, and binds its row.
+func (r restore) one(ctx context.Context, d cloud.Deployment) error {
+	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
+	d.ReceiptsTable = "" // they decide nothing here
+	f, notRead, err := d.Ask(ctx, id)
+	if err = cmp.Or(err, notRead); err != nil {
 		return err
 	}
-	id, bound := order.ID(r.ID), order.IntentID(r.Intent)
+	fmt.Fprintln(d.People(), f.Text())
+	if bound == "" {
+		if bound, err = f.Restorable(); err != nil {
+			return err
+		}
+	}
+	ask := fmt.Sprintf("Type the order id to bind its row to %s. No money moves: ", bound)
+	if !r.Yes && !d.Confirms(ask, r.ID) {
+		return shell.ErrNotConfirmed
+	}
 	after, err := settle.Restore(ctx, d.Store(), d.Payments(), d.Scope, id, bound, d.Now())
 	if err != nil {
-		return fmt.Errorf("restore order %q from intent %q: %w", r.ID, r.Intent, err)
+		return fmt.Errorf("from intent %q: %w", bound, err)
 	}
 	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
 	return refreshRefunds(ctx, d, summary, after)

@@ -26,6 +26,48 @@ func (d *deployment) damagedTable(ids ...order.ID) rows {
 	return damaged
 }
 
+// Stripe remembers the keys of orders whose rows were lost.
+func TestRestoreAfterAReusedKey(t *testing.T) {
+	t.Parallel()
+	p := newLetterFixture(t)
+	p.trackStock(20)
+	deliver := func(id order.ID, method string) {
+		process(t, p.store, p.payments, orderOf(t, id, method), noon().Add(time.Minute))
+	}
+	p.process(pays, "SAME", "OTHER", "TWICE") // pi_000002 and more
+	p.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Confirm})
+	p.process(pays, "WAITS")
+	for id, method := range map[order.ID]string{"SAME": pays, "OTHER": declines, "TWICE": declines, "WAITS": declines} {
+		p.remove(p.of(id)...)
+		deliver(id, method)
+		p.park(order.ReasonKeyReused, bodyOf(id, method))
+	}
+	i, err := p.payments.Prepare(t.Context(), ordertest.Order("TWICE"), order.PrepareAgainKey(scope, "TWICE", 9))
+	must(t, err)
+	_, err = p.payments.Confirm(t.Context(), i.ID, order.ConfirmKey(scope, "TWICE", 9))
+	must(t, err)
+	p.another("NEW", "elsewhere", true)
+	p.stripe.Advance(2 * time.Minute)
+	p.steps(
+		step{line: "show SAME", claim: "the same content", want: "status     paid\ncharged    once\nnothing: it is settled"},
+		step{line: "show OTHER", code: 2, want: "key_reused\norders restore OTHER pi_000003\nwhose content is a conflict"},
+		step{line: "dead-letters show OTHER", want: "different content: orders restore OTHER, then discard this with --force"},
+		step{line: "restore OTHER", typed: "yes\n", code: 1, want: "pi_000003, succeeded\nbind its row to pi_000003\nnothing was changed"},
+		step{line: "restore OTHER", typed: "OTHER\n", want: "restored: the row names pi_000003 and is paid"},
+		step{line: "dead-letters show OTHER", want: "charged and settled\nthen discard this with --force"},
+		step{line: "restore OTHER --yes", claim: "again", code: 1, want: "next       nothing\nno PaymentIntent to bind"},
+		step{line: "restore OTHER pi_000002 --yes", claim: "another order's", code: 1, want: "orderId is \"SAME\""},
+		step{line: "restore NEW --yes", claim: "another scope's", code: 1, want: "look for the order's row\nno PaymentIntent to bind"},
+		step{line: "restore TWICE --yes", code: 1, want: "charged    2 TIMES\nseveral PaymentIntents took money: name the one"},
+		step{line: "restore TWICE pi_000004 --yes", want: "the row names pi_000004 and is paid"},
+		step{line: "restore WAITS --yes", claim: "not charged yet", want: "the row names pi_000005 and is open"},
+		step{line: "show WAITS", before: func() { deliver("WAITS", pays) }, want: "status     paid\ncharged    once\nnothing: it is settled"},
+	)
+	if s, err := p.store.Stock(t.Context(), "MUG"); s.Reserved != 1 || err != nil {
+		t.Errorf("got %+v, %v, want that of the lost row of WAITS reserved, until a recount", s, err)
+	}
+}
+
 func TestRestoreFromADamagedTable(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)

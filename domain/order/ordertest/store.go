@@ -496,6 +496,11 @@ func (x stockTest) effects() {
 		x.must(order.Settle(x.Context(), x, r, canceled, at(time.Hour)))
 	}
 	later.wantStock(order.StockReleased)
+	replaced := add("replaced") // by the lost record of another content
+	replaced.claim("first", at(0))
+	lost := order.Record{OrderID: replaced.order.ID(), Total: x.order.Total(), Fingerprint: "v1:lost", Intent: "pi_1"}
+	x.must(settle.Recreate(x.Context(), x, lost, at(time.Hour)))
+	replaced.wantStock(order.StockReleased)
 	unbound := add("unbound")
 	refused := order.Outcome{Status: order.Refused}
 	x.must(unbound.claim("first", at(0)).Finish(x.Context(), x, refused, at(1)))

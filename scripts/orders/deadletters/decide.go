@@ -83,6 +83,9 @@ func decideOrder(m Message, f Facts) Verdict {
 			return redrive(money, "settles the row as %s, as Stripe says; charges nothing", outcome.Status)
 		}
 	}
+	if why == order.ReasonKeyReused && f.Row.LastError != string(why) {
+		return redrive(money, "the row was restored since, and names its PaymentIntent")
+	}
 	return decideReason(why, money, f.Row.OrderID)
 }
 
@@ -119,10 +122,14 @@ func decideUnbound(why order.Reason, o order.Order, found []order.Intent) Verdic
 		return decideReason(why, NotCharged, o.ID())
 	case len(found) > 1:
 		return look(moneyFound(found), "the row names no PaymentIntent, and Stripe's search finds %d: "+
-			"restore the row from the one that was charged", len(found))
+			"orders restore %s, which lists them and binds the one that was charged", len(found), o.ID())
+	case found[0].Fingerprint == "":
+		return look(moneyFound(found), "stop processing: something else made %s for this order id", found[0].ID)
 	case found[0].Fingerprint != o.Fingerprint():
-		return look(moneyFound(found), "stop processing: %s was made for this order id "+
-			"with different content", found[0].ID)
+		return fix(moneyFound(found), "%s was made for this order id with different content: orders restore %s, "+
+			"then discard this with --force; if no row was lost, two deployments may share a scope", found[0].ID, o.ID())
+	case found[0].State == order.NeedsConfirmation && why == order.ReasonKeyReused:
+		return fix(NotCharged, "%s waits for this order: orders restore %s, then redrive", found[0].ID, o.ID())
 	case found[0].State == order.NeedsConfirmation:
 		return decideReason(why, NotCharged, o.ID())
 	}

@@ -293,10 +293,14 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a reused key": {"key_reused", "open without an intent", "look", "unknown", "stop processing"},
 		"a reused key, other content": {
-			"key_reused", "no row, other content charged", "look", "charged, row still open",
-			"pi_1 was made for this order id with different content",
+			"key_reused", "no row, other content charged", "fix", "charged, row still open",
+			"pi_1 was made for this order id with different content: orders restore ORD-1, then discard",
 		},
-		"another scope": {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
+		"a reused key, not charged": {
+			"key_reused", "no row, an unbound intent", "fix", "not charged", "pi_1 waits for this order: orders restore ORD-1, then redrive",
+		},
+		"a reused key, restored": {"key_reused", "open, not confirmed", "redrive", "not charged", "the row was restored since"},
+		"another scope":          {"mismatch", "open, another scope", "look", "unknown", `scope is "other", want "test"`},
 		"an unknown SKU": {
 			"unknown_sku", "open without an intent", "fix", "not charged", "orders stock SKU --add N --new",
 		},
@@ -468,6 +472,7 @@ func TestTheDocumentsStateTheVerdictOfEachReason(t *testing.T) {
 	for _, reason := range slices.Concat(order.Reasons(), sqs.Reasons()) {
 		w := newWorld(t)
 		m := deadletters.Message{Reason: reason, Job: states()["open, not confirmed"](w)}
+		must(t, order.NoteParked(t.Context(), w.store, m.Job.Order, reason, w.now))
 		if got, want := w.decide(m).Action, cmp.Or(documented[reason], "look"); string(got) != want {
 			t.Errorf("%s: got verdict %s, want %s as documented", reason, got, want)
 		}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,20 +82,45 @@ func (f *Report) leased() bool {
 // closed reports whether an order in s must never be charged.
 func closed(s order.Status) bool { return s == order.Canceled || s == order.OutOfStock }
 
+var (
+	errNotRestorable = errors.New("no PaymentIntent to bind: do what the lines \"next\" say; " +
+		"Stripe's search lags by a minute, and finds those of SCOPE and of the key's account and mode")
+	errSeveralCharged = errors.New("several PaymentIntents took money: name the one that the order keeps, " +
+		"and give back the others: docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice")
+)
+
+// Restorable returns the intent to which `orders restore` binds the row unless a person
+// names one, or why there is none.
+func (f *Report) Restorable() (order.IntentID, error) {
+	switch best := f.restorable(); {
+	case best == "":
+		return "", errNotRestorable
+	case f.Charges() > 1:
+		return "", errSeveralCharged
+	default:
+		return best, nil
+	}
+}
+
 // restorable returns the intent to which `orders restore` must bind a row that is
 // missing, or that is open, names none, and that no function works on; "" if there is no
-// such intent. An intent that still waits is bound by the next attempt.
+// such intent. An intent of the same content that still waits is bound by the next
+// attempt, unless Stripe rejects each because it was made with other parameters.
 func (f *Report) restorable() (best order.IntentID) {
 	r, highest := f.Record, -1
 	if r != nil {
 		if r.Status != order.Open || r.Intent != "" || f.leased() {
 			return ""
 		}
-		best, highest = r.Suspect, 0
+		if best = r.Suspect; best != "" {
+			highest = 0
+		}
 	}
 	for _, i := range f.Intents {
-		ours := i.Fingerprint != "" && i.Scope == f.Scope && (r == nil || i.Fingerprint == r.Fingerprint)
-		if rank := f.rank(i); ours && rank > highest {
+		rank := f.rank(i)
+		next := r != nil && i.Fingerprint == r.Fingerprint && r.LastError != string(order.ReasonKeyReused)
+		ours := i.Fingerprint != "" && i.Scope == f.Scope && (rank > 0 || !next)
+		if ours && rank > highest {
 			best, highest = i.ID, rank
 		}
 	}
@@ -125,7 +151,14 @@ func (f *Report) nextRow(n *Next, restored order.IntentID) {
 		n.act("orders restore %s %s: its row is missing, so a message of this order would prepare another payment",
 			f.ID, restored)
 	case restored != "":
-		n.act("orders restore %s %s: the row does not name it", f.ID, restored)
+		why := "the row does not name it"
+		for _, i := range f.Intents {
+			if i.ID == restored && i.Fingerprint != r.Fingerprint {
+				why = "the row, whose content is a conflict, does not name it; " +
+					"if no row was lost, two deployments may share a scope"
+			}
+		}
+		n.act("orders restore %s %s: %s", f.ID, restored, why)
 	default:
 		for _, i := range f.Intents {
 			if r.Intent == i.ID {
@@ -194,7 +227,7 @@ func (f *Report) nextStatus(n *Next, changes bool) {
 	if len(r.Stock) > 0 {
 		held = "; " + describeStock(r.Stock) + " is free after STOCK_HOLD, or after orders cancel " + string(f.ID)
 	}
-	switch why := strings.TrimSpace(r.LastError + " " + r.Failure); {
+	switch why := cmp.Or(strings.TrimSpace(r.LastError+" "+r.Failure), "what is over since"); {
 	case parked && changes:
 		n.act("orders dead-letters show %s: its message is parked, because of %s, "+
 			"and has another verdict after that", f.ID, why)
