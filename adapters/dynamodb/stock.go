@@ -61,6 +61,10 @@ func (s *Store) stockUpdates(
 	return all
 }
 
+// ErrTooFewReserved reports a SKU whose item does not have what orders hold: somebody
+// edited or deleted it.
+var ErrTooFewReserved = errors.New("fewer units are reserved")
+
 // stockError returns a *order.ShortError for the first SKU that could not be
 // reserved, and order.ErrCorrupt for one of which fewer units are reserved than the
 // order holds: only an edit or a deletion of its item can have caused that. Any other
@@ -82,8 +86,8 @@ func stockError(err error, quantities order.Quantities, effect order.StockEffect
 		case effect == order.StockReserved:
 			return &order.ShortError{SKU: sku, Unlisted: len(why.Item) == 0}
 		default:
-			return fmt.Errorf("%w: stock of %q: fewer units are reserved than the %d that the order holds",
-				order.ErrCorrupt, sku, quantities[sku])
+			return fmt.Errorf("%w: stock of %q: %w than the %d that the order holds",
+				order.ErrCorrupt, sku, ErrTooFewReserved, quantities[sku])
 		}
 	}
 	return err

@@ -159,8 +159,12 @@ func Resolve(i Item, sent bool, at time.Time) (Item, error) {
 	case decided, i.Status == Doubtful:
 		return i.next(s, ResolvedByOperator, at), nil
 	}
-	return i, fmt.Errorf("receipt is %s: a person can resolve only a doubt", cmp.Or(i.Status, "not there"))
+	return i, fmt.Errorf("receipt is %s: only a doubt, or what a person decided, is resolved", cmp.Or(i.Status, "not there"))
 }
+
+// Wanted reports whether a person decided that the e-mail is to be sent, and no request
+// has claimed it since.
+func (i Item) Wanted() bool { return i.Status == Failed && i.Failure == ResolvedByOperator }
 
 // Again returns a sent, delivered or bounced item as failed, for a payer who does not
 // have the e-mail, so that the next request sends another one. It counts as an attempt,

@@ -17,7 +17,8 @@ func (b *Books) unended(broken report) {
 		case parked && dead.Reason == "":
 			broken("no reason: message %s is parked without one", m.ID)
 		case !parked && !b.settled(m):
-			broken("message lost: %s is neither settled nor parked%s", m.ID, ofOrder(m.OrderID()))
+			fate := map[bool]string{true: "message waits, or is lost", false: "message lost"}[b.Left > 0]
+			broken("%s: %s is neither settled nor parked%s", fate, m.ID, ofOrder(m.OrderID()))
 		case b.Ended && m.IsRefund():
 			b.wrongReason(m, broken)
 		}

@@ -121,7 +121,8 @@ func listen(ctx context.Context, i *incidents.Incident, in io.Reader, out io.Wri
 	for {
 		events := i.CanHappen()
 		for n, event := range events {
-			fmt.Fprintf(out, "  %-5d %s\n", n+1, event)
+			mark := map[bool]string{true: "  (happened)"}[event.Happened]
+			fmt.Fprintf(out, "  %-5d %s%s\n", n+1, event.Name, mark)
 		}
 		fmt.Fprintf(out, "  done  it is over: audit what I leave behind (or Ctrl-D)\n\n")
 		select {
@@ -139,7 +140,7 @@ func listen(ctx context.Context, i *incidents.Incident, in io.Reader, out io.Wri
 				return nil
 			}
 			if n, err := strconv.Atoi(typed); err == nil && 0 < n && n <= len(events) {
-				typed = events[n-1]
+				typed = events[n-1].Name
 			}
 			if err := i.Happen(typed); err != nil {
 				fmt.Fprintf(out, "%v\n\n", err)

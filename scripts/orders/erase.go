@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,10 +20,19 @@ import (
 const erased = "erased"
 
 type erase struct {
-	ID     string `arg:"" name:"customer" help:"The customerId."`
+	ID     string `arg:"" optional:"" name:"customer" help:"The customerId."`
+	Order  string `placeholder:"ORDER_ID" help:"Only print the customerId of this order."`
 	Caller bool   `help:"It is the hash of a caller, who put orders by HTTP."`
 	Scan   bool   `help:"Allow a scan of the whole table, which this needs."`
 	Yes    bool   `help:"Do not ask, for scripts."`
+}
+
+// Validate returns an error unless one of the two is named.
+func (e erase) Validate() error {
+	if (e.ID == "") == (e.Order == "") {
+		return errors.New("want a customerId, or --order, which prints that of an order")
+	}
+	return nil
 }
 
 // Run replaces the id of a person in the rows.
@@ -34,6 +44,14 @@ func (e erase) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
+	if e.Order != "" {
+		r, err := d.Store().Load(ctx, order.ID(e.Order))
+		if err != nil {
+			return d.Explain(err)
+		}
+		text := fmt.Sprintf("customerId  %s\n", cmp.Or(r.CustomerID, "-"))
+		return d.Result(text, map[string]string{"customerId": r.CustomerID})
+	}
 	if err := allowScan(ctx, d, e.Scan, "add --scan"); err != nil {
 		return err
 	}
@@ -42,7 +60,16 @@ func (e erase) Run(ctx context.Context, sh shell.Shell) error {
 		return err
 	}
 	fmt.Fprintf(d.People(), "table %s in %s, rows of %s: %d\n\n", d.Table, d.AWS.Region, e.ID, len(found))
-	if len(found) > 0 && !e.Yes && !d.Confirms("Type this id to erase it from these rows for ever: ", e.ID) {
+	if len(found) == 0 {
+		which := "it is the producer's id: not an order, Stripe's customer or an e-mail address; " +
+			"orders erase --order ORDER_ID prints it"
+		if e.Caller {
+			which = "it is the hash in the item intake of an order"
+		}
+		return shell.Left("no row has the %s %q: %s\nIf you erased it before, nothing is left here.",
+			e.attribute(), e.ID, which)
+	}
+	if !e.Yes && !d.Confirms("Type this id to erase it from these rows for ever: ", e.ID) {
 		return shell.ErrNotConfirmed
 	}
 	for n, item := range found {
@@ -107,10 +134,12 @@ func (e erase) replace(ctx context.Context, d cloud.Deployment, item dynamodb.It
 
 // elsewhere names the places that the command does not reach.
 const elsewhere = `It is still elsewhere, see docs/guides/operate.md#erase-a-person:
-  dead letters   orders dead-letters list --field customerId=%[1]s
+  dead letters   orders dead-letters discard --field customerId=%[1]s --force
   saved letters  grep %[1]s FILE, of each orders dead-letters discard --save=FILE
   queues         messages that wait have it, for 7 days at most
   backups        have it for 35 days, copies of yours longer: after a restore, erase it again
+  stream         DynamoDB keeps the rows of before for 24 hours
   Stripe         has its customer: delete it there
+  HTTP           if callers are persons: orders erase --caller HASH --scan
   receipts       SES may list the address, and its events that are parked contain it
 `

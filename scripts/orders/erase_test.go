@@ -53,11 +53,18 @@ func TestErase(t *testing.T) {
 	const asks = "Type this id to erase it from these rows for ever: "
 	d.steps(
 		step{line: "erase CUST-7", code: 1, want: "this needs a scan of table\nread request units: add --scan"},
+		step{line: "erase --scan", code: 80, want: "want a customerId, or --order"},
+		step{line: "erase --order ORD-1002", want: "customerId  CUST-7"},
+		step{line: "erase --order CUST-7", code: 1, want: "It may be:"},
 		step{line: "erase erased --scan", code: 1, want: "in place of an id that was erased"},
 		step{line: "erase CUST-7 --scan", typed: "ORD-1001\n", code: 1, want: "rows of CUST-7: 3\n" + asks + "\nnothing was changed"},
 		step{line: "erase CUST-7 --scan", typed: "CUST-7\n", want: "rows of CUST-7: 3\n" + asks +
-			"\nrows erased: 3\norders dead-letters list --field customerId=CUST-7\nbackups\nStripe"},
-		step{line: "erase CUST-7 --scan --yes", want: "rows of CUST-7: 0\nrows erased: 0"},
+			"\nrows erased: 3\norders dead-letters discard --field customerId=CUST-7\nbackups\nStripe\n--caller"},
+		step{
+			line: "erase ORD-1001 --scan --yes", claim: "an order's id", code: 2,
+			want: "rows of ORD-1001: 0\nno row has the customerId \"ORD-1001\"\nnot an order",
+		},
+		step{line: "erase --caller CUST-7 --scan", code: 2, want: "no row has the caller \"CUST-7\""},
 		step{line: "erase --caller 00ff --scan --yes", want: "ORD-1003\nput by HTTP\n39.98 USD\nrows erased: 1"},
 	)
 	if got := items(nil); !reflect.DeepEqual(got, want) {

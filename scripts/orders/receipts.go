@@ -17,7 +17,7 @@ import (
 )
 
 type listReceipts struct {
-	Order string `arg:"" optional:"" help:"The orderId. Default: the doubtful receipts of all orders."`
+	Order string `arg:"" optional:"" help:"The orderId. Default: of all orders, those that are doubtful or to be sent."`
 }
 
 // Run prints the receipts.
@@ -30,18 +30,24 @@ func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	open := 0
+	open, wanted := 0, 0
 	for _, i := range all {
 		if i.Status == receipt.Doubtful {
 			open++
+		}
+		if i.Wanted() {
+			wanted++
 		}
 		if err := sh.Result(view.Receipt(i), view.NewReceiptJSON(i)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(sh.People(), "receipts: %d, doubtful: %d\n", len(all), open)
+	fmt.Fprintf(sh.People(), "receipts: %d, doubtful: %d, to be sent: %d\n", len(all), open, wanted)
 	if open > 0 {
 		return shell.Left("%d doubtful receipts: see orders receipts resolve --help", open)
+	}
+	if wanted > 0 {
+		return shell.Left("%d receipts to be sent: orders republish sends those of an order", wanted)
 	}
 	return nil
 }
@@ -149,7 +155,7 @@ func decide(ctx context.Context, sh shell.Shell, yes bool, all ...decision) erro
 		word, what = strconv.Itoa(len(changes)), "number of receipts above"
 	}
 	if slices.ContainsFunc(all, func(c decision) bool { return c.word != "sent" }) {
-		fmt.Fprint(sh.People(), "\nnot-sent and again: whoever has the e-mail gets it twice.\n")
+		fmt.Fprint(sh.People(), "\nIt is sent by the next event. A customer who has the e-mail gets it twice.\n")
 	}
 	if !yes && !sh.Confirms("Type the "+what+" to record it: ", word) {
 		return shell.ErrNotConfirmed

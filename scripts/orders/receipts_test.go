@@ -62,7 +62,7 @@ func TestReceipts(t *testing.T) {
 			typed: "2\n", code: 2,
 			want: "not-sent  ORD-2\nsent      ORD-1001  paid  failed\nType the number of receipts above to record it: 2\n" +
 				"ORD-2  paid  failed\nto send it: orders republish ORD-2\nORD-1001  paid  sent\n" +
-				"receipt refund#R-1 of order \"ORD-1001\": receipt is delivered: a person can resolve only a doubt\nleft as they were: 1",
+				"receipt refund#R-1 of order \"ORD-1001\": receipt is delivered: only a doubt, or what a person decided, is resolved\nleft as they were: 1",
 		},
 		step{line: "receipts again ORD-2 refund#R-1 --yes", code: 1, want: "receipt is not there: only one that was sent"},
 		step{
@@ -71,7 +71,10 @@ func TestReceipts(t *testing.T) {
 		},
 		step{line: "receipts resolve ORD-1001 refund#R-2 --sent --yes", code: 1, want: "receipt is not there"},
 		step{line: "receipts resolve ORD-1001 R-1 --sent --yes", code: 1, want: `receipt "R-1": want "paid" or`},
-		step{line: "receipts ORD-1001", want: "paid  sent since\nrefund#R-1  failed since\nreceipts: 2, doubtful: 0"},
-		step{line: "receipts", want: "receipts: 0, doubtful: 0"},
+		step{line: "receipts ORD-1001", want: "paid  sent since\nrefund#R-1  failed since\nreceipts: 2, doubtful: 0, to be sent: 1", code: 2},
+		step{
+			line: "receipts", code: 2,
+			want: "ORD-1001  refund#R-1  failed\nORD-2  paid  failed\nreceipts: 2, doubtful: 0, to be sent: 2\n2 receipts to be sent: orders republish",
+		},
 	)
 }

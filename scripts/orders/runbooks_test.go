@@ -116,8 +116,10 @@ func works(t *testing.T, kit systemtest.Kit, b incidents.Runbook, section string
 		}
 		return r.block(part, func(c command) string { return enters(t, i, folder, c) })
 	})
-	if left := i.CanHappen(); !slices.Equal(left, []string{incidents.Stopped}) {
-		t.Errorf("the runbook does not say where these happen: %q", left)
+	for _, e := range i.CanHappen() {
+		if !e.Happened && e.Name != incidents.Stopped {
+			t.Errorf("the runbook does not say where this happens: %s", e.Name)
+		}
 	}
 	if diff := gocmp.Diff(got, section); diff != "" && os.Getenv("UPDATE_SESSIONS") == "" {
 		t.Errorf("%s (-got +want):\n%s", runbooksPage, diff)

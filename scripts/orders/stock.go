@@ -51,7 +51,8 @@ func (s stock) Run(ctx context.Context, sh shell.Shell) error {
 	case s.Recount != nil && d.Table == "":
 		return errors.New("--recount: ORDERS_TABLE: want the name of the orders table")
 	case missing && (!changes || !s.New):
-		return fmt.Errorf("no SKU %q in table %q: --new creates it, with --add or --recount", s.SKU, d.StockTable)
+		return fmt.Errorf("no SKU %q in table %q: --new creates it, with --recount if orders may hold it, "+
+			"otherwise with --add", s.SKU, d.StockTable)
 	case err != nil && !missing:
 		return err
 	case !missing && s.New:

@@ -79,8 +79,9 @@ func sameReceipt(stored, written receipt.Item) bool {
 	return err == nil && stored == again
 }
 
-// Doubtful lists the doubtful receipts with one Query of the index per page, the oldest
-// doubt first. The index is eventually consistent. The list ends at the first error.
+// Doubtful lists the doubtful receipts, and those that are Wanted, with one Query of the
+// index per page, the oldest first. The index is eventually consistent. The list ends at
+// the first error.
 func (s *Store) Doubtful(ctx context.Context) iter.Seq2[receipt.Item, error] {
 	return s.query(ctx, "query doubtful receipts", &sdk.QueryInput{
 		TableName: &s.table, IndexName: aws.String(doubtful),
@@ -132,7 +133,7 @@ func encodeReceipt(i receipt.Item) dynamodb.Item {
 	}
 	dynamodb.AddTexts(item, "owner", i.Owner, "messageId", string(i.Message), "failure", i.Failure)
 	dynamodb.AddTime(item, "leaseUntil", i.Until)
-	if i.Status == receipt.Doubtful {
+	if i.Status == receipt.Doubtful || i.Wanted() {
 		item[doubtful] = dynamodb.Text(doubtful)
 	}
 	return item

@@ -39,11 +39,18 @@ type Runbook struct {
 	options func(*Incident, *system.Options)
 	happens func(*Incident)
 	// events are what happens outside this tool: what AWS, Stripe or their consoles do.
-	// The page names each in a comment, where it happens.
-	events map[string]func(*Incident)
+	// The page names each in a comment, where it happens, in this order.
+	events []Event
 	leads  map[order.ID]order.Status // of every row, at the end
 	takes  time.Duration             // that its clocks move: it begins so long ago
 	over   func(*Incident, invariants.Books) (broken []string)
+}
+
+// Event is what happens once. Only stopping and resuming may happen again.
+type Event struct {
+	Name     string
+	Happened bool
+	happens  func(*Incident)
 }
 
 // Runbooks returns all runbooks, in the order of the page.
@@ -110,36 +117,30 @@ func Unhurried(o system.Options) system.Options {
 
 // What can happen in every incident.
 const (
-	Stopped = "processing is stopped"
-	resumed = "processing is resumed"
+	Stopped = "you stop processing"
+	resumed = "you resume processing"
 )
 
-// CanHappen returns what can happen now: what is left of the runbook's events, sorted,
-// and that processing is stopped or resumed.
-func (i *Incident) CanHappen() []string {
-	always := Stopped
+// CanHappen returns the runbook's events, and that processing is stopped or resumed. An
+// event keeps its place.
+func (i *Incident) CanHappen() []Event {
+	always := Event{Name: Stopped, happens: (*Incident).stops}
 	if i.halted {
-		always = resumed
+		always = Event{Name: resumed, happens: (*Incident).resumes}
 	}
-	names := slices.Sorted(maps.Keys(i.runbook.events))
-	return append(slices.DeleteFunc(names, func(name string) bool { return name == always }), always)
+	return append(slices.Clone(i.runbook.events), always)
 }
 
 // Happen lets an event happen. One of the runbook happens once.
 func (i *Incident) Happen(event string) error {
-	happens, found := i.runbook.events[event]
-	switch {
-	case found:
-	case event == Stopped:
-		happens = (*Incident).stops
-	case event == resumed:
-		happens = (*Incident).resumes
-	default:
-		return fmt.Errorf("no event %q", event)
+	all := i.CanHappen()
+	n := slices.IndexFunc(all, func(e Event) bool { return e.Name == event })
+	if n < 0 || all[n].Happened {
+		return fmt.Errorf("no event %q that can happen now", event)
 	}
-	err := attempt(func() { happens(i) })
-	if err == nil {
-		delete(i.runbook.events, event)
+	err := attempt(func() { all[n].happens(i) })
+	if n < len(i.runbook.events) {
+		i.runbook.events[n].Happened = err == nil
 	}
 	return err
 }

@@ -23,8 +23,8 @@ func leakedKey() Runbook {
 				must(err)
 			})
 		},
-		events: map[string]func(*Incident){
-			"the old key expires": func(i *Incident) {
+		events: []Event{
+			{Name: "the old key expires", happens: func(i *Incident) {
 				if !deployed {
 					i.outage(stripetest.Fault{Kind: stripetest.Unauthorized, Times: -1})
 				}
@@ -32,11 +32,11 @@ func leakedKey() Runbook {
 				if !deployed && !i.halted {
 					i.waits("ORD-6002")
 				}
-			},
-			"the new key is deployed": func(i *Incident) {
+			}},
+			{Name: "the new key is deployed", happens: func(i *Incident) {
 				deployed = true
 				i.ends()
-			},
+			}},
 		},
 		leads: map[order.ID]order.Status{"ORD-6001": order.PartiallyRefunded, "ORD-6002": order.Paid},
 	}

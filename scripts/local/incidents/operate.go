@@ -39,7 +39,7 @@ of ORD-1 has paid, as Stripe shows.`,
 			i.Stripe.Machine(func(m *stripetest.Machine) { must(m.Settle(i.Stripe.Now(), paid, true)) })
 			must(i.Heard(i.ctx))
 		},
-		events: map[string]func(*Incident){"the right secret is stored, and events are resent": func(i *Incident) {
+		events: []Event{{Name: "the right secret is stored, and events are resent", happens: func(i *Incident) {
 			program := filepath.Join(i.setup.Folder, "with-secret")
 			script := fmt.Sprintf("#!/bin/sh\nWEBHOOK_SECRETS=%s exec '%s'\n", i.Events.Secret, i.built("webhook"))
 			must(os.WriteFile(program, []byte(script), 0o700)) //nolint:gosec // G306: a program
@@ -49,7 +49,7 @@ of ORD-1 has paid, as Stripe shows.`,
 			for _, broken := range accepted(i, invariants.Books{}) {
 				must(errors.New(broken))
 			}
-		}},
+		}}},
 		leads: map[order.ID]order.Status{"ORD-1": order.Paid},
 		over:  accepted,
 	}
@@ -89,8 +89,8 @@ in the stream any more. A consumer asks for ORD-2 and ORD-3.`,
 			must(system.Until(i.ctx, time.Millisecond, func() (bool, error) { return refused.Load(), nil }))
 			i.ExpireEvents()
 		},
-		events: map[string]func(*Incident){
-			"EventBridge accepts events again": func(*Incident) { refuses.Store(false) },
+		events: []Event{
+			{Name: "EventBridge accepts events again", happens: func(*Incident) { refuses.Store(false) }},
 		},
 		leads: map[order.ID]order.Status{"ORD-1": order.Paid, "ORD-2": order.Paid, "ORD-3": order.Paid},
 	}

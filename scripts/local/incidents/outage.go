@@ -24,7 +24,7 @@ Producers ask whether they should send their orders again.`,
 			i.post(Sale("ORD-3001", 2400, Pays), Sale("ORD-3002", 2400, Pays), Sale("ORD-3003", 2400, Pays))
 			i.waits("ORD-3001", "ORD-3002", "ORD-3003")
 		},
-		events: map[string]func(*Incident){"Stripe answers again": (*Incident).ends},
+		events: []Event{{Name: "Stripe answers again", happens: (*Incident).ends}},
 		leads: map[order.ID]order.Status{
 			"ORD-3001": order.Paid, "ORD-3002": order.Paid, "ORD-3003": order.Paid,
 		},

@@ -21,7 +21,7 @@ func doubtfulReceipt() Runbook {
 	return Runbook{
 		Title: "9. A receipt is doubtful",
 		Seen: `The alarm receipts-doubtful. The customer of ORD-9001 has a receipt, the customer of ORD-9002
-has none.`,
+has none. Nobody needs a second one.`,
 		options: func(i *Incident, o *system.Options) {
 			o.Publish, o.Receipt = i.built("publish"), i.built("receipt")
 			o.FunctionTimeout, o.Visibility = 6*time.Second, 7*time.Second // the test waits for two leases
@@ -48,7 +48,7 @@ has none.`,
 		leads: map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid},
 		over: func(_ *Incident, b invariants.Books) (broken []string) {
 			if len(b.Mail) != 2 || len(b.Doubts) != 0 || killed.Load() != 2 {
-				broken = append(broken, fmt.Sprintf("%d e-mails, %d doubts and %d kills, want 2, none and 2",
+				broken = append(broken, fmt.Sprintf("%d e-mails, %d doubts and %d kills, want 2 (one for each customer), none and 2",
 					len(b.Mail), len(b.Doubts), killed.Load()))
 			}
 			return broken

@@ -23,9 +23,9 @@ The function has one alias and two versions: the last good one is known.`,
 			must(i.Function.Replace(bad))
 			i.post(Sale("ORD-8002", 2400, Pays), Sale("ORD-8003", 2400, Pays))
 		},
-		events: map[string]func(*Incident){"the last good version is live": func(i *Incident) {
+		events: []Event{{Name: "the last good version is live", happens: func(i *Incident) {
 			must(i.Function.Replace(i.built("order")))
-		}},
+		}}},
 		leads: map[order.ID]order.Status{"ORD-8001": order.Paid, "ORD-8002": order.Paid, "ORD-8003": order.Paid},
 	}
 }

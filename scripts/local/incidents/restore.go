@@ -139,24 +139,21 @@ without what was paid. VINYL was sold out, and 10 have come in.`,
 			i.damaged(backup)
 			i.operate("stock VINYL --add 10 --yes")
 			i.Options.Stock["VINYL"] += 10
+			i.Options.Stock["BOOK"]-- // will be kept for the order that is pending
 			var messages []string
 			for _, m := range i.posted {
 				messages = append(messages, m.Body)
 			}
 			i.post(messages...)
 		},
-		events: map[string]func(*Incident){
-			"processing is resumed": func(i *Incident) {
-				i.Options.Stock["BOOK"]-- // is kept for the order that is pending
-				i.resumes()
-			},
-			"refused orders are canceled": func(i *Incident) { // those whose PaymentIntent could be charged
+		events: []Event{
+			{Name: "refused orders are canceled", happens: func(i *Incident) { // if one could be charged
 				for _, o := range slices.Concat(all[:]...) {
 					if o.status == order.Refused && o.end == order.Canceled {
 						canceled(i, o.id)
 					}
 				}
-			},
+			}},
 		},
 		leads: leads,
 	}

@@ -24,8 +24,8 @@ nobody can cancel it. On the shelf are 5 POSTER.`,
 			i.post(of("VINYL", Sale("ORD-9103", 2400, Pays)), of("POSTER", Sale("ORD-9104", 2400, Asks)))
 			i.remove(i.Stock, system.Item{"sku": dynamodb.Text("POSTER")})
 		},
-		events: map[string]func(*Incident){
-			"the customer orders again": func(i *Incident) {
+		events: []Event{
+			{Name: "the customer orders again", happens: func(i *Incident) {
 				stock, err := i.Store.Stock(i.ctx, "VINYL")
 				if err == nil && stock.Available == 0 {
 					err = errors.New("the shop still shows VINYL as sold out")
@@ -33,7 +33,7 @@ nobody can cancel it. On the shelf are 5 POSTER.`,
 				must(err)
 				i.Options.Stock["VINYL"] += 10 // came in, as the audit must know
 				i.post(of("VINYL", Sale("ORD-9105", 2400, Pays)))
-			},
+			}},
 		},
 		leads: map[order.ID]order.Status{
 			"ORD-9101": order.Paid, "ORD-9102": order.Canceled, "ORD-9103": order.OutOfStock,

@@ -32,12 +32,12 @@ One misses the refund of ORD-4005.`,
 			})
 			i.foreign[other] = true
 		},
-		events: map[string]func(*Incident){"the other payment is refunded in the Dashboard": func(i *Incident) {
+		events: []Event{{Name: "the other payment is refunded in the Dashboard", happens: func(i *Incident) {
 			i.Stripe.Machine(func(m *stripetest.Machine) {
 				_, err := m.RefundInDashboard(i.Stripe.Now(), other, 2400)
 				must(err)
 			})
-		}},
+		}}},
 		leads: map[order.ID]order.Status{
 			"ORD-4001": order.Paid, "ORD-4002": order.Refunded, "ORD-4003": order.ActionRequired, "ORD-4004": order.Paid,
 			"ORD-4005": order.Refunded,

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"orderonce/adapters/config"
+	"orderonce/adapters/dynamodb"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 )
@@ -32,6 +33,10 @@ func remedy(err error) string {
 	if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindMisconfigured {
 		return "STRIPE_SECRET_KEY must be a valid key of the account and the mode (test or live) " +
 			"that the order was charged in, with the permissions in docs/guides/operate.md#permissions"
+	}
+	if errors.Is(err, dynamodb.ErrTooFewReserved) {
+		return "the stock table was edited: stop processing, then orders stock SKU --recount UNITS_IN_STORE, " +
+			"with --new if there is no such SKU, and run this again"
 	}
 	canceled, _ := errors.AsType[NotCanceledError](err)
 	refunded, ok := errors.AsType[*refund.NotChargedError](err)

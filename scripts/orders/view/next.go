@@ -344,10 +344,12 @@ func (f *Report) nextDispute(n *Next) {
 	}
 }
 
-// nextReceipts says what to do about receipts that may have been sent.
+// nextReceipts says what to do about receipts that may have been sent, or are to be.
 func (f *Report) nextReceipts(n *Next) {
 	for _, i := range f.Receipts {
 		switch {
+		case i.Wanted():
+			n.act("orders republish %s: receipt %s is to be sent", f.ID, i.Key)
 		case i.Status != receipt.Doubtful:
 		case f.Now.Sub(i.UpdatedAt) < doubt:
 			n.wait("SES's report may still say whether receipt %s was sent", i.Key)

@@ -70,9 +70,14 @@ func TestReport(t *testing.T) {
 			Report{Record: &paid, Receipts: []receipt.Item{
 				{Key: receipt.Paid, Status: receipt.Delivered, Message: "message-1", UpdatedAt: noon()},
 				{Key: "refund#R-1", Status: receipt.Doubtful, Failure: receipt.Abandoned, UpdatedAt: noon()},
+				{Key: "refund#R-2", Status: receipt.Failed, Failure: receipt.ResolvedByOperator, UpdatedAt: noon()},
+				{Key: "refund#R-3", Status: receipt.Failed, Failure: "Reject", UpdatedAt: noon()},
 			}},
 			"receipt    2026-11-21 12:00:00.123 UTC  paid delivered  message-1\n" +
 				"receipt    2026-11-21 12:00:00.123 UTC  refund#R-1 doubtful  claim_abandoned\n" +
+				"receipt    2026-11-21 12:00:00.123 UTC  refund#R-2 failed  resolved_by_operator\n" +
+				"receipt    2026-11-21 12:00:00.123 UTC  refund#R-3 failed  Reject\n" +
+				"next       orders republish ORD-1: receipt refund#R-2 is to be sent\n" +
 				"next       SES's report may still say whether receipt refund#R-1 was sent\nnext       Stripe was not read",
 		},
 		"a row is missing": {
