@@ -35,7 +35,7 @@ func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
 		}
 		return false, d.print(letter)
 	}
-	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()).Matches, d.page.full, visit)
+	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()), d.page.full, visit)
 	if err == nil {
 		fmt.Fprintf(d.People(), "\n%s", counts)
 	}
@@ -56,7 +56,7 @@ func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return err
 	}
-	named := deadletters.Filter{Query: s.ID}.Matches
+	named := deadletters.Filter{Query: s.ID}
 	show := func(_ context.Context, l deadletters.Letter) (bool, error) {
 		d.Progress("")
 		text, line := view.WholeLetter(l, d.Now(), s.Body)
@@ -137,11 +137,11 @@ func openTriage(ctx context.Context, sh shell.Shell, all bool) (triage, error) {
 	}, nil
 }
 
-// each calls visit with every message that is wanted, and counts reasons and verdicts.
+// each calls visit with every message that f selects, and counts reasons and verdicts.
 // Once enough, if there is one, returns true, it only counts reasons, and reads neither
-// rows nor Stripe.
+// rows nor Stripe. It fails if no message has a field of f: the name is mistyped.
 func (d triage) each(
-	ctx context.Context, limit int, wanted func(deadletters.Message) bool, enough func() bool,
+	ctx context.Context, limit int, f deadletters.Filter, enough func() bool,
 	visit deadletters.Visit[deadletters.Letter],
 ) (t tally, err error) {
 	looked := 0
@@ -149,7 +149,7 @@ func (d triage) each(
 	t.pages, err = d.queue.Each(ctx, limit, func(ctx context.Context, m deadletters.Message) (bool, error) {
 		looked++
 		d.Progress("%s looked at", view.Messages(looked))
-		if !wanted(m) {
+		if !f.Matches(m) {
 			return false, nil
 		}
 		t.matched++
@@ -162,6 +162,11 @@ func (d triage) each(
 		return visit(ctx, l)
 	})
 	d.Progress("")
+	for _, field := range f.Fields {
+		if err == nil && looked > 0 && !field.Found {
+			err = fmt.Errorf("--field %s: no message that was looked at has a field of this name", field.Name())
+		}
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, syscall.EPIPE) {
 		err = fmt.Errorf("stopped after %s, which are visible in the queue again: %w", view.Messages(looked), err)
 	}

@@ -98,6 +98,7 @@ func TestDeadLettersAreSelected(t *testing.T) {
 		step{line: list + " --order WAITS", want: "WAITS\n1 message: 1 redrive; not selected: 4"},
 		step{line: list + " --field payment.method=" + missing, want: "REFUSED\n1 message: 1 fix; not selected: 4"},
 		step{line: list + " --field payment.method=" + missing + " --field orderId=PAID", want: "0 messages; not selected: 5"},
+		step{line: list + " --field customer=cus_1", code: 1, want: "--field customer: no message that was looked at has a field"},
 		step{line: list + " --older-than 151h", want: "0 messages; not selected: 5"},
 		step{line: list + " --newer-than 150h", want: "0 messages; not selected: 5"},
 		step{line: list + " --older-than 1h --newer-than 151h --reason key_reused", want: "LOST\n1 message: 1 look; not selected: 4"},
@@ -111,6 +112,11 @@ func TestDeadLettersAreSelected(t *testing.T) {
 		},
 		step{line: "dead-letters show 00000000-0000-4000-8000-000000000002", claim: "by its id", want: "discard  PAID"},
 		step{line: list + " --reason none", want: "UNNAMED\n1 message: 1 look; not selected: 5"},
+		step{
+			line: "dead-letters discard --reason none --dry-run --force", claim: "of the order queue", code: 2,
+			want:   "order queue http\nlook     UNNAMED\nin the order queue, it waits\n",
+			before: func() { p.environ = append(p.environ, "QUEUE_URL="+p.queues.QueueURL("dead")) },
+		},
 		step{line: list + " --limit 1", want: "1 message: 1 redrive\nthe limit was reached, and SQS counts about 5 more: see --limit"},
 		step{
 			line: list, claim: "the SDK repeats a lost receive, and gets nothing: the first one hid the messages",
@@ -172,6 +178,10 @@ func TestAMessageOfANewerReleaseIsKept(t *testing.T) {
 		},
 		step{line: "dead-letters show NEWER", want: newer + "\n[body withheld\nrow        load order"},
 		step{line: list + "TYPO", want: "TYPO  invalid_order  not charged\nwant \"customerId\"\ncorrect the producer"},
+		step{
+			line: "dead-letters discard --order NEWER --force", code: 2,
+			want: "kept     NEWER  a newer release may read it: add --save FILE\ndiscarded: 0 messages, left: 1\n",
+		},
 	)
 	if printed, _ := runs(t, testShell(p.environ), list+"NEWER", ""); strings.Contains(printed, "discard") {
 		t.Errorf("printed\n%s\nwant no advice to discard a message that a newer release reads", printed)
@@ -253,6 +263,10 @@ func TestShowPrintsTheFacts(t *testing.T) {
 	if strings.Contains(text, "secret") || !strings.Contains(text, "[body withheld: 18 bytes; --body prints it]") {
 		t.Errorf("an invalid body: printed\n%s\nwant it withheld", text)
 	}
+	l.Detail = strings.Repeat("x", 200)
+	if text := view.Letter(l, noon()); !strings.Contains(text, strings.Repeat("x", 160)+"...\n") {
+		t.Errorf("printed\n%s\nwant a mark where the detail is cut", text)
+	}
 	l.Detail = "the function's own words"
 	if text := view.Letter(l, noon()); !strings.Contains(text, l.Detail) || strings.Contains(text, "truncated") {
 		t.Errorf("printed\n%s\nwant why the function parked it", text)
@@ -279,14 +293,14 @@ func TestRedriveAndDiscard(t *testing.T) {
 			step: step{line: redrive + " --verdict any --yes", code: 1, want: "nothing was changed"}, dead: whole,
 		},
 		"redrive of all": {
-			step:     step{line: redrive + " --verdict any --yes", typed: "redrive\n", want: "redriven: 5 messages, left: 0\n"},
+			step:     step{line: redrive + " --verdict any --yes", typed: "redrive\n", want: "redriven: 5 messages, left: 0; list again"},
 			redriven: whole,
 		},
 		"redrive on a pipe changes nothing": {
 			step: step{line: redrive, code: 2, want: "dry run: 1 message would be redriven\n"}, pipe: true, dead: whole,
 		},
 		"redrive in a script": {
-			step: step{line: redrive + " --yes", code: 2, want: "Stripe in test mode\nredriven: 1 message, left: 4\n"},
+			step: step{line: redrive + " --yes", code: 2, want: "Stripe in test mode\nredriven: 1 message, left: 4; list again in a minute: "},
 			pipe: true, dead: whole[1:], redriven: whole[:1],
 		},
 		"a dry run of redrive": {
@@ -299,7 +313,10 @@ func TestRedriveAndDiscard(t *testing.T) {
 		"discard of all asks scripts too": {
 			step: step{line: discard + " --force --yes", code: 1, want: "nothing was changed"}, dead: whole,
 		},
-		"discard of all":    {step: step{line: discard + " --force --yes", typed: "discard\n", want: "discarded: 5 messages, left: 0\n"}},
+		"discard of all but what another message may charge": {
+			step: step{line: discard + " --force --yes", typed: "discard\n", code: 2, want: "discarded: 4 messages, left: 1\n"},
+			dead: []string{"REFUSED"},
+		},
 		"discard on a pipe": {step: step{line: discard + " --force", typed: "discard\n", code: 2}, pipe: true, dead: whole},
 		"as many as the limit": {
 			step: step{
@@ -327,10 +344,12 @@ func TestRedriveAndDiscard(t *testing.T) {
 func TestADecisionIsMadeAgainWhenTheMessageIsTaken(t *testing.T) {
 	t.Parallel()
 	p := newLetterFixture(t)
+	p.process(pays, "LATE")
 	p.before = func(c sqstest.Call) { // when the listed messages are put back
 		if c.Operation == "ChangeMessageVisibilityBatch" {
 			p.before = nil
 			p.edit("PAID", dynamodb.Item{"status": dynamodb.Text("declined")})
+			p.park(order.ReasonUnknown, bodyOf("LATE", pays)) // nobody saw it in the list
 			p.stripe.Fail(stripetest.Fault{Kind: stripetest.Forbidden, On: stripetest.Read, Times: -1})
 		}
 	}
@@ -347,14 +366,16 @@ func TestDiscardKeepsAnOrderThatMayBeChargedUntilItIsCanceled(t *testing.T) {
 	p.edit("LOST", dynamodb.Item{"status": dynamodb.Text("refused")})
 	p.steps(step{
 		line: "dead-letters discard --force", typed: "discard\n", code: 2,
-		want: "kept     LOST  pi_\n may still be charged: orders cancel LOST, then discard\ndiscarded: 4 messages, left: 1",
+		want: "kept     REFUSED  it stays refused, and another message may charge it: orders cancel REFUSED, then discard\n" +
+			"kept     LOST  pi_\n may still be charged: orders cancel LOST, then discard\ndiscarded: 3 messages, left: 2",
 	})
-	if diff := cmp.Diff(p.orders("dead"), []string{"LOST"}); diff != "" {
+	if diff := cmp.Diff(p.orders("dead"), []string{"REFUSED", "LOST"}); diff != "" {
 		t.Errorf("dead letters (-got +want):\n%s", diff)
 	}
 	p.steps(
 		step{line: "cancel LOST --yes", want: "canceled: it was refused"},
-		step{line: "dead-letters discard --yes", want: "discarded: 1 message, left: 0"},
+		step{line: "cancel REFUSED --yes", want: "canceled: it was refused"},
+		step{line: "dead-letters discard --yes", want: "discarded: 2 messages, left: 0"},
 	)
 }
 

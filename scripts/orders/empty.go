@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
 	pace := cloud.NewPace(float64(min(max(r.Rate, 1), 1000)))
 	return d.empty(ctx, task{
 		verb: "redrive", does: "send %s back", done: "redriven",
+		then:      "; list again in a minute: what the function rejects is parked again",
 		selection: r.Select, emptying: r.How,
 		asks:  r.Verdict != string(deadletters.Redrive),
 		takes: func(l deadletters.Letter) bool { return r.Verdict == "any" || r.Verdict == string(l.Action) },
@@ -63,10 +65,9 @@ func (c discardDead) Run(ctx context.Context, sh shell.Shell) error {
 		verb: "discard", does: "delete %s", done: "discarded",
 		selection: c.Select, emptying: c.How, asks: c.Force,
 		takes: func(l deadletters.Letter) bool {
-			if c.Force && l.MayBeCharged() {
+			if why := l.Kept(c.Save != ""); c.Force && why != "" {
 				d.Progress("")
-				fmt.Fprintf(d.People(), "kept     %s  %s may still be charged: orders cancel %s, then discard\n",
-					l.OrderID(), l.Row.Intent, l.OrderID())
+				fmt.Fprintf(d.People(), "kept     %s  %s\n", cmp.Or(l.OrderID(), "no order"), why)
 				return false
 			}
 			return c.Force || l.Action == deadletters.Discard
@@ -86,6 +87,7 @@ type task struct {
 	emptying
 
 	verb, does, done string // what a person types, and reads before and afterwards
+	then             string // what to do after something was done
 	asks             bool   // even with --yes
 	takes            func(deadletters.Letter) bool
 	do               func(context.Context, deadletters.Letter) error
@@ -98,13 +100,16 @@ var errLeft = errors.New("selected messages are left, or were not seen, in the d
 // agrees, takes them. Between the two it does not hold them, because a person may think
 // for an hour.
 func (d triage) empty(ctx context.Context, t task) error {
-	fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.DeadLetters)
+	kind := "dead-letter queue"
+	if d.DeadLetters == d.Queue {
+		kind = "order queue"
+	}
+	fmt.Fprintf(d.People(), "%s %s\n", kind, d.DeadLetters)
 	if d.DeadRefunds != "" {
 		fmt.Fprintf(d.People(), "dead-letter queue %s\n", d.DeadRefunds)
 	}
 	d.Where()
 	chosen := map[string]bool{}
-	selected := t.filter(d.Now()).Matches
 	choose := func(_ context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) {
 			return false, nil
@@ -112,7 +117,7 @@ func (d triage) empty(ctx context.Context, t task) error {
 		chosen[l.ID] = true
 		return false, d.print(l)
 	}
-	counts, err := d.each(ctx, t.Limit, selected, nil, choose)
+	counts, err := d.each(ctx, t.Limit, t.filter(d.Now()), nil, choose)
 	if err != nil {
 		return err
 	}
@@ -135,6 +140,9 @@ func (d triage) empty(ctx context.Context, t task) error {
 	if gone := len(chosen) - met; gone > 0 {
 		text += fmt.Sprintf(", of which %d were not seen again: hidden or taken by another reader", gone)
 	}
+	if took > 0 {
+		text += t.then
+	}
 	text += counts.unseen() + "\n"
 	if err := d.Result(text, map[string]int{t.done: took, "left": left, "unseen": unseen}); err != nil {
 		return err
@@ -154,7 +162,6 @@ func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took,
 	if d.page.full() {
 		d.page.left = pageSize // those that stay after all
 	}
-	wanted := func(m deadletters.Message) bool { return chosen[m.ID] }
 	visit := func(ctx context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) { // it is another one by now
 			return false, d.print(l)
@@ -166,6 +173,6 @@ func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took,
 		d.Progress("%d of %s %s", took, view.Messages(len(chosen)), t.done)
 		return true, nil
 	}
-	counts, err := d.each(ctx, t.Limit, wanted, nil, visit)
+	counts, err := d.each(ctx, t.Limit, deadletters.Filter{IDs: chosen}, nil, visit)
 	return took, counts.matched, err
 }

@@ -164,7 +164,8 @@ func audited(t *testing.T, i *incidents.Incident) (all []string) {
 	return all
 }
 
-// enters runs one command at a terminal, in a folder for the files that it writes.
+// enters runs one command at a terminal, in a folder for the files that it writes. A page
+// names files from the root.
 func enters(t *testing.T, i *incidents.Incident, folder string, c command) string {
 	t.Helper()
 	environ := i.OperatorEnv()
@@ -175,7 +176,8 @@ func enters(t *testing.T, i *incidents.Incident, folder string, c command) strin
 	}
 	sh := testShell(environ)
 	sh.Terminal, sh.Now = true, time.Now
-	printed, _ := runs(t, sh, strings.ReplaceAll(c.line, "--save ", "--save "+folder+"/"), c.typed)
+	line := strings.NewReplacer("--save ", "--save "+folder+"/", " scripts/orders/", " ").Replace(c.line)
+	printed, _ := runs(t, sh, line, c.typed)
 	must(t, i.Settle())
 	return printed
 }

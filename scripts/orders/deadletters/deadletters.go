@@ -10,6 +10,7 @@ package deadletters
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,13 +26,17 @@ type Filter struct {
 	Query string
 	// Before and After bound the time at which the message was first sent.
 	Before, After time.Time
-	Fields        []Field // each must match
+	Fields        []Field         // each must match
+	IDs           map[string]bool // of messages; nil: all
 }
 
 // Field is a value in a message's body, such as lines.unitAmount=240000.
 type Field struct {
 	path  []string
 	value string
+
+	any   bool // whatever the value
+	Found bool // a message that Filter.Matches read has a field of this name
 }
 
 // UnmarshalText reads a field as a person types it: names with dots in between, =, and
@@ -41,9 +46,12 @@ func (f *Field) UnmarshalText(text []byte) error {
 	if !found || path == "" {
 		return fmt.Errorf("%s: want NAME=VALUE, such as lines.unitAmount=1999", order.Quote(string(text)))
 	}
-	f.path, f.value = strings.Split(path, "."), value
+	*f = Field{path: strings.Split(path, "."), value: value}
 	return nil
 }
+
+// Name returns the names with dots in between.
+func (f Field) Name() string { return strings.Join(f.path, ".") }
 
 // in reports whether JSON text has the field: the body, or a string in it that is JSON
 // itself, such as the Message of an SNS notification.
@@ -57,6 +65,9 @@ func (f Field) in(text string) bool {
 // of reports whether a value has the field. One element of an array must have it. The
 // value is compared as JSON has it, a string without its quotes.
 func (f Field) of(value any) bool {
+	if len(f.path) == 0 && f.any {
+		return true
+	}
 	switch v := value.(type) {
 	case []any:
 		return slices.ContainsFunc(v, f.of)
@@ -65,7 +76,8 @@ func (f Field) of(value any) bool {
 			return false
 		}
 		inner, has := v[f.path[0]]
-		return has && Field{f.path[1:], f.value}.of(inner)
+		f.path = f.path[1:]
+		return has && f.of(inner)
 	case string:
 		return len(f.path) == 0 && v == f.value || len(f.path) > 0 && f.in(v)
 	case nil:
@@ -76,12 +88,18 @@ func (f Field) of(value any) bool {
 
 // Matches reports whether the filter selects m.
 func (f Filter) Matches(m Message) bool {
+	fields := true
+	for i, one := range f.Fields {
+		fields = one.in(m.Body) && fields
+		one.any = true
+		f.Fields[i].Found = one.Found || one.in(m.Body)
+	}
 	switch {
-	case len(f.Reasons) > 0 && !contains(f.Reasons, m.ReasonShown()),
+	case !fields, f.IDs != nil && !f.IDs[m.ID],
+		len(f.Reasons) > 0 && !contains(f.Reasons, m.ReasonShown()),
 		f.Query != "" && !contains([]string{string(m.OrderID()), m.ID, m.FirstID}, f.Query),
 		!f.Before.IsZero() && !m.FirstSent.Before(f.Before),
-		!f.After.IsZero() && !m.FirstSent.After(f.After),
-		slices.ContainsFunc(f.Fields, func(one Field) bool { return !one.in(m.Body) }):
+		!f.After.IsZero() && !m.FirstSent.After(f.After):
 		return false
 	}
 	return true
@@ -103,11 +121,24 @@ type Letter struct {
 	Verdict
 }
 
-// MayBeCharged reports whether the order of this message has a bound intent that can
-// still be charged or was charged, and that only the message or a cancel settles: the row
-// is open or refused.
-func (l Letter) MayBeCharged() bool {
-	if l.Invalid != nil || l.Row.Intent == "" || l.Row.Status != order.Open && l.Row.Status != order.Refused {
+// Kept returns why a message is not deleted by force, or "". A newer release may read it,
+// and it is not saved. Or only the message or a cancel settles its order: a bound intent
+// can still be charged or was charged, or the next message charges the refused order.
+func (l Letter) Kept(saved bool) string {
+	switch {
+	case !saved && errors.Is(l.Invalid, order.ErrUnknownVersion):
+		return "a newer release may read it: add --save FILE"
+	case l.Invalid != nil || !l.mayBeCharged():
+		return ""
+	case l.Row.Intent == "":
+		return fmt.Sprintf("it stays refused, and another message may charge it: "+
+			"orders cancel %s, then discard", l.OrderID())
+	}
+	return fmt.Sprintf("%s may still be charged: orders cancel %s, then discard", l.Row.Intent, l.OrderID())
+}
+
+func (l Letter) mayBeCharged() bool {
+	if l.Row.Status != order.Refused && (l.Row.Status != order.Open || l.Row.Intent == "") {
 		return false
 	}
 	if same, known := l.Row.Fingerprint.Matches(l.Job.Order); known && !same {

@@ -104,11 +104,14 @@ func decideReason(why order.Reason, money Money, id order.ID) Verdict {
 	switch why {
 	case order.ReasonStore, order.ReasonUnavailable, order.ReasonUnknown, order.ReasonReplayed,
 		order.ReasonMisconfigured, order.ReasonOutOfTime, order.ReasonInProgress, order.ReasonClaimLost,
-		order.ReasonUnknownVersion, order.ReasonCorrupt, order.ReasonInvalid, order.ReasonRecordLost,
+		order.ReasonUnknownVersion, order.ReasonCorrupt, order.ReasonRecordLost,
 		sqs.ReasonNotStarted, sqs.ReasonBehind,
 		refund.ReasonNotCharged, refund.ReasonExceeds, refund.ReasonTooMany, refund.ReasonUnexplained:
 		return redrive(money, "nothing is charged or given back twice; while the cause lasts, "+
 			"the message waits in the queue")
+	case order.ReasonInvalid:
+		return redrive(money, "this tool reads it, and the function did not: first roll the function back "+
+			"or correct it, or it is parked again at once; nothing is charged or given back twice")
 	case order.ReasonRefused:
 		return fix(money, "correct the cause, then redrive with --verdict=fix; or orders cancel %s, "+
 			"discard this, and only then post a corrected order under another id", id)
@@ -126,7 +129,8 @@ func decideReason(why order.Reason, money Money, id order.ID) Verdict {
 	case order.ReasonConflict, refund.ReasonUnknown:
 		return look(money, "the row that parked it is gone: compare with Stripe before you redrive")
 	case "":
-		return look(money, "SQS moved it after its last receive: the log of that time says whether "+
+		return look(money, "the function did not park it: in the order queue, it waits; in the dead-letter "+
+			"queue, SQS moved it after its last receive: the log of that time says whether "+
 			"the function was down or this message kills it; then redrive with --verdict=look")
 	case order.ReasonSettled, order.ReasonDuplicate:
 	}

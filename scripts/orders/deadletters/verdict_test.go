@@ -304,6 +304,9 @@ func TestVerdicts(t *testing.T) {
 		"an unknown SKU": {
 			"unknown_sku", "open without an intent", "fix", "not charged", "orders stock SKU --add N --new",
 		},
+		"an order that this release reads": {
+			"invalid_order", "open without an intent", "redrive", "not charged", "first roll the function back or correct it",
+		},
 		"a panic":              {"panic", "open without an intent", "fix", "not charged", "the log has the stack"},
 		"an intent that waits": {"unconfirmed", "open, not confirmed", "look", "not charged", "PaymentIntent"},
 		"moved by SQS":         {"", "open, not confirmed", "look", "not charged", "SQS moved it"},
@@ -359,7 +362,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
+func TestAMessageIsKeptWhileItsOrderMayBeCharged(t *testing.T) {
 	t.Parallel()
 	all := states()
 	all["refused, with an intent"] = func(w *world) jobs.Job {
@@ -373,12 +376,12 @@ func TestAnOrderMayBeChargedWhileItsIntentIsBoundAndNotCanceled(t *testing.T) {
 	}
 	want := map[string]bool{
 		"open, not confirmed": true, "open, charged": true, "open, Stripe is silent": true, "open, another scope": true,
-		"refused, with an intent": true,
+		"refused, with an intent": true, "refused": true,
 	}
 	for state, arrange := range all {
 		w := newWorld(t)
 		m := deadletters.Message{Job: arrange(w)}
-		if got := w.sources().Letter(t.Context(), m).MayBeCharged(); got != want[state] {
+		if got := w.sources().Letter(t.Context(), m).Kept(false) != ""; got != want[state] {
 			t.Errorf("%s: got %t, want %t", state, got, want[state])
 		}
 	}

@@ -56,7 +56,10 @@ func Letter(l deadletters.Letter, now time.Time) string {
 	const indent = "\n         "
 	var why string
 	if d := detail(l); d != "" {
-		why = indent + d[:min(len(d), maxDetail)]
+		if len(d) > maxDetail {
+			d = d[:maxDetail] + "..."
+		}
+		why = indent + d
 	}
 	return fmt.Sprintf("%-8s %s  %s  %s", l.Action, subject, l.ReasonShown(), l.Money) +
 		why + indent + l.Advice + indent + fmt.Sprintf("message %s, first sent %s ago, parked %s, received %s\n",
