@@ -175,6 +175,10 @@ func TestRefund(t *testing.T) {
 			t.Errorf("an order that was not charged: got %s", got)
 		}
 	}
+	printed := newRefundFixture(t, ordertest.Pays).run(makeRefund{Amount: "5000"}, "")
+	if !strings.HasSuffix(printed, "left of the charge") {
+		t.Errorf("too much, and no refund that may have failed: printed\n%s", printed)
+	}
 }
 
 func TestTheGuideShowsWhatRefundPrints(t *testing.T) {
@@ -477,7 +481,8 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 	const gives = "Refund operator-3998 gives back 39.98 USD of 39.98 USD left. Posted"
 	back := d.atStripe(func(m *stripetest.Machine, now time.Time) error {
 		_, err := m.RefundInDashboard(now, "pi_000002", 3998)
-		return err
+		_, own := m.RefundInDashboard(now, "pi_000001", 100)
+		return errors.Join(err, own)
 	})
 	d.steps(
 		step{line: line, code: 1, want: "charged twice: refund the other payment\norders show TWICE\n--intent pi_000001"},
@@ -494,8 +499,8 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 		step{line: line + " --intent pi_000001", code: 1, claim: "insists", want: gives},
 		step{line: line, environ: "STRIPE_SECRET_KEY=", code: 1, claim: "without a key", want: "Stripe was not read, \n" + gives},
 		step{
-			line: line, before: back, code: 1, claim: "the surplus went back",
-			want: "WARNING: 39.98 USD of pi_000002, another payment of this order, went back already: \n" + gives,
+			line: line, before: back, code: 1,
+			want: "WARNING: 39.98 USD of pi_000002, another payment of this order, went back already: the\n" + gives,
 		},
 		step{
 			line: "refund batch --refund-id R-1 --dry-run " + fileOf(t, "orderId,amount", "TWICE,10.00"), code: 2,
