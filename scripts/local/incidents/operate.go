@@ -57,8 +57,9 @@ of ORD-1 has paid, as Stripe shows.`,
 
 // accepted reports whether the webhook function rejected Stripe's last event.
 func accepted(i *Incident, _ invariants.Books) (broken []string) {
-	if sent := i.Events.Sent(); sent[len(sent)-1].Status != 200 {
-		broken = append(broken, fmt.Sprintf("the webhook function answers Stripe with %d", sent[len(sent)-1].Status))
+	sent := i.Events.Sent()
+	if last := sent[len(sent)-1].Status; last != 200 {
+		broken = append(broken, fmt.Sprintf("the webhook function answers Stripe with %d", last))
 	}
 	return broken
 }

@@ -7,7 +7,7 @@ import (
 	"orderonce/scripts/orders/audit"
 )
 
-// TestTheVerdictNamesEveryOrderThatAMessageMayHarm compares one order of each kind, alone.
+// TestTheVerdictNamesEveryOrderThatAMessageMayHarm compares orders one by one.
 func TestTheVerdictNamesEveryOrderThatAMessageMayHarm(t *testing.T) {
 	const again, twice = audit.ChargedAgain, audit.RefundedTwice
 	canceled := stripe(order.IntentCanceled)

@@ -275,8 +275,8 @@ func (f *Found) put(damaged, restored map[string]dynamodb.Item, keeps string) (c
 	return ""
 }
 
-// unchanged returns the condition that a row is as it was compared, by attributes of which
-// every write changes one.
+// unchanged returns the condition that a row is as it was compared, by attributes of
+// which every write changes one.
 func unchanged(row dynamodb.Item) (condition *string, names map[string]string, values dynamodb.Item) {
 	var parts []string
 	names, values = map[string]string{}, dynamodb.Item{}

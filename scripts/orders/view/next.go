@@ -61,17 +61,13 @@ func (f *Report) Next() (n Next) {
 
 // nothing says that nothing is next.
 func (f *Report) nothing(n *Next) {
-	switch f.Record.Status {
-	case order.Canceled:
-		n.wait("nothing: it stays canceled")
-	case order.OutOfStock:
-		n.wait("nothing: it is never charged; sell again under a new orderId when there is stock")
-	case order.Refunded:
-		n.wait("nothing: all of it went back")
-	default:
-		n.wait("nothing: it is settled; "+
-			"a refund that is missing here may be parked: orders dead-letters show %s", f.ID)
+	known := map[order.Status]string{
+		order.Canceled:   "nothing: it stays canceled",
+		order.OutOfStock: "nothing: it is never charged; sell again under a new orderId when there is stock",
+		order.Refunded:   "nothing: all of it went back",
 	}
+	n.wait("%s", cmp.Or(known[f.Record.Status], "nothing: it is settled; "+
+		"a refund that is missing here may be parked: orders dead-letters show "+string(f.ID)))
 }
 
 // leased reports whether a function works on the order.

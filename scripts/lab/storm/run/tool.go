@@ -17,8 +17,8 @@ import (
 const exitDiffers = 2
 
 // auditByTool runs the compiled tool over the whole storm. Stripe's clock is weeks ahead
-// of the function's. It counts the orders and returns what the tool finds, as JSON; an unknown
-// refund is no finding.
+// of the function's. It counts the orders and returns what the tool finds, as JSON; an
+// unknown refund is no finding.
 func (st *storm) auditByTool(ctx context.Context, s *system.System, f Figures) ([]string, error) {
 	cmd := exec.CommandContext(ctx, st.tool, //nolint:gosec // G204: a program that we built
 		"audit", "--json", "--stripe-rate=1e6", "--table-rate=1e6", "--from=2026-01-01", "--to=2100-01-01")
