@@ -280,7 +280,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	d.steps(
-		step{line: "list --status paid", code: 1, want: "read request units: add --scan; what waits needs none: --status open --status pending --status action_required"},
+		step{line: "list --status paid", code: 1, want: "read request units: add --scan; what waits needs none: --status open"},
 		step{
 			line: "list --scan --status partially_refunded --created-since 2026-11-21 --created-until 2026-11-21T13:00:00Z", claim: "created then",
 			before: func() { d.refund("ORD-1", func() time.Time { return noon().Add(2 * time.Hour) }) },

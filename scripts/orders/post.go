@@ -8,6 +8,7 @@ import (
 	"orderonce/scripts/orders/batch"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/shell"
+	"orderonce/scripts/orders/view"
 )
 
 type post struct {
@@ -67,11 +68,7 @@ func (p post) confirm(d cloud.Deployment, messages []batch.Message) error {
 	if p.File == "-" {
 		return errNoAnswer
 	}
-	ask := "Type post to post 1 message: "
-	if n := len(messages); n > 1 {
-		ask = fmt.Sprintf("Type post to post %d messages: ", n)
-	}
-	if !d.Confirms(ask, "post") {
+	if !d.Confirms(fmt.Sprintf("Type post to post %s: ", view.Messages(len(messages))), "post") {
 		return shell.ErrNotConfirmed
 	}
 	return nil

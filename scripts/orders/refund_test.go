@@ -170,10 +170,8 @@ func TestRefund(t *testing.T) {
 		}
 	}
 	declined := newRefundFixture(t, ordertest.Declines)
-	for _, m := range []makeRefund{{Amount: "1000", Yes: true}, {All: true, Yes: true}} {
-		if got := declined.run(m, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
-			t.Errorf("an order that was not charged: got %s", got)
-		}
+	if got := declined.run(makeRefund{All: true, Yes: true}, ""); !strings.HasSuffix(got, "order is declined: nothing can be refunded") {
+		t.Errorf("an order that was not charged: got %s", got)
 	}
 	printed := newRefundFixture(t, ordertest.Pays).run(makeRefund{Amount: "5000"}, "")
 	if !strings.HasSuffix(printed, "left of the charge") {
