@@ -74,7 +74,8 @@ func TestReceipts(t *testing.T) {
 		step{line: "receipts ORD-1001", want: "paid  sent since\nrefund#R-1  failed since\nreceipts: 2, doubtful: 0, to be sent: 1", code: 2},
 		step{
 			line: "receipts", code: 2,
-			want: "ORD-1001  refund#R-1  failed\nORD-2  paid  failed\nreceipts: 2, doubtful: 0, to be sent: 2\n2 receipts to be sent: orders republish",
+			want: "ORD-1001  refund#R-1  failed\nORD-2  paid  failed\nreceipts: 2, doubtful: 0, to be sent: 2\n" +
+				"2 receipts to be sent: orders republish",
 		},
 	)
 }

@@ -48,7 +48,8 @@ has none. Nobody needs a second one.`,
 		leads: map[order.ID]order.Status{sent: order.Paid, unsent: order.Paid},
 		over: func(_ *Incident, b invariants.Books) (broken []string) {
 			if len(b.Mail) != 2 || len(b.Doubts) != 0 || killed.Load() != 2 {
-				broken = append(broken, fmt.Sprintf("%d e-mails, %d doubts and %d kills, want 2 (one for each customer), none and 2",
+				broken = append(broken, fmt.Sprintf(
+					"%d e-mails, %d doubts and %d kills, want 2, one for each customer, none and 2",
 					len(b.Mail), len(b.Doubts), killed.Load()))
 			}
 			return broken
