@@ -51,7 +51,7 @@ func kinds(id order.ID) []kind {
 		{order.Canceled, order.Canceled, sale(Pays), died(afterBegin), canceled, ""},
 		{order.ActionRequired, order.ActionRequired, sale(Asks), nil, nil, order.Canceled},
 		{order.Pending, order.Pending, sale(Takes), nil, nil, order.Pending},
-		{order.Refused, order.Refused, sale(Missing), nil, nil, ""},
+		{order.Refused, order.Canceled, sale(Missing), nil, nil, ""},
 		{order.Refused, order.Canceled, sale(detached), died(afterBind), func(i *Incident, _ order.ID) {
 			i.Stripe.Machine(func(m *stripetest.Machine) { m.DetachMethod(detached) })
 			i.post(sale(detached))
@@ -147,9 +147,9 @@ without what was paid. VINYL was sold out, and 10 have come in.`,
 			i.post(messages...)
 		},
 		events: []Event{
-			{Name: "refused orders are canceled", happens: func(i *Incident) { // if one could be charged
+			{Name: "refused orders are canceled", happens: func(i *Incident) {
 				for _, o := range slices.Concat(all[:]...) {
-					if o.status == order.Refused && o.end == order.Canceled {
+					if o.status == order.Refused {
 						canceled(i, o.id)
 					}
 				}
