@@ -159,7 +159,7 @@ func Resolve(i Item, sent bool, at time.Time) (Item, error) {
 	case decided, i.Status == Doubtful:
 		return i.next(s, ResolvedByOperator, at), nil
 	}
-	return i, fmt.Errorf("receipt is %s: only a doubt, or what a person decided, is resolved", cmp.Or(i.Status, "not there"))
+	return i, fmt.Errorf("receipt is %s: a person resolves doubts, and their own word", cmp.Or(i.Status, "not there"))
 }
 
 // Wanted reports whether a person decided that the e-mail is to be sent, and no request

@@ -498,7 +498,8 @@ func (x stockTest) effects() {
 	later.wantStock(order.StockReleased)
 	replaced := add("replaced") // by the lost record of another content
 	replaced.claim("first", at(0))
-	lost := order.Record{OrderID: replaced.order.ID(), Total: x.order.Total(), Fingerprint: "v1:lost", Intent: "pi_1"}
+	lost := order.Record{OrderID: replaced.order.ID(), Total: x.order.Total()}
+	lost.Fingerprint, lost.Intent = "v1:lost", "pi_1"
 	x.must(settle.Recreate(x.Context(), x, lost, at(time.Hour)))
 	replaced.wantStock(order.StockReleased)
 	unbound := add("unbound")
