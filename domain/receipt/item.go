@@ -159,7 +159,8 @@ func Resolve(i Item, sent bool, at time.Time) (Item, error) {
 	case decided, i.Status == Doubtful:
 		return i.next(s, ResolvedByOperator, at), nil
 	}
-	return i, fmt.Errorf("receipt is %s: a person resolves doubts, and their own word", cmp.Or(i.Status, "not there"))
+	known := cmp.Or(i.Status, "not there")
+	return i, fmt.Errorf("receipt is %s: neither in doubt nor decided by a person", known)
 }
 
 // Wanted reports whether a person decided that the e-mail is to be sent, and no request

@@ -32,8 +32,8 @@ func RecordDispute(
 // Recreate writes an open record bound to lost.Intent after the store lost it. The record
 // must be missing, or open without an intent and without a running lease. It takes the
 // id, total, fingerprint, intent and mode from lost, keeps attempts and events that
-// exist, counts the events from the last one, and removes Suspect and LastError. It
-// returns nil, changing nothing, if this intent is already bound.
+// exist, counts the events from the last one, and removes Suspect. It returns nil,
+// changing nothing, if this intent is already bound.
 //
 // An open record with another fingerprint is replaced, and releases its stock: a message
 // with other content came after the record was lost, and is a conflict from now on.
@@ -60,8 +60,7 @@ func Recreate(ctx context.Context, s order.Store, lost order.Record, at time.Tim
 				Attempt: max(r.Attempt, 1), Seq: max(r.Seq, last), CreatedAt: at,
 			}
 		}
-		r.Intent, r.Mode, r.Suspect, r.LastError = lost.Intent, lost.Mode, "", ""
-		r.Owner, r.Until = "", time.Time{}
+		r.Intent, r.Mode, r.Suspect, r.Owner, r.Until = lost.Intent, lost.Mode, "", "", time.Time{}
 		return r.ChangedAt(at), nil
 	})
 	return order.About("recreate", lost.OrderID, err)

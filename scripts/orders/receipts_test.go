@@ -62,7 +62,7 @@ func TestReceipts(t *testing.T) {
 			typed: "2\n", code: 2,
 			want: "not-sent  ORD-2\nsent      ORD-1001  paid  failed\nType the number of receipts above to record it: 2\n" +
 				"ORD-2  paid  failed\nto send it: orders republish ORD-2\nORD-1001  paid  sent\n" +
-				"receipt refund#R-1 of order \"ORD-1001\": receipt is delivered: a person resolves doubts, and their own word\nleft as they were: 1",
+				"receipt refund#R-1 of order \"ORD-1001\": receipt is delivered: neither in doubt nor decided by a person\nleft as they were: 1",
 		},
 		step{line: "receipts again ORD-2 refund#R-1 --yes", code: 1, want: "receipt is not there: only one that was sent"},
 		step{

@@ -83,7 +83,7 @@ func decideOrder(m Message, f Facts) Verdict {
 			return redrive(money, "settles the row as %s, as Stripe says; charges nothing", outcome.Status)
 		}
 	}
-	if why == order.ReasonKeyReused && f.Row.LastError != string(why) {
+	if why == order.ReasonKeyReused {
 		return redrive(money, "the row was restored since, and names its PaymentIntent")
 	}
 	return decideReason(why, money, f.Row.OrderID)
