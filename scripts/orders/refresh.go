@@ -163,7 +163,7 @@ func dueReport(d settle.Reconciled) (string, dueOutcome) {
 	failed(d.Unavailable, o.Unavailable)
 	for _, r := range d.NoIntent {
 		o.NoIntent = append(o.NoIntent, r.OrderID)
-		fmt.Fprintf(&b, "no payment   %s: its message must come back, or was lost: post it again\n", r.OrderID)
+		fmt.Fprintf(&b, "no payment   %s: its message must come back; if there is none, post it again\n", r.OrderID)
 	}
 	for _, r := range d.Mismatched {
 		o.Mismatched = append(o.Mismatched, r.OrderID)

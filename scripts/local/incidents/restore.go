@@ -123,8 +123,8 @@ func restoredTable() Runbook {
 	return Runbook{
 		Title: "5. The table was restored from a backup",
 		Seen: `The orders table was damaged two days ago. Processing was stopped at once, and the table is
-restored to the moment before: steps 1 and 2 are done. Stock is tracked: 75 BOOK are in store,
-without what was paid. VINYL was sold out, and 10 have come in.`,
+restored to the moment before: steps 1, 2 and 4 are done. Stock is tracked: 75 BOOK are in store,
+without what was paid. VINYL was sold out; 10 have come in and are counted.`,
 		takes: 48 * time.Hour,
 		options: func(_ *Incident, o *system.Options) {
 			o.Table, o.Stock = damagedTable+"-restored", map[string]int64{"BOOK": 100, "VINYL": 0}
@@ -147,7 +147,7 @@ without what was paid. VINYL was sold out, and 10 have come in.`,
 			i.post(messages...)
 		},
 		events: []Event{
-			{Name: "refused orders are canceled", happens: func(i *Incident) {
+			{Name: "a colleague cancels each refused order", happens: func(i *Incident) {
 				for _, o := range slices.Concat(all[:]...) {
 					if o.status == order.Refused {
 						canceled(i, o.id)
