@@ -45,7 +45,7 @@ func classes() []class {
 		{TwoCharges, "the customer paid twice: refund the one that the row does not name", ""},
 		{OtherCharged, "find out who confirmed it, then refund it, or cancel the order and keep the money", ""},
 		{IntentMissing, "compare key, account and mode with those of the charge; nothing was changed", ""},
-		{ContentDiffers, "an edit, or a message with other content after the row was lost: orders restore --help", ""},
+		{ContentDiffers, "an edit, or other content after the row was lost: orders restore --help", ""},
 		{StatusContradicts, "compare the PaymentIntent's history with the order's events, then decide", ""},
 		{RefundUnknown, "find out whether it was made, then end it: orders refund resolve --help", ""},
 		{RowUnreadable, "look at the item: it was edited by hand, or a newer release wrote it", ""},
