@@ -218,7 +218,7 @@ func TestNextNeverContradictsItselfOrAVerdict(t *testing.T) {
 func contradiction(c combination, next view.Next, text string) string {
 	has := func(part string) bool { return strings.Contains(text, part) }
 	changes := has("orders refresh ORD-1: the row is") || has("orders restore") || has("stop processing")
-	waits := has("its message comes back") || has("must authenticate") || has("bank decides") || has("may still pay")
+	waits := has("its message should come back") || has("must authenticate") || has("bank decides") || has("may still pay")
 	a := c.report.Account
 	unknown := a != nil && slices.ContainsFunc(a.Items, func(i refund.Item) bool { return i.Status == refund.Unknown })
 	switch {
@@ -328,7 +328,7 @@ func curatedLines() map[string]string {
 		"open|none bound other content charged|key_reused||": "orders restore ORD-1 pi_2: the row, whose content is a conflict, does not name it; if no row was lost, two deployments may share a scope\n" +
 			"orders dead-letters show ORD-1: its message is parked, because of key_reused, and has another verdict after that",
 		"open|none bound another charged elsewhere|||": "refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook + "\n" +
-			"its message comes back",
+			"its message should come back",
 		"refused|none bound another charged|refused||": "orders cancel ORD-1: at Stripe pi_2 is succeeded, and the row, which does not name it, could be charged again\n" +
 			"refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook + "\n" +
 			"orders dead-letters show ORD-1: its message is parked, because of refused resource_missing, and has another verdict after that",

@@ -179,7 +179,7 @@ func (f *Report) nextBound(n *Next, bound order.Intent) {
 		n.act("stop processing: two deployments may share a scope: %v", err)
 	case f.leased(), closed(r.Status):
 	case found && r.Status == order.Open && r.ParkedAt.IsZero() && f.Now.Sub(r.UpdatedAt) < overdue:
-		n.wait("orders refresh %s: %s; its message, which comes back, settles it too", f.ID, both)
+		n.wait("orders refresh %s: %s; its message, unless it is lost, settles it too", f.ID, both)
 	case found && r.Status.Transition(o.Status) == nil:
 		n.act("orders refresh %s: %s%s", f.ID, both, recheck(r.DueAt))
 	case found, r.Status.Charged() && bound.State != order.Succeeded:
@@ -247,7 +247,7 @@ func (f *Report) nextStatus(n *Next, changes bool) {
 		n.act("orders dead-letters show %s: there was no attempt since %s; if its message is not there, it waits "+
 			"while processing is stopped or behind, or is lost: %s, is harmless", f.ID, Stamp(r.UpdatedAt), post)
 	default:
-		n.wait("its message comes back%s", recheck(r.DueAt))
+		n.wait("its message should come back%s", recheck(r.DueAt))
 	}
 }
 
