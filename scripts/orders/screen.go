@@ -18,6 +18,7 @@ import (
 func wrong() *regexp.Regexp {
 	starts := []string{
 		"orders: error: ", "WARNING: ", "FAILED ", "MISMATCH ", "not repaired: ", `charged +\d+ TIMES`, "fix ", "look ",
+		"verdict: not yet ",
 	}
 	for _, c := range audit.Classes() {
 		starts = append(starts, `(?: *\d+ )?`+string(c)+" ")

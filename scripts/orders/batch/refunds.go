@@ -19,11 +19,9 @@ import (
 // units as in messages.
 type Amount string
 
-var amountSyntax = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,3})?$`)
-
 // UnmarshalText parses a flag or a column.
 func (a *Amount) UnmarshalText(text []byte) error {
-	if !amountSyntax.Match(text) {
+	if !regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,3})?$`).Match(text) {
 		return fmt.Errorf("amount %q: want 19.99, or the same in minor units: 1999", text)
 	}
 	*a = Amount(text)

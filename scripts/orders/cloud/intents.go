@@ -27,18 +27,24 @@ type listed struct {
 	audit.Payment
 }
 
+// hundred asks for a hundred objects that were created in the window, after this one if
+// it is not "", each with an expanded field.
+func hundred(
+	ctx context.Context, w audit.Window, after, expanded string,
+) (*stripego.RangeQueryParams, stripego.ListParams) {
+	list := stripego.ListParams{Context: ctx, Limit: stripego.Int64(stripe.PageSize)}
+	list.AddExpand(expanded)
+	if after != "" {
+		list.StartingAfter = stripego.String(after)
+	}
+	return &stripego.RangeQueryParams{GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix()}, list
+}
+
 // page lists a hundred PaymentIntents that were created in the window, newest first,
 // after this one if it is not "". The times count in whole seconds.
 func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe.List[listed], error) {
-	params := &stripego.PaymentIntentListParams{CreatedRange: &stripego.RangeQueryParams{
-		GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix(),
-	}}
-	params.Context = ctx
-	params.Limit = stripego.Int64(stripe.PageSize)
-	params.AddExpand("data." + stripe.LatestCharge)
-	if after != "" {
-		params.StartingAfter = stripego.String(after)
-	}
+	created, list := hundred(ctx, w, after, "data."+stripe.LatestCharge)
+	params := &stripego.PaymentIntentListParams{CreatedRange: created, ListParams: list}
 	call := i.client.Call("list intents")
 	call.Permission = stripe.ReadCharges
 	err := paymentintent.Client{B: call}.List(params).Err()
@@ -51,15 +57,8 @@ func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe
 // refunds lists a hundred refunds that were made in the window, newest first, after this
 // one if it is not "", whenever their PaymentIntents were created.
 func (i intents) refunds(ctx context.Context, w audit.Window, after string) (stripe.List[listed], error) {
-	params := &stripego.RefundListParams{CreatedRange: &stripego.RangeQueryParams{
-		GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix(),
-	}}
-	params.Context = ctx
-	params.Limit = stripego.Int64(stripe.PageSize)
-	params.AddExpand("data.payment_intent." + stripe.LatestCharge)
-	if after != "" {
-		params.StartingAfter = stripego.String(after)
-	}
+	created, list := hundred(ctx, w, after, "data.payment_intent."+stripe.LatestCharge)
+	params := &stripego.RefundListParams{CreatedRange: created, ListParams: list}
 	call := i.client.Call("list refunds")
 	call.Permission = stripe.ReadCharges
 	err := refund.Client{B: call}.List(params).Err()
