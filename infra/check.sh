@@ -1,13 +1,12 @@
 #!/bin/sh
-# Formats, lints, validates and tests infra/terraform without an AWS account, in copies under
-# build/tf: your state, variables and lock file stay untouched. Terraform 1.11 or later must
-# be on PATH; without it only tflint runs, which is an error if CI=true. An argument names an
-# OpenTofu executable to validate and test the module with as well.
+# Formats, lints, validates and tests infra/terraform and examples/terraform without an AWS
+# account, in copies under build/tf: your state, variables and lock file stay untouched.
+# Terraform 1.11 or later must be on PATH; without it only tflint runs, which is an error if
+# CI=true. An argument names an OpenTofu executable to validate and test with as well.
 set -eu
 cd "$(dirname "$0")/.."
 tofu=${1:-}
 work=$PWD/build/tf
-canaries='sk_test_canary rk_test_canary whsec_canary' # the secrets in tests/secrets.tftest.hcl
 
 fail() { echo "FAIL  $*" && exit 1; }
 
@@ -18,24 +17,37 @@ check() {
   echo "ok    $name"
 }
 
-# copy_module copies the module to the directory $1, without the files of one deployment.
-copy_module() {
-  mkdir -p "$1"
-  cp -R infra/terraform/*.tf infra/terraform/.tflint.hcl infra/terraform/tests "$1"
-  rm -f "$1/backend.tf"
+folders='infra/terraform infra/terraform/modules/orderonce examples/terraform'
+
+# copy copies the folders into the directory $1, without the files of one deployment.
+copy() {
+  mkdir -p "$1/infra/terraform" "$1/examples/terraform"
+  cp -R infra/terraform/*.tf infra/terraform/*.tf.json infra/terraform/.tflint.hcl infra/terraform/modules infra/terraform/tests "$1/infra/terraform"
+  cp -R examples/terraform/*.tf infra/terraform/.tflint.hcl examples/terraform/tests "$1/examples/terraform"
+  rm -f "$1/infra/terraform/backend.tf"
+}
+
+# validate PROGRAM DIRECTORY
+validate() {
+  for step in 'init -backend=false -input=false' validate; do
+    # shellcheck disable=SC2086 # init has arguments
+    check "$1 ${2#"$work/"}: ${step%% *}" "$1" -chdir="$2" $step -no-color
+  done
 }
 
 # validate_and_test PROGRAM DIRECTORY
 validate_and_test() {
-  check "$1 init" "$1" -chdir="$2" init -backend=false -input=false -no-color
-  check "$1 validate" "$1" -chdir="$2" validate -no-color
-  check "$1 test" "$1" -chdir="$2" test -no-color
+  validate "$1" "$2"
+  check "$1 ${2#"$work/"}: test" "$1" -chdir="$2" test -no-color
   tail -n 1 "$work/log"
 }
 
 rm -rf "$work"
-copy_module "$work/module"
-check 'tflint, preset all' go run github.com/terraform-linters/tflint@v0.64.0 --chdir="$work/module"
+copy "$work"
+module=$work/infra/terraform/modules/orderonce
+for folder in $folders; do
+  check "tflint, preset all: $folder" go run github.com/terraform-linters/tflint@v0.64.0 --chdir="$work/$folder"
+done
 
 if ! command -v terraform >/dev/null; then
   [ "${CI:-}" != true ] || fail 'terraform is not on PATH: install Terraform 1.11 or later'
@@ -44,31 +56,29 @@ if ! command -v terraform >/dev/null; then
 fi
 
 # The example files get suffixes that terraform fmt recognizes.
-mkdir "$work/examples"
-cp infra/terraform/backend.tf.example "$work/examples/backend.tf"
-cp infra/terraform/environments/example.s3.tfbackend "$work/examples/backend.tfvars"
-cp infra/terraform/environments/example.tfvars infra/testdata/pins/stub.tf "$work/examples"
+mkdir "$work/settings"
+cp infra/terraform/backend.tf.example "$work/settings/backend.tf"
+cp infra/terraform/environments/example.s3.tfbackend "$work/settings/backend.tfvars"
+cp infra/terraform/environments/example.tfvars infra/testdata/pins/stub.tf "$work/settings"
 
-# The subscriber in the guide must be valid as it is printed there.
-guide=docs/guides/hear-about-orders.md
-mkdir "$work/subscriber"
-sed -n '/^```hcl$/,/^```$/{/^```/d;p;}' "$guide" >"$work/subscriber/main.tf"
-[ -s "$work/subscriber/main.tf" ] || fail "$guide: no Terraform found"
-cp infra/terraform/versions.tf "$work/subscriber"
+# Terraform in a guide must be valid as it is printed there.
+for guide in $(grep -l '^```terraform$' docs/guides/*.md); do
+  mkdir -p "$work/$guide"
+  sed -n '/^```terraform$/,/^```$/{/^```/d;p;}' "$guide" >"$work/$guide/main.tf"
+  cp infra/terraform/versions.tf "$work/$guide"
+done
 
 check 'terraform fmt' terraform fmt -check -diff -recursive -no-color "$work"
 
-validate_and_test terraform "$work/module"
-check "$guide: init" terraform -chdir="$work/subscriber" init -backend=false -input=false -no-color
-check "$guide: validate" terraform -chdir="$work/subscriber" validate -no-color
+for folder in $folders; do validate_and_test terraform "$work/$folder"; done
+for guide in "$work"/docs/guides/*; do [ ! -d "$guide" ] || validate terraform "$guide"; done
 
 # With -verbose, terraform test prints every plan and state of the tests that set a secret.
-for canary in $canaries; do
-  grep -q "\"$canary\"" infra/terraform/tests/secrets.tftest.hcl || fail "no test sets the secret $canary"
-done
+canaries=$(grep -oE '"[a-z_]+_canary"' "$module/tests/secrets.tftest.hcl" | tr -d '"' | sort -u)
+[ -n "$canaries" ] || fail 'no test sets a secret'
 for format in -no-color -json; do
   check "terraform test -verbose $format" \
-    terraform -chdir="$work/module" test -verbose "$format" -filter=tests/secrets.tftest.hcl
+    terraform -chdir="$module" test -verbose "$format" -filter=tests/secrets.tftest.hcl
   grep -q secret_string_wo_version "$work/log" || fail 'no plan was printed, so there is nothing to search'
   for canary in $canaries; do
     ! grep -q "$canary" "$work/log" || fail "a plan, state, output or log line contains $canary"
@@ -78,7 +88,7 @@ done
 # terraform test cannot destroy with other variables than it applied with. So apply pins.tf
 # alone, which needs no provider, then plan and destroy with those of another deployment.
 mkdir "$work/pins"
-cp infra/terraform/pins.tf infra/testdata/pins/stub.tf "$work/pins"
+cp "$module/pins.tf" infra/testdata/pins/stub.tf "$work/pins"
 check 'pins.tf: init' terraform -chdir="$work/pins" init -no-color
 check 'pins.tf: apply' terraform -chdir="$work/pins" apply -auto-approve -no-color -var=pinned=one
 if terraform -chdir="$work/pins" plan -no-color -var=pinned=two >"$work/log" 2>&1 ||
@@ -101,11 +111,11 @@ if [ -n "$mirror" ]; then
   printf 'provider_installation {\nfilesystem_mirror {\npath = "%s"\n}\n}\n' "$work/mirror" >"$work/tofu.rc"
   export TF_CLI_CONFIG_FILE="$work/tofu.rc"
 fi
-copy_module "$work/opentofu"
+copy "$work/opentofu"
 
 # OpenTofu has no mock_provider with a source, so replace the source by its content.
-for test in "$work"/module/tests/*.tftest.hcl; do
-  sed -e '/^  source = /r infra/terraform/tests/mocks/aws.tfmock.hcl' -e '/^  source = /d' "$test" \
-    >"$work/opentofu/tests/${test##*/}"
+for folder in $folders; do
+  sed -i.mocks -e "/^  source *= /r $module/tests/mocks/aws.tfmock.hcl" -e '/^  source *= /d' \
+    "$work/opentofu/$folder"/tests/*.tftest.hcl
+  validate_and_test "$tofu" "$work/opentofu/$folder"
 done
-validate_and_test "$tofu" "$work/opentofu"

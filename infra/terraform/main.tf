@@ -1,8 +1,6 @@
-# One deployment of orderonce in one AWS account and region. README.md explains how to
-# apply it. functions.tf joins the parts: order.tf, refund.tf, webhook.tf, reconcile.tf,
-# publish.tf, and the optional intake.tf and receipt.tf. What parts share is in queue.tf, iam.tf and alarms.tf;
-# the rest in table.tf, stock.tf, secrets.tf, operator.tf and dashboard.tf. pins.tf protects
-# the state, and moved.tf renames the addresses of earlier releases in it.
+# One deployment of the module in the AWS account and region of the credentials. README.md explains
+# how to apply it. variables.tf is the module's own file, so that each variable has its type,
+# description and checks here too: a new one needs a line below, and an output one in outputs.tf.
 
 provider "aws" {
   region = var.region # null: from AWS_REGION or the profile
@@ -16,39 +14,86 @@ provider "aws" {
   }
 }
 
-data "aws_caller_identity" "current" {}
-
-data "aws_partition" "current" {}
-
-data "aws_region" "current" {}
-
-locals {
-  # Prefix of the name of every resource.
-  prefix = "${var.name}-${var.environment}"
-
-  # The scope separates the idempotency keys, PaymentIntents and metrics of deployments.
-  # It contains a hash of account and region, because deployments of the same name in
-  # several of them may share a Stripe account.
-  location = "${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"
-  scope    = coalesce(var.scope, "${local.prefix}-${substr(sha256(local.location), 0, 6)}")
-
-  # Identifies the deployment that a state belongs to: see pins.tf.
-  deployment = {
-    prefix  = local.prefix
-    scope   = local.scope
-    account = data.aws_caller_identity.current.account_id
-    region  = data.aws_region.current.region
-  }
-  # The scope of the order function in AWS, if there is one: see pins.tf.
-  deployed_scopes = compact([for function in data.aws_lambda_function.deployed :
-    try(function.environment[0].variables.SCOPE, null)
-  ])
+variable "region" {
+  description = "AWS region. Defaults to the region of the environment or profile."
+  type        = string
+  default     = null
 }
 
-data "aws_lambda_functions" "all" {}
+variable "tags" {
+  description = "Tags of every resource, in addition to Application, Environment and ManagedBy."
+  type        = map(string)
+  default     = {}
+  nullable    = false
 
-data "aws_lambda_function" "deployed" {
-  count = contains(data.aws_lambda_functions.all.function_names, "${local.prefix}-order") ? 1 : 0
+  validation {
+    condition     = length(setintersection(keys(var.tags), ["Application", "Environment", "ManagedBy"])) == 0
+    error_message = "tags: must not contain Application, Environment or ManagedBy, which the module sets"
+  }
+}
 
-  function_name = "${local.prefix}-order"
+module "orderonce" {
+  source = "./modules/orderonce"
+
+  name                         = var.name
+  environment                  = var.environment
+  scope                        = var.scope
+  stripe_secret_key            = var.stripe_secret_key
+  stripe_secret_version        = var.stripe_secret_version
+  stripe_read_key              = var.stripe_read_key
+  stripe_read_key_version      = var.stripe_read_key_version
+  create_refund                = var.create_refund
+  stripe_refund_key            = var.stripe_refund_key
+  stripe_refund_key_version    = var.stripe_refund_key_version
+  create_webhook               = var.create_webhook
+  webhook_secret               = var.webhook_secret
+  webhook_secret_version       = var.webhook_secret_version
+  webhook_rate_limit           = var.webhook_rate_limit
+  webhook_burst_limit          = var.webhook_burst_limit
+  webhook_memory_size          = var.webhook_memory_size
+  webhook_reserved_concurrency = var.webhook_reserved_concurrency
+  reconcile_minutes            = var.reconcile_minutes
+  reconcile_rate               = var.reconcile_rate
+  create_intake                = var.create_intake
+  intake_jwt                   = var.intake_jwt
+  intake_rate_limit            = var.intake_rate_limit
+  intake_burst_limit           = var.intake_burst_limit
+  intake_reserved_concurrency  = var.intake_reserved_concurrency
+  stock_tracking               = var.stock_tracking
+  stock_hold_hours             = var.stock_hold_hours
+  create_receipts              = var.create_receipts
+  receipt_from                 = var.receipt_from
+  receipt_identity             = var.receipt_identity
+  receipt_configuration_set    = var.receipt_configuration_set
+  receipt_mode                 = var.receipt_mode
+  event_archive_days           = var.event_archive_days
+  create_example_subscriber    = var.create_example_subscriber
+  create_operator_policies     = var.create_operator_policies
+  secret_recovery_days         = var.secret_recovery_days
+  fifo                         = var.fifo
+  producer_arns                = var.producer_arns
+  producer_rule_arns           = var.producer_rule_arns
+  producer_topic_arns          = var.producer_topic_arns
+  visibility_timeout           = var.visibility_timeout
+  function_timeout             = var.function_timeout
+  memory_size                  = var.memory_size
+  batch_size                   = var.batch_size
+  maximum_concurrency          = var.maximum_concurrency
+  processing                   = var.processing
+  reserved_concurrency         = var.reserved_concurrency
+  provisioned_pollers          = var.provisioned_pollers
+  architecture                 = var.architecture
+  tracing                      = var.tracing
+  log_retention_days           = var.log_retention_days
+  permissions_boundary         = var.permissions_boundary
+  kms_key_arn                  = var.kms_key_arn
+  previous_kms_key_arns        = var.previous_kms_key_arns
+  orders_table_name            = var.orders_table_name
+  warm_throughput              = var.warm_throughput
+  deletion_protection          = var.deletion_protection
+  alarms                       = var.alarms
+  create_dashboard             = var.create_dashboard
+  alarm_topic_arn              = var.alarm_topic_arn
+  package_dir                  = coalesce(var.package_dir, "${path.module}/../../build/package")
+  package_s3                   = var.package_s3
 }

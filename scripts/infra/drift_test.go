@@ -1,7 +1,7 @@
 // Package infra_test compares infra/terraform with the rest of the repository: the table
 // and the queues of the tests and the local system, the variables and metrics of the
 // functions, and the documentation. It does not run Terraform: what Terraform plans is
-// tested by infra/terraform/tests, whose listings of policies, alarms and environments it
+// tested by the tests beside it, whose listings of policies, alarms and environments it
 // reads. Paths are relative to the folder infra.
 package infra_test
 
@@ -31,6 +31,9 @@ import (
 // folder has the files that the tests read. The tests are not in it, because a parser of
 // expressions is nothing that the product requires.
 const folder = "../../infra/"
+
+// module is the folder of the module within it.
+const module = "terraform/modules/orderonce/"
 
 // table has the properties that the module's table shares with the one of the tests.
 type table struct {
@@ -113,12 +116,12 @@ func TestTheQueuesMeetTheAssumptionsOfTheFunctions(t *testing.T) {
 	}
 	for _, name := range []string{"order", "refund", "receipt"} {
 		// A test in adapters/sqs counts how many receives the delays of the policy need.
-		got := matches(t, `receives += (\d+)`, "terraform/"+name+".tf")
+		got := matches(t, `receives += (\d+)`, module+name+".tf")
 		if want := fmt.Sprint(sqs.DefaultPolicy().MaxReceives); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: maxReceiveCount: got %v, want %s, so that the function parks first, with a reason", name, got, want)
 		}
 	}
-	for _, kib := range matches(t, `max_size += (\d+) \* 1024\n`, "terraform/*.tf") {
+	for _, kib := range matches(t, `max_size += (\d+) \* 1024\n`, module+"*.tf") {
 		if n, err := strconv.Atoi(kib); err != nil || n<<10 < 2*sqs.MaxBody {
 			t.Errorf("max_message_size: got %s KiB, want at least %d bytes: a redriven message has attributes", kib, 2*sqs.MaxBody)
 		}
@@ -132,7 +135,7 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 	// In hours or seconds, the retention is the same.
 	others := []string{"webhook STRIPE_TIMEOUT", "order QUEUE_RETENTION", "intake OWNER_CLAIM", "intake CUSTOMER_CLAIM"}
 	environments := map[string]map[string]string{}
-	for line := range strings.Lines(read(t, "terraform/tests/environments.txt")) { // compared by Terraform's tests
+	for line := range strings.Lines(read(t, module+"tests/environments.txt")) { // compared by Terraform's tests
 		function, setting, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name, value, _ := strings.Cut(setting, "=")
 		if environments[function] == nil {
@@ -162,7 +165,7 @@ func TestTheModuleSetsTheVariablesOfTheFunctions(t *testing.T) {
 }
 
 func TestTheModulePrintsTheVariablesOfTheOperatorsTool(t *testing.T) {
-	printed := read(t, "terraform/outputs.tf")
+	printed := read(t, module+"outputs.tf")
 	elsewhere := []string{"QUEUE_RETENTION", "STRIPE_API_BASE", "STRIPE_SECRET_KEY"} // secret, or not of a deployment
 	for _, name := range matches(t, `env:"([A-Z_]+)"`, "../scripts/orders/cloud/deployment.go") {
 		if !slices.Contains(elsewhere, name) && !strings.Contains(printed, "export "+name+"=") {
@@ -216,7 +219,7 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionsWrite(t *testing.T) {
 		}
 	}
 	for _, pattern := range []string{`"orderonce", "(\w+)"`, `(\w+) += \{ dimension = `} {
-		reads = append(reads, matches(t, pattern, "terraform/dashboard.tf")...)
+		reads = append(reads, matches(t, pattern, module+"dashboard.tf")...)
 	}
 	for _, name := range set(reads) {
 		value := name[strings.Index(name, "=")+1:] // of a dimension
@@ -317,7 +320,7 @@ func TestTheGuideListsThePermissionsOfTheKey(t *testing.T) {
 func TestAlarmsAndPinsReferToHeadingsAndReasonsThatExist(t *testing.T) {
 	text := strings.NewReplacer(
 		"# ", "", `\"`, `"`, "${local.runbook}", "docs/guides/operate.md", "${local.failures}", "docs/reference/failures.md",
-	).Replace(strings.Join(matches(t, `(?s)(.*)`, "terraform/*.tf"), " "))
+	).Replace(strings.Join(matches(t, `(?s)(.*)`, module+"*.tf"), " "))
 	reference := regexp.MustCompile(`(docs/[a-z/]+\.md), (?:"([^"]+)"|([a-z_]+))`)
 	references := reference.FindAllStringSubmatch(strings.Join(strings.Fields(text), " "), -1)
 	if len(references) < 45 {
@@ -342,7 +345,7 @@ func TestTheFunctionsArePublishedAfterTheirSecretsAreWritten(t *testing.T) {
 		"stripe_key": "stripe", "stripe_read_key": "stripe_read", "stripe_refund_key": "stripe_refund",
 		"webhook_secret_version": "webhook",
 	} {
-		value := matches(t, `(?ms)^  `+name+` += (.*?)\n(?:  \w|  \}|\})`, "terraform/secrets.tf")
+		value := matches(t, `(?ms)^  `+name+` += (.*?)\n(?:  \w|  \}|\})`, module+"secrets.tf")
 		if version := "aws_secretsmanager_secret_version." + secret; len(value) != 1 || !strings.Contains(value[0], version) {
 			t.Errorf("local.%s, which descriptions of functions have: got %q, want %s in it", name, value, version)
 		}
@@ -381,7 +384,7 @@ func TestResourcesAreCreatedAndDeletedInAnOrderThatAWSAccepts(t *testing.T) {
 
 // The oldest release that versions.tf accepts must pass every test, and a later one too.
 func TestTheOldestTerraformRunsInCI(t *testing.T) {
-	oldest := matches(t, `required_version = ">= ([\d.]+)"`, "terraform/versions.tf")[0]
+	oldest := matches(t, `required_version = ">= ([\d.]+)"`, module+"versions.tf")[0]
 	tested := matches(t, `terraform_version: ([\d.]+)`, "../.github/workflows/ci.yml")
 	if len(tested) != 2 || !slices.ContainsFunc(tested, func(v string) bool { return strings.HasPrefix(v, oldest+".") }) {
 		t.Errorf("ci.yml: runs Terraform %q, want %s and a later release", tested, oldest)
@@ -452,7 +455,7 @@ func registrationAttributes(t *testing.T, function, pattern string) (names []str
 // EventBridge drops an event that no rule matches, so a wrong name sends no receipt.
 func TestTheRuleOfReceiptsMatchesEventsThatExist(t *testing.T) {
 	document := read(t, "../docs/reference/events.md")
-	names := matches(t, `"detail-type" = \["([^\]]+)"\]`, "terraform/receipt.tf")
+	names := matches(t, `"detail-type" = \["([^\]]+)"\]`, module+"receipt.tf")
 	for name := range strings.SplitSeq(names[0], `", "`) {
 		if !strings.Contains(document, "\n| `"+name+"` |") {
 			t.Errorf("events.md: no row %q, which a rule in receipt.tf matches", name)
@@ -472,7 +475,7 @@ func TestEveryPolicyStatementHasARowInTheReference(t *testing.T) {
 }
 
 func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
-	rule := regexp.MustCompile(matches(t, `regex\("([^"]+)", var\.scope\)`, "terraform/variables.tf")[0])
+	rule := regexp.MustCompile(matches(t, `regex\("([^"]+)", var\.scope\)`, module+"variables.tf")[0])
 	for _, scope := range []string{
 		"", "a", "prod", "prod-eu", "orderonce-dev-836569", "A", "prod_eu", "1st", "-a", "a-", "a.b", "a b",
 		strings.Repeat("a", 32), strings.Repeat("a", 33),

@@ -1,17 +1,21 @@
 package infra_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // resource returns the text of a resource of the module.
 func resource(t *testing.T, address string) string {
 	t.Helper()
 	kind, name, _ := strings.Cut(address, ".")
-	found := matches(t, `(?ms)^resource "`+kind+`" "`+name+`" \{\n(.*?)^\}`, "terraform/*.tf")
+	found := matches(t, `(?ms)^resource "`+kind+`" "`+name+`" \{\n(.*?)^\}`, module+"*.tf")
 	if len(found) != 1 {
 		t.Fatalf("%s: got %d resources, want one", address, len(found))
 	}
@@ -38,7 +42,7 @@ func statements(t *testing.T) map[string]map[string]statement {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^(\w+ [\w-]+) (\w+): (?:Allow|Deny) ([\w: ]+?)(?: by \S+)?(?: on .+?)?(?: if (.+))?$`)
 	all := map[string]map[string]statement{}
-	for _, m := range line.FindAllStringSubmatch(read(t, "terraform/tests/policies.txt"), -1) {
+	for _, m := range line.FindAllStringSubmatch(strings.Join(matches(t, `(?s)(.*)`, module+"tests/policies/*.txt"), ""), -1) {
 		if all[m[1]] == nil {
 			all[m[1]] = map[string]statement{}
 		}
@@ -59,4 +63,34 @@ func actions(statements map[string]statement) (all []string) {
 func set(texts []string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)
+}
+
+// An apply over the state of a release without the module's folder moves its resources. A
+// new resource has no earlier address: make it an exception here.
+func TestTheRootPassesEveryVariableAndOutputAndMovesEveryResource(t *testing.T) {
+	for _, tt := range []struct{ of, declared, inRoot, format string }{
+		{"variable", `(?m)^variable "(\w+)"`, `(?m)^  (\w+ += (?:coalesce\()?var\.\w+)`, "%s = var.%[1]s"},
+		{"output", `(?m)^output "(\w+)"`, `(?m)^output (.*)$`, `"%s" { value = module.orderonce.%[1]s }`},
+		{
+			"resource", `(?m)^resource "(\w+" "\w+)"`, `"from": ("[\w.]+", "to": "module\.orderonce\.[\w.]+)(?:\[0])?"`,
+			`"%s", "to": "module.orderonce.%[1]s`,
+		},
+	} {
+		var want []string
+		for _, name := range matches(t, tt.declared, module+"*.tf") {
+			_, job, _ := strings.Cut(name, `" "`)
+			if files, _ := filepath.Glob(folder + "../functions/" + job + "/table.go"); len(files) > 0 {
+				continue // the table of a job of your own, which is new
+			}
+			want = append(want, fmt.Sprintf(tt.format, strings.ReplaceAll(name, `" "`, ".")))
+		}
+		var got []string
+		for _, text := range matches(t, tt.inRoot, "terraform/*.tf*") {
+			got = append(got, strings.Replace(strings.Join(strings.Fields(text), " "), "coalesce(", "", 1))
+		}
+		got = slices.DeleteFunc(got, func(s string) bool { return s == "region = var.region" }) // of the provider
+		if diff := cmp.Diff(set(got), set(want)); diff != "" {
+			t.Errorf("each %s (- infra/terraform, + the module):\n%s", tt.of, diff)
+		}
+	}
 }
