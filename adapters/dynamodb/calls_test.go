@@ -47,7 +47,7 @@ type fixture struct {
 	*dynamodbtest.Harness
 	*dynamodb.Store
 
-	tracks bool // the store tracks stock
+	stocked bool // the store tracks stock
 }
 
 func open(t *testing.T) fixture {
@@ -67,7 +67,7 @@ func (f fixture) must(err error) {
 func (f fixture) claimed(id order.ID) order.Claim {
 	f.Helper()
 	o, quantities := ordertest.Order(id), order.Quantities(nil)
-	if f.tracks {
+	if f.stocked {
 		quantities = o.Quantities()
 	}
 	c, err := order.Begin(f.Context(), f, o, lease("first"), quantities)

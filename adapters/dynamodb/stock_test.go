@@ -28,7 +28,7 @@ func TestStock(t *testing.T) {
 func openStock(t *testing.T, units int64) fixture {
 	t.Helper()
 	f := open(t)
-	f.Store, f.tracks = f.WithStock(f.OpenStock(t)), true
+	f.Store, f.stocked = f.WithStock(f.OpenStock(t)), true
 	for sku := range ordertest.Order("O1").Quantities() {
 		f.add(sku, units)
 	}
@@ -56,7 +56,7 @@ func (f fixture) wantStock(want order.Stock) {
 func (f fixture) released(bank *ordertest.Bank, tracked bool) {
 	f.Helper()
 	if !tracked {
-		f.Store, f.tracks = dynamodb.New(f.Config, f.Table), false
+		f.Store, f.stocked = dynamodb.New(f.Config, f.Table), false
 	}
 	c := f.claimed("O1")
 	if bank != nil {
@@ -119,7 +119,7 @@ func TestProcessWithStock(t *testing.T) {
 			f.Proxy.Reset()
 			p := order.Processor{
 				Store: f.Store, Payments: bank, Scope: "test", Now: func() time.Time { return at(0) },
-				ConfirmTime: time.Second, TracksStock: f.tracks,
+				ConfirmTime: time.Second, TracksStock: f.stocked,
 			}
 			if r := p.Process(t.Context(), ordertest.Order("O1"), at(0), lease("second")); r.Status != tt.want {
 				t.Errorf("got %+v, want %s", r, tt.want)
@@ -163,7 +163,7 @@ func TestARepeatedSaveReservesOnce(t *testing.T) {
 	t.Parallel()
 	f := openStock(t, 3)
 	tracking := f.Store
-	f.Store, f.tracks = dynamodb.New(f.Config, f.Table), false
+	f.Store, f.stocked = dynamodb.New(f.Config, f.Table), false
 	quantities := f.claimed("O1").Order.Quantities()
 	before := f.loaded("O1")
 	after := before
@@ -202,7 +202,7 @@ func TestStockThatWasDeletedOrEditedIsCorrupt(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	table := f.OpenStock(t)
-	f.Store, f.tracks = f.WithStock(table), true
+	f.Store, f.stocked = f.WithStock(table), true
 	f.add("MUG", 1)
 	f.add("TSHIRT-M", 1)
 	c := f.bound("O1")

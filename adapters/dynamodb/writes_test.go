@@ -37,7 +37,9 @@ func (w *writes) Save(ctx context.Context, before, after order.Record) (order.Re
 		update = strings.ReplaceAll(update, " REMOVE", "\nREMOVE")
 		lines := []string{"IF"}
 		for part := range strings.SplitSeq(condition, " AND ") {
-			if last := lines[len(lines)-1]; len(last)+len(part) < 95 {
+			last := lines[len(lines)-1]
+			ends := strings.Contains(last, "leaseUntil") || strings.Contains(last, "stock")
+			if len(last)+len(part) < 95 && !ends {
 				lines[len(lines)-1] = strings.Replace(last+" AND "+part, "IF AND", "IF", 1)
 			} else {
 				lines = append(lines, "   AND "+part)
@@ -55,11 +57,11 @@ func TestThePageShowsEachWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, rest, found := strings.Cut(string(text), "\n## The writes\n")
-	_, after, ends := strings.Cut(rest, "\n<!-- end of the writes -->\n")
+	_, after, ends := strings.Cut(rest, "\n## ")
 	if !found || !ends {
 		t.Fatalf("%s: no section of the writes", page)
 	}
-	want := before + "\n## The writes\n" + section(t) + "\n<!-- end of the writes -->\n" + after
+	want := before + "\n## The writes\n" + section(t) + "\n## " + after
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
@@ -90,7 +92,7 @@ func section(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("\nOne function makes every write of an order: it sets and removes what differs, on the condition that nothing\n" +
 		"else changed it. A value with a 0 at its end is the one that was read, or that the last write left.\n")
-	show := func(title string) { fmt.Fprintf(&b, "\n**%s**\n\n```text\n%s```\n", title, w.last) }
+	show := func(title string) { fmt.Fprintf(&b, "\n### %s\n\n```text\n%s```\n", title, w.last) }
 	c := begin("first", 0)
 	show("Begin, of a new order")
 	must(c.Release(t.Context(), w, order.ReasonUnavailable, at(time.Second)))

@@ -13,9 +13,10 @@ import (
 // MaxBody is the largest message body that is read, in bytes.
 const MaxBody = strictjson.MaxBody
 
-// Unwrap returns the message in an SNS notification, in an EventBridge event, or in an
-// event in a notification. It returns any other body unchanged, also one with a field of
-// a message or of both wrappers, because unwrapping would drop some of them silently.
+// Unwrap returns the message in its wrappers: an SNS notification, an EventBridge event,
+// or an event in a notification. It returns any other body unchanged, also one with a
+// field of a message or of both wrappers, because unwrapping would drop some of them
+// silently.
 func Unwrap(body string) ([]byte, error) {
 	raw := []byte(body)
 	wrapper, err := wrapperOf(raw)

@@ -10,11 +10,11 @@ import (
 	"orderonce/domain/order"
 )
 
-// Meter records metrics. dimension and value split a metric; both are "" for a metric
+// Meter records metrics by name. dimension and value split one; both are "" for one
 // that is not split.
 type Meter interface {
-	Count(metric, dimension, value string)
-	Observe(metric, dimension, value string, d time.Duration)
+	Count(name, dimension, value string)
+	Observe(name, dimension, value string, d time.Duration)
 	Flush()
 }
 

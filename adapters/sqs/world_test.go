@@ -374,16 +374,16 @@ func (w *world) deliverWithin(left time.Duration, e events.SQSEvent) (failed []s
 	w.must(err)
 	raw, err := json.Marshal(response)
 	w.must(err)
-	receipts := map[string]string{}
+	handles := map[string]string{}
 	var ids []string
 	for _, r := range e.Records {
 		ids = append(ids, r.MessageId)
-		receipts[r.MessageId] = r.ReceiptHandle
+		handles[r.MessageId] = r.ReceiptHandle
 	}
 	deleted, failed := sqstest.Verdict(ids, raw, nil)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
 		for _, id := range deleted {
-			w.must(m.Delete(now, w.orders, receipts[id]))
+			w.must(m.Delete(now, w.orders, handles[id]))
 		}
 	})
 	if len(failed) != len(response.BatchItemFailures) {

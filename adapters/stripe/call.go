@@ -15,7 +15,7 @@ import (
 	"orderonce/domain/order"
 )
 
-// The keys of the metadata of an intent or refund.
+// The keys of the metadata of what is made at Stripe.
 const (
 	MetaOrder       = "orderId"
 	MetaScope       = "scope"
@@ -103,7 +103,7 @@ func (c *Call) Read(ctx context.Context, expand ...string) error {
 }
 
 // ErrNotID means that a call names an invalid id.
-var ErrNotID = errors.New("not the id of a PaymentIntent or refund")
+var ErrNotID = errors.New("not the id of an object at Stripe")
 
 var errNoKey = errors.New("no idempotency key: want one for every write")
 

@@ -86,8 +86,8 @@ func checkBaseURL(key, baseURL string) error {
 	return nil
 }
 
-// CallName is the method and path of an HTTP request, with "{id}" in place of the intent
-// or refund. It is the name of the call in metrics.
+// CallName is the method and path of an HTTP request, with "{id}" in place of an object's
+// id. It is the name of the call in metrics.
 func CallName(r *http.Request) string {
 	_, path, _ := strings.Cut(r.URL.Path, "/v1/")
 	if object, rest, found := strings.Cut(path, "/"); found && rest != "search" {

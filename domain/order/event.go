@@ -25,8 +25,7 @@ type RefundEvent struct {
 // RefundedOutside is the status of an event about money that others gave back.
 const RefundedOutside = "outside"
 
-// Type names what happened, such as "order.paid", "order.dispute_won" or
-// "refund.succeeded".
+// Type names what happened, such as "order.paid".
 func (e Event) Type() string {
 	switch {
 	case e.Refund.Status == RefundedOutside:
@@ -41,20 +40,22 @@ func (e Event) Type() string {
 	return "order." + string(e.To)
 }
 
-// Validate returns a *TransitionError if the event is an invalid transition, a dispute
-// that changes the status, or a refund of an order that was not charged.
+// Validate returns a *TransitionError if the event is an invalid transition. A dispute
+// must not change the status, and a refund is of an order that was charged.
 func (e Event) Validate() error {
-	var valid bool
+	err := e.From.Transition(e.To)
 	switch {
 	case e.Refund != (RefundEvent{}):
-		valid = e.From.Charged() && e.To.Charged()
+		err = e.invalidUnless(e.From.Charged() && e.To.Charged())
 	case e.Dispute != (Dispute{}):
-		valid = e.From == e.To
-	default:
-		return e.From.Transition(e.To)
+		err = e.invalidUnless(e.From == e.To)
 	}
-	if !valid {
-		return &TransitionError{From: e.From, To: e.To}
+	return err
+}
+
+func (e Event) invalidUnless(valid bool) error {
+	if valid {
+		return nil
 	}
-	return nil
+	return &TransitionError{From: e.From, To: e.To}
 }

@@ -211,8 +211,7 @@ func (r Record) takes(o Outcome) bool {
 	return r.Intent == o.Intent && (o.Intent != "" || o.Status.MayLackIntent())
 }
 
-// UnchangedSince reports whether the record has the status, events, intent and stock of
-// seen.
+// UnchangedSince reports whether nothing happened to the record since it was seen.
 func (r Record) UnchangedSince(seen Record) bool {
 	return r.Status == seen.Status && r.Seq == seen.Seq && r.Intent == seen.Intent &&
 		maps.Equal(r.Stock, seen.Stock)

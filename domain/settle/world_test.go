@@ -55,10 +55,7 @@ func (w *world) must(err error) {
 // is to the end. The lease lasts a minute.
 func (w *world) deliver(id order.ID, card ordertest.Card, last ordertest.Call) order.Result {
 	w.Helper()
-	d := ordertest.Draft(id)
-	d.Payment.Method = ordertest.PaymentMethod(card)
-	o, err := order.New(d)
-	w.must(err)
+	o := ordertest.OrderWith(id, ordertest.PaymentMethod(card))
 	ports := ordertest.Intercepted{
 		Store: w.store, Payments: w.bank, Intercept: func(c ordertest.Call, do func() error) error {
 			err := do()

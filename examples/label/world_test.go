@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -21,52 +22,59 @@ import (
 	"orderonce/domain/order"
 )
 
-// world is a Job between a table and a carrier that lose calls. Its clock is virtual.
+// Content of a message, and other content.
+const content, other = "adr_1", "adr_2"
+
+func body(id order.ID, content string) string {
+	return fmt.Sprintf(`{"orderId":%q,"addressId":%q}`, id, content)
+}
+
+// world is a Job between a table and a provider that lose calls. Its clock is virtual.
 type world struct {
 	*testing.T
-	job     Job
-	table   *dynamodbtest.Harness
-	carrier string // its URL
+	job   Job
+	table *dynamodbtest.Harness
 
-	mu        sync.Mutex
-	now       time.Time
-	workers   int
-	shipments []Shipment // at the carrier
-	calls     []string   // of the last delivery, to the table and to the carrier
-	fault     func(n int, call string) fault
-	die       func() // ends the worker of the last delivery
-	dies      int    // the call to the table at which it ends
+	mu      sync.Mutex
+	now     time.Time
+	workers int
+	calls   []string // of the last delivery
+	fault   func(n int, call string) fault
+	die     func()   // ends the worker of the last delivery
+	dies    bool     // when its call to the table ends
+	objects []Object // at the provider
 }
 
 // fault is what happens at a call. The zero value lets it pass.
 type fault struct {
-	kill   bool   // the worker
-	lose   bool   // the request; with after, the answer. A client may retry it
-	again  bool   // with lose: also every retry
-	after  bool   // the call has its effect before
-	status int    // of the answer; a 200 without effect shows the shipment as it is
-	other  bool   // the answer is about another order's shipment
-	do     func() // before the carrier's answer
+	kill  bool // the worker
+	lose  bool // the request; with after, the answer. A client may retry it
+	again bool // with lose: also every retry
+	after bool // the call has its effect before
+	// status of the provider's answer; a 200 without effect shows the object as it is
+	status int
+	other  bool   // the answer is about another order's object
+	do     func() // before the provider's answer
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, table: dynamodbtest.Open(t), now: time.UnixMilli(1_767_225_600_000)}
-	server := httptest.NewServer(http.HandlerFunc(w.serve))
-	t.Cleanup(server.Close)
-	w.carrier = server.URL
-	name, id := w.table.Table+"-labels", "id"
-	_, err := w.table.Client.CreateTable(t.Context(), &sdk.CreateTableInput{
+	name, id := w.table.Table+"-label", "id"
+	w.must(dynamodbtest.Create(t.Context(), w.table.Client, &sdk.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &id, AttributeType: "S"}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: &id, KeyType: "HASH"}},
-	})
-	w.must(err)
+	}))
+	config := w.table.Config
+	config.HTTPClient = tableClient{w, config.HTTPClient}
+	w.job.Table = Table{dynamodb.NewClient(config), name}
+	server := httptest.NewServer(http.HandlerFunc(w.serve))
+	t.Cleanup(server.Close)
 	// On a connection for each call, no call is repeated because its connection was old.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	w.job = Job{dynamodb.NewClient(w.table.Config), name, Carrier{client, server.URL + "/shipments", "test"}}
+	w.job.Provider = Provider{client, server.URL + "/objects", "test"}
 	w.table.Proxy.Before(w.beforeTable)
-	w.table.Proxy.Observe(w.afterTable)
 	return w
 }
 
@@ -114,9 +122,12 @@ func (w *world) arrive(call string) fault {
 	return w.fault(len(w.calls), call)
 }
 
-// beforeTable loses a call to the table. Behind the effect of a lost call, or instead of
-// it, afterTable kills the worker.
+// beforeTable loses a call to the table, before or after its effect. Then tableClient
+// kills the worker.
 func (w *world) beforeTable(c dynamodbtest.Call) {
+	if c.Operation == "GetItem" { // the test's own
+		return
+	}
 	f := w.arrive("table")
 	lost := dynamodbtest.Fault{Kind: dynamodbtest.LoseBefore, Number: c.Number}
 	if f.after {
@@ -131,29 +142,38 @@ func (w *world) beforeTable(c dynamodbtest.Call) {
 	if f.kill {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.dies = c.Number
+		w.dies = true
 	}
 }
 
-func (w *world) afterTable(c dynamodbtest.Call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.Number == w.dies {
-		w.die()
-	}
+// tableClient sends what the worker sends to the table, while it lives.
+type tableClient struct {
+	*world
+	inner aws.HTTPClient
 }
 
-// serve is the carrier.
+// Do implements aws.HTTPClient.
+func (c tableClient) Do(r *http.Request) (*http.Response, error) {
+	response, err := c.inner.Do(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dies {
+		c.dies = false
+		c.die()
+	}
+	return response, err
+}
+
+// serve is the provider.
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
-	path := strings.Split(r.URL.Path, "/") // "", shipments, id, buy
-	f := w.arrive([]string{"quote", "read", "buy"}[len(path)-2])
-	var status int
-	var s Shipment
-	switch {
-	case f.after, !f.kill && !f.lose && f.status == 0:
-		status, s = w.effect(r, path)
-	case f.status == http.StatusOK:
-		status, s = w.effect(r, path[:3])
+	path := strings.Split(r.URL.Path, "/") // "", objects, its id, confirm
+	f := w.arrive([]string{"make", "read", "confirm"}[len(path)-2])
+	status, o := http.StatusOK, any(Object{})
+	if f.after || !f.kill && !f.lose && f.status == 0 {
+		status, o = w.effect(r)
+	} else if f.status == http.StatusOK {
+		r.URL.Path = strings.Join(path[:3], "/")
+		status, o = w.effect(r)
 	}
 	if f.do != nil {
 		f.do()
@@ -164,38 +184,40 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	if f.kill || f.lose {
 		panic(http.ErrAbortHandler)
 	}
-	if f.other {
-		s.Reference = "test/another/adr_1"
+	if shown, is := o.(Object); is && f.other {
+		shown.Reference = "test/another/" + content
+		o = shown
 	}
 	if f.status != 0 {
 		status = f.status
 	}
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(map[string]string{"id": s.ID, "reference": s.Reference, "status": s.Status})
+	_ = json.NewEncoder(rw).Encode(o)
 }
 
-// effect makes, reads or buys a shipment. It refuses to sell one twice.
-func (w *world) effect(r *http.Request, path []string) (int, Shipment) {
+// effect makes, reads or confirms an object. It refuses to confirm one twice.
+func (w *world) effect(r *http.Request) (status int, shown any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	path := strings.Split(r.URL.Path, "/") // "", objects, its id, confirm
 	if len(path) == 2 {
 		var in map[string]string
 		_ = json.NewDecoder(r.Body).Decode(&in)
-		w.shipments = append(w.shipments, Shipment{fmt.Sprintf("shp_%d", len(w.shipments)), in["reference"], "quoted"})
-		return http.StatusCreated, w.shipments[len(w.shipments)-1]
+		w.objects = append(w.objects, Object{fmt.Sprintf("obj_%d", len(w.objects)), in["reference"], made})
+		return http.StatusCreated, w.objects[len(w.objects)-1]
 	}
-	i := slices.IndexFunc(w.shipments, func(s Shipment) bool { return s.ID == path[2] })
+	i := slices.IndexFunc(w.objects, func(o Object) bool { return o.ID == path[2] })
 	if len(path) == 4 {
-		if w.shipments[i].Status != "quoted" {
-			return http.StatusUnprocessableEntity, Shipment{}
+		if w.objects[i].Status != made {
+			return http.StatusUnprocessableEntity, Object{}
 		}
-		w.shipments[i].Status = "purchased"
+		w.objects[i].Status = "done"
 	}
-	return http.StatusOK, w.shipments[i]
+	return http.StatusOK, w.objects[i]
 }
 
 // deliver runs the message's task once. A worker that dies makes no further call.
-func (w *world) deliver(id order.ID, address string) order.Result {
+func (w *world) deliver(id order.ID, content string) order.Result {
 	w.Helper()
 	ctx, die := context.WithCancel(w.Context())
 	defer die()
@@ -204,33 +226,35 @@ func (w *world) deliver(id order.ID, address string) order.Result {
 	w.workers++
 	lease := order.Lease{Owner: fmt.Sprint("worker ", w.workers), From: w.now, Until: w.now.Add(time.Minute)}
 	w.mu.Unlock()
-	task, err := w.job.Task(fmt.Sprintf(`{"orderId":%q,"addressId":%q}`, id, address))
+	task, err := w.job.Task(body(id, content))
 	if err != nil { // as sqs.Handler does
 		return order.Result{Verdict: order.Park, Reason: order.ReasonInvalid}
 	}
 	return task.Run(ctx, sqs.Delivery{}, lease)
 }
 
-// bought returns how many labels of an order were bought.
-func (w *world) bought(id order.ID) (n int) {
+// effects returns how often the job of an order took effect.
+func (w *world) effects(id order.ID) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.shipments {
-		if s.Status != "quoted" && strings.HasPrefix(s.Reference, "test/"+string(id)+"/") {
+	for _, o := range w.objects {
+		if o.Status != made && strings.HasPrefix(o.Reference, "test/"+string(id)+"/") {
 			n++
 		}
 	}
 	return n
 }
 
-// settles delivers the order's message without faults. The test fails unless the order
-// then has one label and needs no further delivery. It returns the calls.
+// settles delivers the order's message without faults. The test fails unless the job then
+// took effect once and needs no further delivery.
+// It returns the calls.
 func (w *world) settles(id order.ID, story ...any) []string {
 	w.Helper()
 	w.later(time.Hour)
-	r := w.deliver(id, "adr_1")
-	if n := w.bought(id); n != 1 || r.Verdict != order.Done {
-		w.Errorf("order %s %+v: %d labels and %+v, want 1 and done", id, story, n, r)
+	r := w.deliver(id, content)
+	n := w.effects(id)
+	if n != 1 || r.Verdict != order.Done {
+		w.Errorf("order %s %+v: %d effects and %+v, want 1 and done", id, story, n, r)
 	}
 	return w.calls
 }

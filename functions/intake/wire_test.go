@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -17,15 +14,8 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/httpapi"
 	"orderonce/domain/intake"
+	"orderonce/functions/internal/functiontest"
 )
-
-// complete returns a valid environment with changes, in which every service is at url.
-func complete(url string, changes ...string) []string {
-	return append([]string{
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=pretend", "AWS_ENDPOINT_URL=" + url,
-		"ORDERS_TABLE=orders", "QUEUE_URL=" + url + "/1/orders", "SCOPE=test",
-	}, changes...)
-}
 
 func TestEnvironment(t *testing.T) {
 	for change, want := range map[string]string{
@@ -33,8 +23,8 @@ func TestEnvironment(t *testing.T) {
 		"QUEUE_URL=orders": "QUEUE_URL: want the URL of the order queue",
 		"SCOPE=":           "SCOPE: want 1 to 32",
 	} {
-		_, err := config.Read[environment](complete("http://127.0.0.1:1", change))
-		if err == nil || !strings.Contains(err.Error(), want) {
+		_, err := config.Read[environment](functiontest.Environ("", change))
+		if functiontest.Wrong(err, want) {
 			t.Errorf("%s: got %v, want %q", change, err, want)
 		}
 	}
@@ -49,9 +39,7 @@ func event(t *testing.T, authorizer string) (e events.APIGatewayV2HTTPRequest) {
 	e.RawPath, e.Body = "/orders/O-1", body
 	e.Headers = map[string]string{"content-type": "application/json"}
 	e.RequestContext.HTTP.Method = http.MethodPut
-	if err := json.Unmarshal([]byte(authorizer), &e.RequestContext.Authorizer); err != nil {
-		t.Fatal(err)
-	}
+	functiontest.Must(t, json.Unmarshal([]byte(authorizer), &e.RequestContext.Authorizer))
 	return e
 }
 
@@ -61,64 +49,48 @@ const (
 		`"payer":"cus_canary","other":"cus_other"}}}`
 )
 
-// cloud answers every service, and records the calls and what was sent to the queue.
-type cloud struct {
-	found string // the items of a Query
-	calls []string
-	sent  string
-}
-
-func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	call := r.Header.Get("X-Amz-Target")
-	c.calls = append(c.calls, call)
-	if body, _ := io.ReadAll(r.Body); call == "AmazonSQS.SendMessage" {
-		c.sent = string(body)
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	_, _ = io.WriteString(w, `{"Count":1,"Items":[`+c.found+`],"MessageId":"1"}`)
-}
-
-// send sends an event to the function in an environment with a change.
-func (c *cloud) send(
-	t *testing.T, e events.APIGatewayV2HTTPRequest, change string,
-) (got events.APIGatewayV2HTTPResponse, output string) {
+// send sends an event to the function in an environment with a change. The table has the
+// items found. It returns the calls, and what was sent to the queue.
+func send(t *testing.T, e events.APIGatewayV2HTTPRequest, found, change string) (
+	got events.APIGatewayV2HTTPResponse, out *functiontest.Output, calls []string, sent string,
+) {
 	t.Helper()
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	var out bytes.Buffer
-	handler, err := wire(t.Context(), complete(server.URL, change), &out)
-	if err == nil {
-		got, err = apigateway.Handle(handler)(t.Context(), e)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got, out.String()
+	c := functiontest.Serve(t, func(call, body string) string {
+		if strings.HasPrefix(call, "AmazonSQS.SendMessage") {
+			sent = body
+		}
+		return `{"Count":1,"Items":[` + found + `],"MessageId":"1"}`
+	})
+	out = new(functiontest.Output)
+	handler, err := wire(t.Context(), functiontest.Environ(c.URL, change), out)
+	functiontest.Must(t, err)
+	got, err = apigateway.Handle(handler)(t.Context(), e)
+	functiontest.Must(t, err)
+	return got, out, c.Calls(), sent
 }
 
 // A new order costs a Query, a PutItem, a SendMessage and an UpdateItem.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	var c cloud
-	got, out := c.send(t, event(t, byIAM), "")
+	got, out, calls, sent := send(t, event(t, byIAM), "", "")
 	const want = `{"orderId":"O-1","status":"received","amount":1998,"currency":"usd","history":[]}` + "\n"
 	if got.StatusCode != http.StatusAccepted || got.Body != want {
 		t.Errorf("got %+v, want 202 and %s\n%s", got, want, out)
 	}
-	if diff := cmp.Diff(c.calls, []string{
-		"DynamoDB_20120810.Query", "DynamoDB_20120810.PutItem", "AmazonSQS.SendMessage",
-		"DynamoDB_20120810.UpdateItem",
+	if diff := cmp.Diff(calls, []string{
+		"DynamoDB_20120810.Query orders", "DynamoDB_20120810.PutItem orders",
+		"AmazonSQS.SendMessage https://sqs.example/1/live", "DynamoDB_20120810.UpdateItem orders",
 	}); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
-	if !strings.Contains(c.sent, "/1/orders") || !strings.Contains(c.sent, `\"orderId\":\"O-1\"`) {
-		t.Errorf("got message %s, want the order in the queue of QUEUE_URL", c.sent)
+	if !strings.Contains(sent, `\"orderId\":\"O-1\"`) {
+		t.Errorf("got message %s, want the order", sent)
 	}
-	if !strings.Contains(out, `"Intake":[1]`) || !strings.Contains(out, `"Result":"received"`) {
-		t.Errorf("got output without the metric Intake: %s", out)
+	if part := out.Lacks(`"Intake":[1]`, `"Result":"received"`); part != "" {
+		t.Errorf("want %s in the output:\n%s", part, out)
 	}
-	for _, never := range []string{"canary", "CUST987", "assumed-role", "session-1"} {
-		if strings.Contains(out, never) {
+	for _, never := range []string{"CUST987", "assumed-role", "session-1"} {
+		if strings.Contains(out.String(), never) {
 			t.Errorf("got output with %q: %s", never, out)
 		}
 	}
@@ -164,10 +136,9 @@ func TestACallerMayBeBoundToItsPayer(t *testing.T) {
 			if method == http.MethodPost {
 				e.RawPath = "/orders"
 			}
-			var c cloud
-			got, _ := c.send(t, e, "CUSTOMER_CLAIM="+claim)
-			if got.StatusCode != want || (len(c.calls) > 0) != (want == http.StatusAccepted) {
-				t.Errorf("%s, claim %q: got %+v after %d calls, want %d", method, claim, got, len(c.calls), want)
+			got, _, calls, _ := send(t, e, "", "CUSTOMER_CLAIM="+claim)
+			if got.StatusCode != want || (len(calls) > 0) != (want == http.StatusAccepted) {
+				t.Errorf("%s, claim %q: got %+v after %d calls, want %d", method, claim, got, len(calls), want)
 			}
 		}
 	}
@@ -176,11 +147,11 @@ func TestACallerMayBeBoundToItsPayer(t *testing.T) {
 func TestAnOwnerClaimHidesTheOrdersOfOthers(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]int{"OWNER_CLAIM=": http.StatusOK, "OWNER_CLAIM=tenant": http.StatusNotFound} {
-		c := cloud{found: `{"orderId":{"S":"O-1"},"sk":{"S":"intake"},"fingerprint":{"S":"v1:0"},"amount":{"N":"1998"},` +
-			`"currency":{"S":"usd"},"caller":{"S":"another"},"createdAt":{"N":"1790000000000"}}`}
+		const found = `{"orderId":{"S":"O-1"},"sk":{"S":"intake"},"fingerprint":{"S":"v1:0"},"amount":{"N":"1998"},` +
+			`"currency":{"S":"usd"},"caller":{"S":"another"},"createdAt":{"N":"1790000000000"}}`
 		e := event(t, byToken)
 		e.RequestContext.HTTP.Method = http.MethodGet
-		if got, _ := c.send(t, e, change); got.StatusCode != want {
+		if got, _, _, _ := send(t, e, found, change); got.StatusCode != want {
 			t.Errorf("%s: got %+v, want %d", change, got, want)
 		}
 	}

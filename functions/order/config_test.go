@@ -11,29 +11,20 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/sqs"
 	"orderonce/functions/internal/consumer"
+	"orderonce/functions/internal/functiontest"
 	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
 
 const secretARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:stripe-AbCdEf"
 
-// complete returns a valid environment with changes.
-func complete(changes ...string) []string {
-	environ := []string{
-		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary",
-		"ORDERS_TABLE=orders", "QUEUE_URL=https://sqs.example/1/orders", "DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead",
-		"SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary",
-	}
-	return append(environ, changes...) // the last of two values counts
-}
-
 func TestDefaults(t *testing.T) {
-	c, err := config.Read[environment](complete())
-	must(t, err)
+	c, err := config.Read[environment](functiontest.Environ(""))
+	functiontest.Must(t, err)
 	c.AWS, c.Stripe.Key = config.AWS{}, config.Secret{}
 	want := environment{
 		Environment: setup.Environment{Scope: "test"}, Table: "orders", Queue: consumer.Queue{
-			URL: "https://sqs.example/1/orders", DeadLetters: "https://sqs.example/1/dead", AnswerTime: 3 * time.Second,
+			URL: "https://sqs.example/1/live", DeadLetters: "https://sqs.example/1/dead", AnswerTime: 3 * time.Second,
 			FirstDelay: 5 * time.Second, Retention: 7 * 24 * time.Hour, Parallel: 10,
 		},
 		Stripe: provider.Stripe{Timeout: 8 * time.Second}, Budget: 10 * time.Second,
@@ -70,7 +61,7 @@ func TestEnvironments(t *testing.T) {
 		"a restricted live key for a base URL":     {"STRIPE_SECRET_KEY=rk_live_canary\nSTRIPE_API_BASE=http://127.0.0.1:1", live},
 		"a base URL without a scheme":              {"STRIPE_API_BASE=localhost", notURL},
 		"a key instead of an ARN is not shown":     {"STRIPE_SECRET_KEY=\nSTRIPE_SECRET_ARN=sk_live_canary", notARN},
-		"the order queue as dead-letter queue":     {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/orders", twoQueues},
+		"the order queue as dead-letter queue":     {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/live", twoQueues},
 		"a FIFO queue with standard dead letters":  {"QUEUE_URL=https://sqs.example/1/orders.fifo", oneKind},
 		"a standard queue with FIFO dead letters":  {"DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead.fifo", oneKind},
 		"a Stripe time-out of the order's budget":  {"STRIPE_TIMEOUT=10s", budget + "10s together, or nothing would be sent"},
@@ -93,7 +84,7 @@ func TestEnvironments(t *testing.T) {
 		"a first delay as long as the longest": {"FIRST_DELAY=15m", ""},
 		"the short times of the local system":  {"STRIPE_TIMEOUT=600ms\nORDER_BUDGET=800ms\nANSWER_TIME=200ms\nFIRST_DELAY=1s", ""},
 	} {
-		_, err := config.Read[environment](complete(strings.Split(tt.change, "\n")...))
+		_, err := config.Read[environment](functiontest.Environ("", strings.Split(tt.change, "\n")...))
 		if tt.want == "" && err != nil || tt.want != "" && fmt.Sprint(err) != "invalid environment:\n  "+tt.want {
 			t.Errorf("%s: got %v, want %q", claim, err, tt.want)
 		}

@@ -34,11 +34,15 @@ func wire(ctx context.Context, environ []string, out io.Writer) (*sqs.Handler, e
 	}
 	store := dynamodb.New(f.Config(config.DynamoDB), c.Table).WithStock(c.Stock)
 	payments := charge.New(options)
+	p := newProcessor(c, store, payments)
 	tasks := orders.Tasks{
-		Decoder: orders.NewDecoder(), Process: newProcess(newProcessor(c, store, payments), payments),
+		Decoder: orders.NewDecoder(), Process: p.Process,
 		NoteParked: func(ctx context.Context, o order.Order, why order.Reason, at time.Time) error {
 			return order.NoteParked(ctx, store, o, why, at)
 		},
+	}
+	if p.TracksStock {
+		tasks.Process = freesStock(p, payments)
 	}
 	return c.Queue.Handler(f, "order", c.Budget, tasks.Task), nil
 }

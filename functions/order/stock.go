@@ -10,17 +10,14 @@ import (
 // process settles an order, see order.Processor.
 type process func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result
 
-// newProcess returns what settles an order. With a stock table it also cancels an order
-// that it leaves declined and that holds stock, so that its stock is available again. A
-// delivery that dies in between is repeated, and finds the order declined again. An error
-// leads to a redelivery too.
+// freesStock settles an order as the processor does, and cancels one that it leaves
+// declined and that holds stock, so that its stock is available again. A delivery that
+// dies in between is repeated, and finds the order declined again. An error leads to a
+// redelivery too.
 //
 // The result of an order that it canceled stays declined: the metric Settled and its
 // alarm count what came of the charge.
-func newProcess(p *order.Processor, canceler order.Canceler) process {
-	if !p.TracksStock {
-		return p.Process
-	}
+func freesStock(p *order.Processor, canceler order.Canceler) process {
 	c := order.Cancellation{Store: p.Store, Payments: p.Payments, Canceler: canceler, Scope: p.Scope}
 	return func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 		r := p.Process(ctx, o, sent, l)

@@ -9,6 +9,7 @@ import (
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/functions/internal/functiontest"
 )
 
 // tracked is a store with three mugs and three of every other SKU, which counts its
@@ -26,7 +27,7 @@ func newTracked(t *testing.T) *tracked {
 	w := &tracked{Memory: ordertest.NewMemoryWithStock(), Bank: &ordertest.Bank{Scope: "test"}}
 	for sku := range ordertest.Order("ORD-1").Quantities() {
 		_, err := w.AddStock(t.Context(), sku, 3)
-		must(t, err)
+		functiontest.Must(t, err)
 	}
 	return w
 }
@@ -46,24 +47,25 @@ func (w *tracked) CancelIntent(ctx context.Context, id order.IntentID, k order.K
 // deliver processes an order with this card.
 func (w *tracked) deliver(t *testing.T, card ordertest.Card, tracks bool) order.Result {
 	t.Helper()
-	d := ordertest.Draft("ORD-1")
-	d.Payment.Method = ordertest.PaymentMethod(card)
-	o, err := order.New(d)
-	must(t, err)
+	o := ordertest.OrderWith("ORD-1", ordertest.PaymentMethod(card))
 	p := order.Processor{
 		Store: w, Payments: w, TracksStock: tracks, Scope: "test", Now: time.Now, ConfirmTime: time.Second,
 	}
 	now := time.Now()
-	return newProcess(&p, w)(t.Context(), o, now, order.Lease{Owner: now.String(), From: now, Until: now.Add(time.Hour)})
+	settle := p.Process
+	if tracks {
+		settle = freesStock(&p, w)
+	}
+	return settle(t.Context(), o, now, order.Lease{Owner: now.String(), From: now, Until: now.Add(time.Hour)})
 }
 
 // state returns the order's status and how many mugs are available, reserved and sold.
 func (w *tracked) state(t *testing.T) string {
 	t.Helper()
 	row, err := w.Memory.Load(t.Context(), "ORD-1")
-	must(t, err)
+	functiontest.Must(t, err)
 	mugs, err := w.Stock(t.Context(), "MUG")
-	must(t, err)
+	functiontest.Must(t, err)
 	return fmt.Sprint(row.Status, " ", mugs.Available, mugs.Reserved, mugs.Sold)
 }
 

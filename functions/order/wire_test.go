@@ -1,16 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"crypto/md5"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -24,64 +19,8 @@ import (
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/functions/internal/functiontest"
 )
-
-// cloud is a server for every service that the function calls. It records the calls and
-// sends minimal responses.
-type cloud struct {
-	url    string
-	secret string // Secrets Manager's response
-
-	mu    sync.Mutex
-	asked []string
-}
-
-func newCloud(t *testing.T) *cloud {
-	t.Helper()
-	c := new(cloud)
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	c.url = server.URL
-	return c
-}
-
-// environ returns an environment that directs every call to the cloud.
-func (c *cloud) environ(changes ...string) []string {
-	return complete(append([]string{"AWS_ENDPOINT_URL=" + c.url, "STRIPE_API_BASE=" + c.url}, changes...)...)
-}
-
-// calls returns the recorded calls, sorted.
-func (c *cloud) calls() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Sorted(slices.Values(c.asked))
-}
-
-// batchOf returns a batch of messages whose ids are m-1, m-2 and so on.
-func batchOf(bodies ...string) (e events.SQSEvent) {
-	for i, body := range bodies {
-		e.Records = append(e.Records, events.SQSMessage{MessageId: fmt.Sprintf("m-%d", i+1), Body: body})
-	}
-	return e
-}
-
-// output is the function's standard output. It is safe for concurrent use.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
 
 // message is the body of a valid order, and owner the owner of its claim.
 const (
@@ -90,42 +29,23 @@ const (
 	owner = "owner-1"
 )
 
-func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	var in struct {
-		Table       string `json:"TableName"`
-		Queue       string `json:"QueueUrl"`
-		Secret      string `json:"SecretId"`
-		MessageBody string
-	}
-	_ = json.Unmarshal(body, &in) // Stripe's is a form
-	target := r.Header.Get("X-Amz-Target")
-	asked, answer, status := target+" "+in.Table+in.Queue+in.Secret, "", http.StatusOK
-	switch target {
-	case "DynamoDB_20120810.UpdateItem":
-		answer = claimed()
-	case "AmazonSQS.ChangeMessageVisibilityBatch":
-		answer = "{}"
-	case "AmazonSQS.GetQueueAttributes":
-		answer = settings(in.Queue)
-	case "AmazonSQS.SendMessage":
-		sum := md5.Sum([]byte(in.MessageBody)) // which the SDK compares with what it sent
-		answer = `{"MessageId":"m","MD5OfMessageBody":"` + hex.EncodeToString(sum[:]) + `"}`
-	case "secretsmanager.GetSecretValue":
-		answer = c.secret
-	default:
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		asked = fmt.Sprintf(
-			"%s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.FormValue("metadata[scope]"),
-		)
-		answer, status = `{"error":{"type":"api_error","message":"try later"}}`, http.StatusServiceUnavailable
-	}
-	c.mu.Lock()
-	c.asked = append(c.asked, asked)
-	c.mu.Unlock()
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, answer)
+// newCloud serves a cloud with a response of Secrets Manager.
+func newCloud(t *testing.T, secret string) *functiontest.Cloud {
+	t.Helper()
+	return functiontest.Serve(t, func(call, body string) string {
+		switch operation, queue, _ := strings.Cut(call, " "); operation {
+		case "DynamoDB_20120810.UpdateItem":
+			return claimed()
+		case "AmazonSQS.GetQueueAttributes":
+			return settings(queue)
+		case "secretsmanager.GetSecretValue":
+			return secret
+		}
+		if strings.HasPrefix(call, "POST ") && !strings.Contains(body, "metadata[scope]=test") {
+			t.Errorf("%s: got %s, want the scope of SCOPE", call, body)
+		}
+		return ""
+	})
 }
 
 // settings returns the attributes of a queue as infra/terraform sets them.
@@ -151,9 +71,9 @@ func claimed() string {
 func TestWire(t *testing.T) {
 	t.Parallel()
 	shared := []string{
-		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/orders",
+		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/live",
 		"AmazonSQS.GetQueueAttributes https://sqs.example/1/dead", // once in the life of a process
-		"AmazonSQS.GetQueueAttributes https://sqs.example/1/orders",
+		"AmazonSQS.GetQueueAttributes https://sqs.example/1/live",
 		"AmazonSQS.SendMessage https://sqs.example/1/dead",
 		"DynamoDB_20120810.UpdateItem orders", // claim
 		"DynamoDB_20120810.UpdateItem orders", // release
@@ -163,42 +83,36 @@ func TestWire(t *testing.T) {
 		changes []string
 		more    []string
 	}{
-		"every call goes where the environment says": {more: []string{"POST /v1/payment_intents Bearer sk_test_canary test"}},
+		"every call goes where the environment says": {more: []string{"POST /v1/payment_intents sk_test_canary"}},
 		"the key comes from the secret": {
 			secret:  `{"SecretString":"rk_test_secret\n"}`,
 			changes: []string{"STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN=" + secretARN},
-			more:    []string{"POST /v1/payment_intents Bearer rk_test_secret test", "secretsmanager.GetSecretValue " + secretARN},
+			more:    []string{"POST /v1/payment_intents rk_test_secret", "secretsmanager.GetSecretValue " + secretARN},
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			var out output
-			c := newCloud(t)
-			c.secret = tt.secret
-			h, err := wire(t.Context(), c.environ(tt.changes...), &out)
-			must(t, err)
+			var out functiontest.Output
+			c := newCloud(t, tt.secret)
+			h, err := wire(t.Context(), functiontest.Environ(c.URL, tt.changes...), &out)
+			functiontest.Must(t, err)
 			h.NewOwner = func() string { return owner }
-			answer, err := h.Handle(t.Context(), batchOf(message, "no order"))
+			answer, err := h.Handle(t.Context(), functiontest.Batch(message, "no order"))
 			h.Settings.Wait()
 			want := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{{ItemIdentifier: "m-1"}}}
 			if diff := cmp.Diff(answer, want); err != nil || diff != "" {
 				t.Errorf("error = %v; response: got -, want +\n%s\n%s", err, diff, &out)
 			}
-			if diff := cmp.Diff(c.calls(), append(slices.Clone(shared), tt.more...)); diff != "" {
+			if diff := cmp.Diff(slices.Sorted(slices.Values(c.Calls())), append(slices.Clone(shared), tt.more...)); diff != "" {
 				t.Errorf("calls: got -, want +\n%s", diff)
 			}
-			for _, line := range []string{
+			if part := out.Lacks(
 				`"Namespace":"orderonce"`, `"Scope":"test"`, `"CallLatency"`,
 				`"Call":"POST /v1/payment_intents"`, `"Call":"DynamoDB_20120810.UpdateItem"`,
 				`"Call":"AmazonSQS.SendMessage"`, `{"Name":"WaitingAge","Unit":"Milliseconds"}`,
 				`"reason":"provider_unavailable"`, `"reason":"invalid_order"`,
-			} {
-				if !strings.Contains(out.String(), line) {
-					t.Errorf("want %s in the output:\n%s", line, &out)
-				}
-			}
-			if strings.Contains(out.String(), "canary") || strings.Contains(out.String(), "rk_test_secret") {
-				t.Errorf("the output shows a secret:\n%s", &out)
+			); part != "" || strings.Contains(out.String(), "rk_test_secret") {
+				t.Errorf("want %q in the output, and no secret:\n%s", part, &out)
 			}
 		})
 	}
@@ -210,7 +124,7 @@ func TestWire(t *testing.T) {
 func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	t.Parallel()
 	const orders, batches = 4, 10
-	c := newCloud(t)
+	c := newCloud(t, "")
 	var all *sync.WaitGroup // of the batch
 	var mu sync.Mutex
 	opened, arrived := map[string]bool{}, 0
@@ -225,8 +139,8 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 		c.ServeHTTP(w, r)
 	}))
 	t.Cleanup(stripe.Close)
-	h, err := wire(t.Context(), c.environ("PARALLEL_ORDERS=4", "STRIPE_API_BASE="+stripe.URL), new(output))
-	must(t, err)
+	h, err := wire(t.Context(), functiontest.Environ(c.URL, "PARALLEL_ORDERS=4", "STRIPE_API_BASE="+stripe.URL), io.Discard)
+	functiontest.Must(t, err)
 	h.Settings, h.NewOwner = nil, func() string { return owner }
 	bodies := make([]string, orders)
 	for n := range bodies {
@@ -235,8 +149,8 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 	for range batches {
 		all, arrived = new(sync.WaitGroup), 0
 		all.Add(orders)
-		_, err := h.Handle(t.Context(), batchOf(bodies...))
-		must(t, err)
+		_, err := h.Handle(t.Context(), functiontest.Batch(bodies...))
+		functiontest.Must(t, err)
 	}
 	if got := len(opened); got < orders || got > orders+batches {
 		t.Errorf("%d connections for %d batches of %d orders, want %d to %d", got, batches, orders, orders, orders+batches)
@@ -245,21 +159,18 @@ func TestEachClientKeepsAConnectionForEachOrder(t *testing.T) {
 
 func TestEveryFieldIsSet(t *testing.T) {
 	t.Parallel()
-	environ := complete(
+	environ := functiontest.Environ("",
 		"STRIPE_TIMEOUT=3s", "ORDER_BUDGET=5s", "ANSWER_TIME=2s", "FIRST_DELAY=7s", "QUEUE_RETENTION=48h",
 		"PARALLEL_ORDERS=4", "STOCK_TABLE=stock",
 	)
 	h, err := wire(t.Context(), environ, io.Discard)
-	must(t, err)
+	functiontest.Must(t, err)
 	c, err := config.Read[environment](environ)
-	must(t, err)
+	functiontest.Must(t, err)
 	p := newProcessor(c, new(ordertest.Memory), new(ordertest.Bank))
 	for _, wired := range []any{*h, *p} {
-		v := reflect.ValueOf(wired)
-		for field := range v.Type().Fields() {
-			if v.FieldByIndex(field.Index).IsZero() {
-				t.Errorf("%T.%s is not set", wired, field.Name)
-			}
+		if unset := functiontest.Unset(wired); len(unset) > 0 {
+			t.Errorf("%T: not set are %q", wired, unset)
 		}
 	}
 	type durations struct{ OrderBudget, AnswerTime, FirstDelay, LongestDelay, Retention, ConfirmTime time.Duration }
@@ -285,15 +196,14 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 		`{"SecretString":""}`:             "read secret " + secretARN + ": empty SecretString",
 		`{"SecretString":"whsec_canary"}`: "secret " + secretARN + ": want a key that starts with sk_test_",
 	} {
-		var out output
-		c := newCloud(t)
-		c.secret = secret
-		h, err := wire(t.Context(), c.environ("STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN), &out)
+		var out functiontest.Output
+		environ := functiontest.Environ(newCloud(t, secret).URL, "STRIPE_SECRET_KEY=", "STRIPE_SECRET_ARN="+secretARN)
+		h, err := wire(t.Context(), environ, &out)
 		if text := fmt.Sprint(err); h != nil || !strings.HasPrefix(text, want) || strings.Contains(out.String()+text, "canary") {
 			t.Errorf("%s: got %v, %v, want no handler and %s", secret, h, err, want)
 		}
 	}
-	if h, err := wire(t.Context(), complete("QUEUE_URL="), io.Discard); h != nil || err == nil {
+	if h, err := wire(t.Context(), functiontest.Environ("", "QUEUE_URL="), io.Discard); h != nil || err == nil {
 		t.Errorf("handler = %v, error = %v, want an error of the environment", h, err)
 	}
 }
@@ -303,8 +213,8 @@ func TestAFunctionDoesNotStart(t *testing.T) {
 // 1e-10.
 func TestOwnersAreNewAndJitterIsSpreadEvenly(t *testing.T) {
 	t.Parallel()
-	h, err := wire(t.Context(), complete(), io.Discard)
-	must(t, err)
+	h, err := wire(t.Context(), functiontest.Environ(""), io.Discard)
+	functiontest.Must(t, err)
 	seen, tenths := map[string]bool{}, [10]int{}
 	for range 1000 {
 		owner, jitter := h.NewOwner(), h.Jitter()
@@ -316,13 +226,5 @@ func TestOwnersAreNewAndJitterIsSpreadEvenly(t *testing.T) {
 	}
 	if slices.Min(tenths[:]) < 40 {
 		t.Errorf("numbers in each tenth = %v, want about 100", tenths)
-	}
-}
-
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +9,9 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -24,23 +20,20 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 	"orderonce/domain/receipt/receipttest"
+	"orderonce/functions/internal/functiontest"
 )
 
-// complete returns a valid environment with changes.
-func complete(changes ...string) []string {
-	environ := []string{
-		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=canary", "RECEIPTS_TABLE=receipts",
-		"QUEUE_URL=https://sqs.example/1/receipts", "DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead",
-		"SCOPE=test", "STRIPE_SECRET_KEY=sk_test_canary",
-		"RECEIPT_FROM=Shop <receipts@shop.invalid>", "RECEIPT_CONFIGURATION_SET=receipts",
-	}
-	return append(environ, changes...) // the last of two values counts
+// environ returns a valid environment with changes.
+func environ(changes ...string) []string {
+	return append(functiontest.Environ(
+		"", "RECEIPTS_TABLE=receipts", "RECEIPT_FROM=Shop <receipts@shop.invalid>", "RECEIPT_CONFIGURATION_SET=receipts",
+	), changes...)
 }
 
 // processor returns what the function makes of an environment.
 func processor(t *testing.T, changes ...string) (*receipt.Processor, error) {
 	t.Helper()
-	c, err := config.Read[environment](complete(changes...))
+	c, err := config.Read[environment](environ(changes...))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +83,7 @@ func (c *counter) Flush()                                        {}
 
 func TestTasks(t *testing.T) {
 	renderer, err := receipt.NewRenderer()
-	must(t, err)
+	functiontest.Must(t, err)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	all := tasks{&receipt.Processor{
 		Store: new(receipttest.Memory), Payers: new(receipttest.Payers), Mailer: new(receipttest.Mailbox), Render: renderer.Render,
@@ -125,82 +118,57 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// cloud answers every service and records the calls.
-type cloud struct {
-	mu    sync.Mutex
-	asked []string
-}
-
-func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	var in struct {
-		TableName, FromEmailAddress, ConfigurationSetName string
-
-		QueueURL       string `json:"QueueUrl"`
-		ConsistentRead bool
-		EmailTags      []struct{ Value string }
-	}
-	_ = json.Unmarshal(body, &in) // Stripe's is a form
-	for _, tag := range in.EmailTags {
-		in.ConfigurationSetName += " " + tag.Value
-	}
-	c.mu.Lock()
-	c.asked = append(c.asked, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("X-Amz-Target")+" "+in.TableName+
-		in.FromEmailAddress+in.ConfigurationSetName+in.QueueURL+map[bool]string{true: " consistent"}[in.ConsistentRead]))
-	c.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	answer := "{}"
-	switch {
-	case strings.HasPrefix(r.URL.Path, "/v1/"):
-		answer = `{"id":"pi_1","customer":{"email":"canary@example.invalid"}}`
-	case strings.HasPrefix(r.URL.Path, "/v2/"):
-		answer = `{"MessageId":"message-1"}`
-	}
-	_, _ = io.WriteString(w, answer)
-}
-
 func TestWire(t *testing.T) {
 	t.Parallel()
-	c := new(cloud)
-	server := httptest.NewServer(c)
-	t.Cleanup(server.Close)
-	var out bytes.Buffer
-	h, err := wire(t.Context(), complete("AWS_ENDPOINT_URL="+server.URL, "STRIPE_API_BASE="+server.URL), &out)
-	must(t, err)
+	var read, mail string
+	c := functiontest.Serve(t, func(call, body string) string {
+		switch {
+		case strings.HasPrefix(call, "DynamoDB_20120810.GetItem"):
+			read = body
+		case strings.HasPrefix(call, "GET /v1/"):
+			return `{"id":"pi_1","customer":{"email":"canary@example.invalid"}}`
+		case strings.HasPrefix(call, "POST /v2/"):
+			mail = body
+			return `{"MessageId":"message-1"}`
+		}
+		return ""
+	})
+	var out functiontest.Output
+	h, err := wire(t.Context(), environ("AWS_ENDPOINT_URL="+c.URL, "STRIPE_API_BASE="+c.URL), &out)
+	functiontest.Must(t, err)
 	h.Settings = nil
-	got, err := h.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
-		{MessageId: "m-1", Body: paidEvent}, {MessageId: "m-2", Body: "no event"},
-	}})
+	got, err := h.Handle(t.Context(), functiontest.Batch(paidEvent, "no event"))
 	if err != nil || len(got.BatchItemFailures) != 0 {
-		t.Errorf("got %+v, %v\n%s", got, err, out.String())
+		t.Errorf("got %+v, %v\n%s", got, err, &out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // too short
 	defer cancel()
-	got, err = h.Handle(ctx, events.SQSEvent{Records: []events.SQSMessage{{MessageId: "m-3", Body: paidEvent}}})
+	got, err = h.Handle(ctx, functiontest.Batch(paidEvent))
 	if err != nil || len(got.BatchItemFailures) != 1 {
 		t.Errorf("got %+v, %v, want it redelivered", got, err)
 	}
 	want := []string{
-		"GET /v1/payment_intents/pi_1",
-		"POST / AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/receipts",
-		"POST / AmazonSQS.SendMessage https://sqs.example/1/dead",
-		"POST / DynamoDB_20120810.GetItem receipts consistent",
-		"POST / DynamoDB_20120810.PutItem receipts", "POST / DynamoDB_20120810.PutItem receipts",
-		"POST /v2/email/outbound-emails  Shop <receipts@shop.invalid>receipts test T1JELTE cGFpZA 1",
+		"AmazonSQS.ChangeMessageVisibilityBatch https://sqs.example/1/live", "AmazonSQS.SendMessage https://sqs.example/1/dead",
+		"DynamoDB_20120810.GetItem receipts", "DynamoDB_20120810.PutItem receipts", "DynamoDB_20120810.PutItem receipts",
+		"GET /v1/payment_intents/pi_1 sk_test_canary", "POST /v2/email/outbound-emails",
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(c.asked)), want); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(c.Calls())), want); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
-	for _, want := range []string{
-		`"receipt":"paid"`, `"reason":"settled"`, `"Receipts":[1]`, `"Result":"sent"`, `"SES.SendEmail"`,
-		`"Function":"receipt"`, `"Scope":"test"`, `"message":"receipt"`,
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output lacks %s:\n%s", want, out.String())
+	for body, want := range map[string][]string{read: {`"ConsistentRead":true`}, mail: {
+		`"Shop <receipts@shop.invalid>"`, `"ConfigurationSetName":"receipts"`, `"test"`, `"T1JELTE"`, `"cGFpZA"`, `"1"`,
+	}} {
+		for _, part := range want {
+			if !strings.Contains(body, part) {
+				t.Errorf("want %s in the request %s", part, body)
+			}
 		}
 	}
-	if strings.Contains(out.String(), "canary") {
-		t.Errorf("the output has the address or the key:\n%s", out.String())
+	if part := out.Lacks(
+		`"receipt":"paid"`, `"reason":"settled"`, `"Receipts":[1]`, `"Result":"sent"`, `"SES.SendEmail"`,
+		`"Function":"receipt"`, `"Scope":"test"`, `"message":"receipt"`,
+	); part != "" {
+		t.Errorf("want %s in the output:\n%s", part, &out)
 	}
 }
 
@@ -214,18 +182,11 @@ func TestAnAnswerThatStopsHalfwayIsGivenUp(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	p, err := processor(t, "AWS_ENDPOINT_URL="+server.URL, "SES_TIMEOUT=50ms")
-	must(t, err)
+	functiontest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = p.Mailer.Send(ctx, receipt.Mail{Subject: "s", Text: "t", OrderID: "ORD-1", Key: receipt.Paid})
 	if got, ok := errors.AsType[*receipt.SendError](err); !ok || got.Kind != order.KindUnknown || ctx.Err() != nil {
 		t.Errorf("got %v, want unknown before the function's own deadline", err)
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
+	"orderonce/functions/internal/functiontest"
 	"orderonce/functions/internal/provider"
 )
 
@@ -29,9 +30,7 @@ func (d *deadlines) Load(ctx context.Context, _ order.ID) (order.Record, error) 
 func TestStockIsFreedAfterTheHoldAndWithinTheMargin(t *testing.T) {
 	store, bank := &deadlines{}, &ordertest.Bank{Scope: "test"}
 	i, err := bank.Prepare(t.Context(), ordertest.Order("ORD-1"), order.PrepareKey("test", "ORD-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	functiontest.Must(t, err)
 	c := environment{Stock: "stock", Hold: time.Hour, Stripe: provider.Stripe{Timeout: 8 * time.Second}}
 	cancellation := order.Cancellation{Store: store, Payments: bank, Canceler: bank, Scope: "test"}
 	r := order.Record{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -22,9 +21,8 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
+	"orderonce/functions/internal/functiontest"
 )
-
-const pretendKey = "sk_test_canary"
 
 // shop is a table, a stock table and a Stripe, in which orders began to wait 30 hours
 // ago, and the function that is wired to them.
@@ -35,7 +33,7 @@ type shop struct {
 	stock  string
 	stripe *stripetest.Server
 	began  time.Time // the time of orders that are made
-	out    bytes.Buffer
+	out    functiontest.Output
 }
 
 func newShop(t *testing.T) *shop {
@@ -43,21 +41,14 @@ func newShop(t *testing.T) *shop {
 	s := &shop{T: t, table: dynamodbtest.Open(t), began: time.Now().Add(-30 * time.Hour)}
 	s.stock = s.table.OpenStock(t)
 	server, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.began }})
-	s.must(err)
+	functiontest.Must(s, err)
 	s.stripe = server
-	t.Cleanup(func() { s.must(server.Close()) })
+	t.Cleanup(func() { functiontest.Must(s, server.Close()) })
 	for _, sku := range ordertest.Order("any").Quantities().SKUs() {
 		_, err := s.store(s.stock).AddStock(t.Context(), sku, 1000)
-		s.must(err)
+		functiontest.Must(s, err)
 	}
 	return s
-}
-
-func (s *shop) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
 }
 
 func (s *shop) store(stock string) *dynamodb.Store {
@@ -66,22 +57,18 @@ func (s *shop) store(stock string) *dynamodb.Store {
 
 func (s *shop) options() stripe.Options {
 	now := func() time.Time { return s.began }
-	return stripe.Options{Key: pretendKey, Scope: "test", BaseURL: s.stripe.URL, Now: now}
+	return stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: s.stripe.URL, Now: now}
 }
 
 // order processes an order; stock is "" or the stock table.
 func (s *shop) order(id order.ID, method, stock string) {
 	s.Helper()
-	d := ordertest.Draft(id)
-	d.Payment.Method = method
-	o, err := order.New(d)
-	s.must(err)
 	p := order.Processor{
 		Store: s.store(stock), Payments: charge.New(s.options()), Scope: "test", ConfirmTime: time.Second, TracksStock: stock != "",
 		Now: func() time.Time { return s.began },
 	}
 	l := order.Lease{Owner: string(id), From: s.began, Until: s.began.Add(time.Minute)}
-	if got := p.Process(s.Context(), o, s.began, l); got.Verdict != order.Done {
+	if got := p.Process(s.Context(), ordertest.OrderWith(id, method), s.began, l); got.Verdict != order.Done {
 		s.Fatalf("order %s: got %+v, want it done", id, got)
 	}
 }
@@ -91,46 +78,20 @@ func (s *shop) order(id order.ID, method, stock string) {
 func (s *shop) run(changes ...string) (map[string]float64, error) {
 	s.Helper()
 	credentials, err := s.table.Config.Credentials.Retrieve(s.Context())
-	s.must(err)
-	r, err := wire(s.Context(), append([]string{
-		"AWS_REGION=" + s.table.Config.Region, "AWS_ACCESS_KEY_ID=" + credentials.AccessKeyID,
-		"AWS_SECRET_ACCESS_KEY=" + credentials.SecretAccessKey, "AWS_SESSION_TOKEN=" + credentials.SessionToken,
-		"AWS_ENDPOINT_URL_DYNAMODB=" + s.table.Proxy.URL, "ORDERS_TABLE=" + s.table.Table, "SCOPE=test",
-		"STRIPE_SECRET_KEY=" + pretendKey, "STRIPE_API_BASE=" + s.stripe.URL, "STRIPE_RATE=1000", "STOCK_TABLE=" + s.stock,
-	}, changes...), &s.out)
-	s.must(err)
-	s.out.Reset()
+	functiontest.Must(s, err)
+	r, err := wire(s.Context(), append(functiontest.Environ(
+		"", "AWS_REGION="+s.table.Config.Region, "AWS_ACCESS_KEY_ID="+credentials.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey, "AWS_SESSION_TOKEN="+credentials.SessionToken,
+		"AWS_ENDPOINT_URL_DYNAMODB="+s.table.Proxy.URL, "ORDERS_TABLE="+s.table.Table, "STRIPE_API_BASE="+s.stripe.URL,
+		"STRIPE_RATE=1000", "STOCK_TABLE="+s.stock,
+	), changes...), &s.out)
+	functiontest.Must(s, err)
+	s.out = functiontest.Output{}
 	_, err = r.handle(s.Context(), json.RawMessage(`{}`))
 	if strings.Contains(s.out.String(), "canary") {
 		s.Errorf("output contains a secret: %s", s.out.String())
 	}
-	return metrics(s.T, s.out.String()), err
-}
-
-// metrics returns the sums of the metrics in an output, but for the latency of calls.
-func metrics(t *testing.T, out string) map[string]float64 {
-	t.Helper()
-	got := map[string]float64{}
-	for line := range strings.Lines(out) {
-		var m struct {
-			Scope, Result, Status              string
-			Reconciled, OldestWaiting, Overdue []float64
-		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatalf("line %q: %v", line, err)
-		}
-		for name, values := range map[string][]float64{
-			m.Result: m.Reconciled, "oldest " + m.Status: m.OldestWaiting, "overdue": m.Overdue,
-		} {
-			for _, v := range values {
-				if m.Scope != "test" {
-					t.Errorf("metric %s: got the scope %q, want test", name, m.Scope)
-				}
-				got[name] += v
-			}
-		}
-	}
-	return got
+	return s.out.Metrics(), err
 }
 
 // logged returns the log lines with this message: level, order and error.
@@ -140,7 +101,7 @@ func (s *shop) logged(message string) (all []string) {
 			Level, Message, Error string
 			Order                 string `json:"order_id"`
 		}
-		s.must(json.Unmarshal([]byte(line), &l))
+		functiontest.Must(s, json.Unmarshal([]byte(line), &l))
 		if l.Message == message {
 			all = append(all, strings.Join(strings.Fields(l.Level+" "+l.Order+" "+l.Error), " "))
 		}
@@ -155,7 +116,7 @@ func (s *shop) wantStatuses(want map[order.ID]order.Status) {
 	got := map[order.ID]order.Status{}
 	for id := range want {
 		r, err := s.store(s.stock).Load(s.Context(), id)
-		s.must(err)
+		functiontest.Must(s, err)
 		got[id] = r.Status
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
@@ -167,7 +128,7 @@ func (s *shop) wantStatuses(want map[order.ID]order.Status) {
 func (s *shop) refund(id order.ID) string {
 	s.Helper()
 	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 100, Reason: "duplicate"})
-	s.must(err)
+	functiontest.Must(s, err)
 	o := s.options()
 	p := refund.Processor{
 		Store: refundtable.New(s.store("")), Provider: striperefund.New(o), Scope: "test", Now: o.Now,
@@ -192,21 +153,21 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 	s.order("holds", "pm_card_authenticationRequired", s.stock)
 	made := s.refund("refunded")
 	s.stripe.Machine(func(m *stripetest.Machine) {
-		s.must(m.Settle(s.began, "pi_000001", true))
-		s.must(m.ChangeRefund(made, stripetest.RefundSucceeded))
+		functiontest.Must(s, m.Settle(s.began, "pi_000001", true))
+		functiontest.Must(s, m.ChangeRefund(made, stripetest.RefundSucceeded))
 	})
 	got, err := s.run()
-	s.must(err)
+	functiontest.Must(s, err)
 	overdue := 30*time.Hour - time.Hour // the pending orders were due an hour after their claim
-	if late := got["overdue"] - float64(overdue.Milliseconds()); late < 0 || late > 600_000 {
-		t.Errorf("got the latest recheck %v ms after it was due, want %v", got["overdue"], overdue)
+	if late := got["Overdue"] - float64(overdue.Milliseconds()); late < 0 || late > 600_000 {
+		t.Errorf("got the latest recheck %v ms after it was due, want %v", got["Overdue"], overdue)
 	}
-	if waited := got["oldest pending"] - float64((30 * time.Hour).Milliseconds()); waited < 0 || waited > 600_000 {
-		t.Errorf("got the oldest pending order %v ms old, want 30 hours", got["oldest pending"])
+	if waited := got["OldestWaiting pending"] - float64((30 * time.Hour).Milliseconds()); waited < 0 || waited > 600_000 {
+		t.Errorf("got the oldest pending order %v ms old, want 30 hours", got["OldestWaiting pending"])
 	}
-	delete(got, "overdue")
-	delete(got, "oldest pending")
-	if diff := cmp.Diff(got, map[string]float64{"settled": 1, "unchanged": 2, "freed": 1}); diff != "" {
+	delete(got, "Overdue")
+	delete(got, "OldestWaiting pending")
+	if diff := cmp.Diff(got, map[string]float64{"Reconciled settled": 1, "Reconciled unchanged": 2, "Reconciled freed": 1}); diff != "" {
 		t.Errorf("metrics (-got +want):\n%s\n%s", diff, s.out.String())
 	}
 	s.wantStatuses(map[order.ID]order.Status{
@@ -214,7 +175,7 @@ func TestTheWiredFunctionReconcilesOrdersRefundsAndStock(t *testing.T) {
 		"holds": order.Canceled,
 	})
 	account, err := refundtable.New(s.store("")).Load(t.Context(), "refunded")
-	s.must(err)
+	functiontest.Must(s, err)
 	if i, _ := account.Item("R-1"); i.Status != refund.Succeeded {
 		t.Errorf("got the refund %+v, want it succeeded", i)
 	}
@@ -237,7 +198,7 @@ func TestTheWiredFunctionFailsWhileStripeIsDown(t *testing.T) {
 	s.order("pending", "pm_usBankAccount_processing", "")
 	s.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, Times: -1})
 	got, err := s.run()
-	if err == nil || got["unavailable"] != 1 || !strings.Contains(err.Error(), "does not answer, order pending: ") {
+	if err == nil || got["Reconciled unavailable"] != 1 || !strings.Contains(err.Error(), "does not answer, order pending: ") {
 		t.Errorf("got %v, %v, want an error that names the order", got, err)
 	}
 	if lines := s.logged("reconciled"); len(lines) != 1 || !strings.HasPrefix(lines[0], "ERROR 1 orders: ") {
@@ -253,7 +214,7 @@ func TestTheWiredFunctionKeepsTheRate(t *testing.T) {
 	s.order("refunded", "pm_card_pendingRefund", "")
 	s.refund("refunded")
 	began := time.Now()
-	if got, err := s.run("STRIPE_RATE=20"); err != nil || got["freed"] != 1 || got["unchanged"] != 1 {
+	if got, err := s.run("STRIPE_RATE=20"); err != nil || got["Reconciled freed"] != 1 || got["Reconciled unchanged"] != 1 {
 		t.Fatalf("got %v, %v, want both orders looked at", got, err)
 	}
 	const calls = 6 // of the one order four, a cancel among them, and of the other a recheck and its refunds

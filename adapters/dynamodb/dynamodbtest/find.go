@@ -15,6 +15,7 @@ import (
 // ErrNoEngine reports that Find found no engine. Its text describes how to get one.
 var ErrNoEngine = errors.New("no DynamoDB engine found; do one of these:\n" +
 	"  make engine    (linux x64, needs npm: installs the pinned binary with npm ci --ignore-scripts)\n" +
+	"  put dynoxide on PATH    (macOS, arm64: https://github.com/nubo-db/dynoxide)\n" +
 	"  docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && " +
 	"export DYNAMODB_ENDPOINT=http://127.0.0.1:8000")
 

@@ -55,9 +55,10 @@ func messages(t *testing.T, server *sqstest.Server, queue string) (all []sqstest
 	return all
 }
 
+const trace order.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 // Sending twice makes two messages of a standard queue, and one of a FIFO queue.
 func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
-	const trace order.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	sent, err := order.New(order.Draft{
 		ID: "ORD12345", CustomerID: `<&\">`, Currency: "usd",
 		Lines:   []order.Line{{SKU: "TSHIRT-M", Quantity: 2, UnitAmount: 1999}, {SKU: "BAG", Quantity: 1}},

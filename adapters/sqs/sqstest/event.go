@@ -21,7 +21,7 @@ func Event(queue string, messages []Message) []byte {
 // "Example standard queue message event").
 func encodeRecord(queue string, m Message) []byte {
 	r := events.SQSMessage{
-		MessageId: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, Attributes: m.systemAttributes(),
+		MessageId: m.ID, ReceiptHandle: m.Handle, Body: m.Body, Attributes: m.systemAttributes(),
 		Md5OfBody: digest([]byte(m.Body)), Md5OfMessageAttributes: attributesMD5(m.Attributes),
 		MessageAttributes: make(map[string]events.SQSMessageAttribute, len(m.Attributes)),
 		EventSource:       "aws:sqs", EventSourceARN: ARN(queue), AWSRegion: Region,

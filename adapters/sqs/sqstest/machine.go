@@ -386,7 +386,7 @@ func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	from.remove(e)
 	from.counts.DeadLettered++
-	e.Source, e.Receipt, e.VisibleAt = from.name, "", now
+	e.Source, e.Handle, e.VisibleAt = from.name, "", now
 	if to.settings.FIFO {
 		m.serial++
 		e.serial, e.Sent, e.DeduplicationID = m.serial, now, e.ID
@@ -468,7 +468,7 @@ func (q *queue) offered() (lines [][]*entry) {
 // deliver hides an entry and returns a copy with a new receipt handle.
 func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 	e.Receives++
-	e.Receipt = fmt.Sprintf("%s:%s:%d", q.name, e.ID, e.Receives)
+	e.Handle = fmt.Sprintf("%s:%s:%d", q.name, e.ID, e.Receives)
 	e.received, e.VisibleAt, e.State = now, now.Add(hide), InFlight
 	if e.FirstReceived.IsZero() {
 		e.FirstReceived = now
@@ -513,5 +513,5 @@ func (q *queue) find(handle string) (e *entry, latest bool, err error) {
 	if i < 0 {
 		return nil, false, nil
 	}
-	return q.entries[i], q.entries[i].Receipt == handle, nil
+	return q.entries[i], q.entries[i].Handle == handle, nil
 }

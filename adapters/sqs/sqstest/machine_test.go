@@ -80,7 +80,7 @@ func (w *world) receive(queue string, limit int) []sqstest.Message {
 	got, err := w.Receive(w.now, queue+w.fifo, limit, nil)
 	w.must(err)
 	for _, m := range got {
-		w.handles = append(w.handles, m.Receipt)
+		w.handles = append(w.handles, m.Handle)
 	}
 	return got
 }
@@ -236,7 +236,7 @@ func TestADeadLetterAndARedrivenMessage(t *testing.T) {
 		dead := w.receive("dead", 10)[0]
 		want := sqstest.Message{
 			ID: sent.ID, Body: "a", Sent: start(), FirstReceived: start(), Receives: 3, Source: "orders" + w.fifo,
-			Receipt: dead.Receipt, State: sqstest.InFlight, VisibleAt: w.now.Add(30 * time.Second),
+			Handle: dead.Handle, State: sqstest.InFlight, VisibleAt: w.now.Add(30 * time.Second),
 		}
 		if fifo {
 			want.Sent, want.Group, want.DeduplicationID = start().Add(time.Minute), "a", sent.ID

@@ -171,7 +171,7 @@ func (m *Mapping) remove(messages []Message, done []string) (deleted, lost []str
 	}
 	m.Server.Machine(func(machine *Machine, now time.Time) {
 		for _, id := range deleted {
-			_ = machine.Delete(now, m.Queue, byID[id].Receipt) // an expired handle fails; so does Lambda's delete
+			_ = machine.Delete(now, m.Queue, byID[id].Handle) // an expired handle fails; so does Lambda's delete
 		}
 	})
 	return deleted, lost

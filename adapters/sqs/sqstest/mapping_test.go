@@ -56,7 +56,7 @@ func TestVerdict(t *testing.T) {
 // message event", as in aws-lambda-go.
 func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 	m := sqstest.Message{
-		ID: "id", Receipt: "handle", Body: `{"a":"<é>"}`, Sent: start(), FirstReceived: start(), Receives: 1,
+		ID: "id", Handle: "handle", Body: `{"a":"<é>"}`, Sent: start(), FirstReceived: start(), Receives: 1,
 		Source: "source", Group: "group", DeduplicationID: "x", Attributes: map[string]sqstest.Attribute{
 			"text": sqstest.Text("x"), "bytes": {Type: "Binary", Binary: []byte{1}},
 		},

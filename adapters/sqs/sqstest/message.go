@@ -29,7 +29,7 @@ type Message struct {
 	FirstReceived time.Time // zero: never received
 	Receives      int       // across all queues, until redriven
 	Source        string    // queue that dead-lettered it, empty if none did
-	Receipt       string    // handle of the latest receive in this queue, empty if none
+	Handle        string    // handle of the latest receive in this queue, empty if none
 	State         State
 	VisibleAt     time.Time // from which it can be received
 

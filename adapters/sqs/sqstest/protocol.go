@@ -106,7 +106,7 @@ func rejectQuery(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?>
 <ErrorResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><Error><Type>Sender</Type>`+
 		`<Code>UnsupportedProtocol</Code>`+
-		`<Message>this queue speaks AWS JSON 1.0: use AWS CLI 2.13 or later, or orders post</Message></Error>`+
+		`<Message>this queue speaks AWS JSON 1.0: use AWS CLI 2.13 or later</Message></Error>`+
 		`<RequestId>00000000-0000-0000-0000-000000000000</RequestId></ErrorResponse>`)
 }
 
@@ -326,7 +326,7 @@ func (s *Server) receiveMessage(ctx context.Context, in request) (any, error) {
 // wire returns a message with the requested attributes, which alone count for the digest.
 func wire(m Message, in request) wireMessage {
 	out := wireMessage{
-		MessageID: m.ID, ReceiptHandle: m.Receipt, Body: m.Body, MD5OfBody: digest([]byte(m.Body)),
+		MessageID: m.ID, ReceiptHandle: m.Handle, Body: m.Body, MD5OfBody: digest([]byte(m.Body)),
 		Attributes: m.systemAttributes(), MessageAttributes: maps.Clone(m.Attributes),
 	}
 	maps.DeleteFunc(out.MessageAttributes, func(name string, _ Attribute) bool {

@@ -32,7 +32,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 }
 
 func (e *entry) appendState(b []byte) []byte {
-	b = appendStrings(b, e.ID, e.Body, e.Source, e.Receipt, e.Group, e.DeduplicationID)
+	b = appendStrings(b, e.ID, e.Body, e.Source, e.Handle, e.Group, e.DeduplicationID)
 	b = appendTimes(b, e.Sent, e.FirstReceived, e.received, e.VisibleAt)
 	b = appendNumbers(b, int64(e.Receives), int64(e.State), int64(len(e.Attributes)))
 	for _, name := range slices.Sorted(maps.Keys(e.Attributes)) {

@@ -95,7 +95,7 @@ func refundJSON(status, failure string) string {
 	return fmt.Sprintf(`{"id":"re_3Pretend","object":"refund","amount":500,"balance_transaction":"txn_1","charge":"ch_1",`+
 		`"created":1790000000,"currency":"eur","destination_details":{"card":{"type":"refund"},"type":"card"},`+
 		`"failure_reason":%s,"metadata":{"orderId":"ORD-1","scope":"test","refundId":"R1"},`+
-		`"payment_intent":"pi_3Pretend","reason":"duplicate","receipt_number":null,"status":%s}`, failure, status)
+		`"payment_intent":"pi_3Pretend","reason":"duplicate","status":%s}`, failure, status)
 }
 
 // made is a refund that succeeded.

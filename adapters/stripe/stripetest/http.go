@@ -51,7 +51,7 @@ type Call struct {
 	Lost     bool
 }
 
-// Server is a Machine with an HTTP API.
+// Server serves a Machine.
 type Server struct {
 	URL string // Such as http://127.0.0.1:4242.
 

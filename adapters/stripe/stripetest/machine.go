@@ -1,10 +1,10 @@
-// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents,
-// their disputes and their refunds: statuses, test cards, idempotency keys with stored
-// errors, object locks and a ledger, as documented for API version 2023-10-16. Payments
-// on session, where the customer is present, are not modeled.
+// Package stripetest is a Stripe double that follows Stripe's rules for PaymentIntents
+// and what belongs to them: statuses, test cards, idempotency keys with stored errors,
+// object locks and a ledger, as documented for API version 2023-10-16. Payments on
+// session, where the customer is present, are not modeled.
 //
 // Machine is a state machine: time is an argument and it starts no goroutine, so that a
-// search can visit every interleaving. Server is its HTTP API on 127.0.0.1.
+// search can visit every interleaving. Server serves it on 127.0.0.1.
 //
 // The package knows nothing of orders except the orderId and scope in metadata. It
 // refuses live API keys. It also refuses every parameter that it does not model, because

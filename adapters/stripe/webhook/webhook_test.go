@@ -69,7 +69,7 @@ func snapshot(kind, object string) []byte {
 }
 
 const paidIntent = `{"id":"pi_1","object":"payment_intent","status":"succeeded","amount":1998,"currency":"usd",` +
-	`"receipt_email":"canary@example.com","metadata":{"orderId":"ORD-1","scope":"test"}}`
+	`"description":"canary@example.com","metadata":{"orderId":"ORD-1","scope":"test"}}`
 
 func TestAWebhookIsAHint(t *testing.T) {
 	intent := func(status, rest string) string {

@@ -25,6 +25,16 @@ func Draft(id order.ID) order.Draft {
 // Order returns the order of Draft.
 func Order(id order.ID) order.Order { return must(order.New(Draft(id))) }
 
+// DraftWith returns the draft with a payment method.
+func DraftWith(id order.ID, method string) order.Draft {
+	d := Draft(id)
+	d.Payment.Method = method
+	return d
+}
+
+// OrderWith returns the order of DraftWith.
+func OrderWith(id order.ID, method string) order.Order { return must(order.New(DraftWith(id, method))) }
+
 // differentContent returns an order with the id of o and another quantity.
 func differentContent(o order.Order) order.Order {
 	d := Draft(o.ID())

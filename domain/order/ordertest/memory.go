@@ -16,10 +16,9 @@ import (
 	"orderonce/domain/settle"
 )
 
-var (
-	_ order.Store    = (*Memory)(nil)
-	_ settle.Waiting = (*Memory)(nil)
-)
+var _ order.Store = (*Memory)(nil)
+
+var _ settle.Waiting = (*Memory)(nil)
 
 // Memory is a store in a map, and the specification of a store. The zero Memory is empty
 // and ready, and does not track stock.
@@ -65,7 +64,8 @@ func (m *Memory) Save(_ context.Context, before, after order.Record) (order.Reco
 func merge(now, before, after order.Record) (saved order.Record, stale bool) {
 	stale = now.Status != before.Status || now.Seq != before.Seq || now.Owner != before.Owner ||
 		now.Intent != before.Intent || now.Attempt != before.Attempt || !now.Until.Equal(before.Until) ||
-		!maps.Equal(now.Stock, before.Stock) || !now.ParkedAt.Equal(before.ParkedAt)
+		!now.ParkedAt.Equal(before.ParkedAt) ||
+		!maps.Equal(now.Stock, before.Stock)
 	now.OrderID, now.Status, now.Seq, now.Owner = after.OrderID, after.Status, after.Seq, after.Owner
 	now.Intent, now.Attempt, now.Until, now.Stock = after.Intent, after.Attempt, after.Until, after.Stock
 	now.ParkedAt = after.ParkedAt

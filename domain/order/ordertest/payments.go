@@ -110,9 +110,7 @@ func (x paymentsTest) Fail(c Call, m Fault) { x.PaymentsUnderTest.Fail(c, m) }
 func (x paymentsTest) withCard(c Card) paymentsTest { return x.withOrder(string(c), c) }
 
 func (x paymentsTest) withOrder(name string, c Card) paymentsTest {
-	d := Draft(idOf(x.Name() + name))
-	d.Payment.Method = x.Method(c)
-	x.order = must(order.New(d))
+	x.order = OrderWith(idOf(x.Name()+name), x.Method(c))
 	return x
 }
 

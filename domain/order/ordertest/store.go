@@ -139,16 +139,11 @@ func (x storeTest) life() {
 			o := order.Outcome{Status: order.Declined, Intent: "pi_1", Failure: "lost_card"}
 			return claims[n].Finish(x.Context(), x, o, at(3*time.Hour))
 		},
-		func(_ int, x storeTest) error {
-			return settle.Postpone(x.Context(), x, x.load(), at(time.Hour))
-		},
+		postpone,
 		func(_ int, x storeTest) error {
 			return order.Settle(x.Context(), x, x.load(), paid, at(4*time.Hour))
 		},
-		func(_ int, x storeTest) error {
-			d := order.Dispute{ID: "du_1", Status: order.DisputeLost, CreatedAt: at(0)}
-			return settle.RecordDispute(x.Context(), x, x.load(), d, at(5*time.Hour))
-		},
+		recordDispute,
 	} {
 		for n, x := range []storeTest{x, twin} {
 			if err := do(n, x); err != nil {
@@ -159,6 +154,11 @@ func (x storeTest) life() {
 			x.Fatalf("step %d:%s", step, d)
 		}
 	}
+}
+
+func recordDispute(_ int, x storeTest) error {
+	d := order.Dispute{ID: "du_1", Status: order.DisputeLost, CreatedAt: at(0)}
+	return settle.RecordDispute(x.Context(), x, x.load(), d, at(5*time.Hour))
 }
 
 func (x storeTest) events() {
@@ -224,6 +224,10 @@ func (x storeTest) oneBegins() {
 	if won != 1 || r.Attempt != 1 {
 		x.Errorf("got %d winners and attempt %d of %q, want one winner's first attempt", won, r.Attempt, r.Owner)
 	}
+}
+
+func postpone(_ int, x storeTest) error {
+	return settle.Postpone(x.Context(), x, x.load(), at(time.Hour))
 }
 
 // TestDue tests the contract of settle.Waiting. open returns a store and its index, which

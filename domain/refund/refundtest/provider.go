@@ -89,12 +89,7 @@ func (x providerTest) Fail(c Call, f ordertest.Fault) { x.ProviderUnderTest.Fail
 // with a session of its own.
 func (x providerTest) paidWith(id order.ID, method string) providerTest {
 	x.Helper()
-	d := ordertest.Draft(id)
-	d.Payment.Method = method
-	var err error
-	if x.order, err = order.New(d); err != nil {
-		x.Fatal(err)
-	}
+	x.order = ordertest.OrderWith(id, method)
 	i, err := x.Payments.Prepare(x.Context(), x.order, order.PrepareKey(x.Scope, id))
 	if err == nil {
 		i, err = x.Payments.Confirm(x.Context(), i.ID, order.ConfirmKey(x.Scope, id, 1))

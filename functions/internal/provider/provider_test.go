@@ -11,6 +11,7 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/adapters/stripe"
+	"orderonce/functions/internal/functiontest"
 	"orderonce/functions/internal/provider"
 	"orderonce/functions/internal/setup"
 )
@@ -37,9 +38,7 @@ func TestStripeOptions(t *testing.T) {
 	want := stripe.Options{Key: "sk_test_canary", Scope: "test", BaseURL: "http://127.0.0.1:1", Timeout: 3 * time.Second}
 	s.Key = config.NewSecret(want.Key)
 	got, err := s.Options(t.Context(), setup.Environment{Scope: "test"}.Function(io.Discard, 1, s.Address, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	functiontest.Must(t, err)
 	if got.Transport == nil || got.Dedicated == nil || got.Measure == nil || got.Now == nil {
 		t.Errorf("got %+v, want every transport and the clock", got)
 	}

@@ -64,12 +64,19 @@ func (e Environment) Function(out io.Writer, calls int, first config.URL, name s
 // Config returns the configuration of a service's client.
 func (f Function) Config(s config.Service) aws.Config { return f.AWS.Config(s, f.Clients.AWS()) }
 
+// Starting logs the version of a function before anything can fail, so that the log of a
+// release that cannot start names it.
+func Starting(out io.Writer) {
+	lambda.NewLogger(out, slog.LevelInfo).Info("function starting", slog.String("version", config.Version))
+}
+
 // Main wires a function in the environment of the process, and serves its invocations
 // until the process ends. If the function cannot be wired, it logs why and exits.
 func Main[H, In, Out any](
 	wire func(ctx context.Context, environ []string, out io.Writer) (H, error),
 	serve func(H) func(context.Context, In) (Out, error),
 ) {
+	Starting(os.Stdout)
 	ctx := context.Background()
 	handler, err := wire(ctx, os.Environ(), os.Stdout)
 	if err != nil {
