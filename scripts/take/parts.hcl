@@ -1,0 +1,166 @@
+# What a project can have. Words and exceptions are regular expressions for text in lower
+# case, in which `OutOfStock` and `out_of_stock` are "out of stock".
+default = ["charge", "webhook", "reconcile"]
+
+part "charge" {
+  is = "SQS to a charged order: the protocol, the local system, Terraform, deployment"
+  promises = "An order is charged once, for ever"
+  guide = "docs/design.md"
+  aws = "queue with dead letters, table, function, role, secret, 7 alarms, dashboard"
+  dollars = 4.37
+}
+
+part "webhook" {
+  is = "Stripe's webhooks settle orders, and record disputes"
+  promises = "An outcome that Stripe decides later is in the row within seconds"
+  guide = "docs/guides/deploy.md"
+  aws = "HTTP API, function, role, secret, 6 alarms"
+  dollars = 1.10
+  needs = ["charge"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "webhook", "disput", "chargeback", "stripe read", "read-only key", "api ?gateway", "http ?api"]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
+}
+
+part "reconcile" {
+  is = "a schedule rechecks the orders that wait, and settles them"
+  promises = "An outcome is in the row within a day, also without webhooks"
+  guide = "docs/guides/operate.md"
+  aws = "schedule, function, role, 6 alarms"
+  dollars = 0.94
+  needs = ["charge"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "reconcil", "stripe read", "read-only key", "all-due", "stripe rate"]
+  names = ["scripts/orders.dueReport", "scripts/orders.dueOutcome", "scripts/orders.dueError",
+    "domain/order/ordertest.postpone", "scripts/orders.refresh.AllDue", "scripts/orders.refresh.Rate", "scripts/orders.refresh.Validate",
+  ]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
+}
+
+part "publish" {
+  is = "the events of orders on an EventBridge bus"
+  promises = "Each event is sent at least once, in order for each order"
+  guide = "docs/guides/hear-about-orders.md"
+  aws = "event bus with archive, stream, function, role, 3 alarms"
+  dollars = 0.40
+  needs = ["charge"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "publish", "outbox", "event ?bridge", "\\bbus\\b", "dynamodb/stream", "put events", "hear about orders", "producer rule", "example subscriber", "event archive", "paid queue"]
+  names = ["scripts/local/system.System.stream"]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md", "adapters/dynamodb/stream/**", "scripts/local/system/stream.go", "examples/consumer/**", "docs/guides/hear-about-orders.md", "docs/reference/events.md", "docs/reference/events/**"]
+}
+
+part "refund" {
+  is = "money back, from a queue of its own"
+  promises = "Given back once while Stripe keeps the key; then a person decides"
+  guide = "docs/guides/refund.md"
+  aws = "queue with dead letters, function, role, 4 alarms"
+  dollars = 0.76
+  needs  = ["charge"]
+  words  = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "refund", "every write needs the claim"]
+  except = ["charges and refunds: read"] # a permission of Stripe
+  names  = ["scripts/orders/view.OrderJSON.ByOthers"]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
+}
+
+part "http" {
+  is = "orders by HTTP, with an OpenAPI document"
+  promises = "An accepted order reaches the queue at least once"
+  guide = "docs/reference/http.md"
+  aws = "HTTP API, function, role, 1 alarm"
+  dollars = 0.20
+  needs = ["charge"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "intake", "registration", "http ?api", "openapi", "api ?gateway", "by http\\b", "status not.sent"]
+  names = ["scripts/orders.erase.Caller", "scripts/local/system.System.put", "scripts/local/system.System.requests"]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md", "examples/http.jsonl", "docs/reference/http.md", "scripts/local/entrance.go"]
+}
+
+part "stock" {
+  is = "stock is reserved before the charge, in the order's transaction"
+  promises = "No unit is sold twice, and none stays reserved for ever"
+  guide = "docs/guides/stock.md"
+  aws = "table"
+  dollars = 0.00
+  needs  = ["charge"]
+  words  = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "stock", "unknown.sku"]
+  names  = ["domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding",
+    "domain/settle.HintFreed", "domain/settle.Reconciler.CancelDeclined", "domain/settle.Paced.Canceler", "domain/settle.Paced.CancelIntent",
+    "functions/reconcile.environment.Hold", "functions/reconcile.environment.freeTime", "functions/reconcile.newCancelDeclined",
+  ]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
+}
+
+part "receipt" {
+  is = "one e-mail for each payment"
+  promises = "Sent at most once, and every doubt is listed"
+  guide = "docs/guides/receipts.md"
+  aws = "queue with dead letters, rule, function, role, SES events, table, 4 alarms"
+  dollars = 0.66
+  needs  = ["charge", "publish"]
+  words  = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "receipt", "\\bmail", "e-?mail", "\\bses(v2)?\\b", "sestest", "stripe read", "read-only key"]
+  names  = ["adapters/stripe/stripetest.Machine.customer"]
+  except = ["receipt handle"]
+  paths  = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md", "adapters/stripe/payer/**"]
+}
+
+part "audit" {
+  is = "the operator compares the table with Stripe, restores a damaged table, watches, erases a person"
+  promises = "Every difference of table and Stripe has a name and a command"
+  guide = "docs/guides/audit.md"
+  aws = "none"
+  dollars = 0.00
+  needs = ["charge"]
+  except = ["no.audit"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "\\baudit", "salvage", "table.was.restored", "from-table", "from table"]
+  names = ["scripts/orders.restore.FromTable", "scripts/orders.restore.Status", "scripts/orders.restore.TableRate", "scripts/orders.restore.Validate"]
+  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
+}
+
+part "job" {
+  is = "make new-job writes a second job of one of four kinds"
+  guide = "docs/guides/adapt.md"
+  aws = "none"
+  dollars = 0.00
+  needs = ["charge"]
+  words = ["new-?job"]
+  paths = ["docs/guides/adapt.md"]
+}
+
+part "page" {
+  is = "the live page: attack the system in a browser"
+  guide = "docs/guides/live.md"
+  aws = "none"
+  dollars = 0.00
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"]
+  except = ["```console"]
+  names = ["adapters/lambda/lambdatest.Host.observing"]
+  words = ["console", "live page", "make up\\b", "build/up\\b", "browser", "screenshot", "chromium"]
+  paths = ["docs/images/**", "docs/tutorial.md", "docs/guides/live.md", "scripts/local/up.go", "scripts/local/page.go", "scripts/local/gate*.go"]
+}
+
+part "lab" {
+  is = "searches, storms, planted bugs, drills, the tests of the doubles"
+  guide = "scripts/lab/README.md"
+  aws = "none"
+  dollars = 0.00
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "job", "page"]
+  words = [
+    "scripts/lab", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
+    "\\bstorm", "what a page shows as output",
+    "make (proof|refund)-page", "^lab *:= *$", "test-long",
+  ]
+  paths = ["docs/reference/proof*.md", "docs/storm.svg", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
+    "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
+    "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
+    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
+  ]
+}
+
+never "origin" {
+  words = [
+    "make new(?:[^\\w-]|$)", "make projects", "scripts/take", "decisions\\.md", "rooms\\.md",
+    "each room keeps its budget", "system/upgrade test", "upgrade under way",
+  ]
+  paths = [
+    "README.md", "CHANGELOG.md", "scripts/take/**", "rooms_test.go", "docs/reference/rooms.md", "docs/decisions.md", "docs/parts.md", "docs/guides/take.md",
+    "scripts/local/system/upgrade_test.go", # it needs the history of the clone
+    "examples/label/**", "examples/existing/**", "docs/guides/existing.md", "scripts/newjob/example_test.go",
+  ]
+}
