@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,17 @@ endef
 run: engine ## the whole system on this machine: post orders, kill the function, check the invariants
 	$(call compile,scripts,-o $(CURDIR)/build/run/local ./local)
 	@build/run/local run
+
+new: ## a project of your own from this clone: make new MODULE=github.com/acme/shop DIR=../shop PARTS=charge,refund
+	@$(call program,take) new $(if $(MODULE),--module='$(MODULE)') $(if $(DIR),--dir='$(DIR)') $(if $(PARTS),--parts='$(PARTS)')
+
+projects: ## make three projects with make new, and run lint, build, tests, run and tf in each; PARTS=charge: that one
+	@scripts/take/projects.sh $(PARTS)
+
+upgrade: ## merge a later version of its origin into a project: make upgrade FROM=path-or-URL
+	@test -n '$(FROM)' || { echo 'say where the later version is: make upgrade FROM=path-or-URL'; exit 1; }
+	@rm -rf build/from && git clone -q '$(FROM)' build/from && \
+	  go -C build/from/scripts run ./take upgrade --project='$(CURDIR)' $(if $(PARTS),--parts='$(PARTS)')
 
 up: engine ## the same system with a live page: post orders, attack it, take a guard away
 	$(call compile,scripts,-o $(CURDIR)/build/up/ ./local ./orders)
@@ -106,6 +117,10 @@ define run-browser
 endef
 
 OTHERS := TestInABrowser.*
+# TestAnUpgradeUnderWay compiles an earlier release from git's history. An archive and a shallow clone have none.
+EARLIER = $(shell sed -n 's/^const earlier = "\(.*\)"/\1/p' scripts/local/system/upgrade_test.go)
+OTHERS := $(OTHERS)$(shell git cat-file -e $(EARLIER)^{commit} 2>/dev/null || echo '|TestAnUpgradeUnderWay')
+
 # One world after the other, which the race detector makes ten times slower. TestAnInterruptedRunContinues
 # runs the workers of a search.
 SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*
@@ -117,6 +132,7 @@ test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less t
 	$(call compile,scripts/lab,./...)
 	$(call run-tests,pkgname,-skip='^($(OTHERS)|$(LONG))$$',./...)
 	@$(no-skips)
+	@case '$(OTHERS)' in *TestAnUpgradeUnderWay) echo 'TestAnUpgradeUnderWay did not run: git does not have the earlier release';; esac
 
 test-long: export ORDERONCE_ALL = 1
 test-long: export ORDERONCE_WORLDS = 50000
@@ -141,12 +157,15 @@ screenshots: engine ## take the pictures of the live page in docs/images, in hea
 mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
 	@$(LAB) ./mutate --gremlins=$(GREMLINS) $(PACKAGES)
 
-lint: ## formatting, go vet, golangci-lint with the import rules, go.mod, dead code
+lint: ## formatting, go vet here and for macOS, golangci-lint with the import rules, go.mod, dead code
 	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }
-	@for module in $(MODULES); do (cd $$module && set -x && go vet ./... && go mod tidy -diff && \
+	@for module in $(MODULES); do (cd $$module && set -x && go vet ./... && GOOS=darwin GOARCH=arm64 go vet ./... && go mod tidy -diff && \
 	  $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init $(MODULES)
-	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test ./... ./scripts/... ./scripts/lab/...); test -z "$$dead" || { echo "$$dead"; exit 1; }
+	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test $(MODULES:%=./%/...)); test -z "$$dead" || { echo "$$dead"; exit 1; }
+
+new-job: ## write a job of your own into this project: make new-job KIND=a NAME=label; docs/guides/adapt.md
+	@$(call program,newjob) "$(KIND)" "$(NAME)"
 
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@for module in $(MODULES); do cd $(CURDIR)/$$module; for package in $$(go list ./...); do for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
@@ -157,6 +176,9 @@ build: ## compile every function for this machine, into build/
 
 package: ## zip every function for Lambda (linux/arm64; GOARCH=amd64 for x86), into build/package
 	@unset GOARCH && $(call program,package) zip --arch=$(or $(GOARCH),arm64)
+
+notes: ## what CHANGELOG.md says about a release, if the source is that release: make notes TAG=v0.1.0
+	@$(call program,package) notes --links="$$LINKS" "$$TAG"
 
 # BASE=v1.0.0 compares with that revision; without it, with the last tag, or with the last commit if there is none.
 bench-quick: BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
@@ -170,7 +192,7 @@ $(STRIPE_MOCK):
 	@mkdir -p build && GOBIN=$(CURDIR)/build go install github.com/stripe/stripe-mock@$(STRIPE_MOCK_VERSION) && \
 	  mv build/stripe-mock $@
 
-tf: ## format, lint, validate and test infra/terraform, without an AWS account
+tf: ## format, lint, validate and test the Terraform module, its root and its example, without an AWS account
 	@infra/check.sh $$([ ! -x $(TOFU) ] || echo $(TOFU))
 
 tofu: $(TOFU) ## build OpenTofu once (minutes), so that make tf tests with it too
@@ -202,15 +224,15 @@ deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs
 	@mkdir -p build/deploy && $(TERRAFORM) output -raw operator_environment >$(DEPLOYED) && cat $(DEPLOYED)
 	@echo 'These lines are in $(DEPLOYED). Next: make smoke$(if $(ENV), ENV=$(ENV))'
 
-orders: ## install the operator's tool in $(go env GOPATH)/bin; its --version names release and commit
-	@go -C scripts install -ldflags="-X main.release=$$(git describe --tags --always --dirty 2>/dev/null)" ./orders
+orders: ## install the operator's tool in $(go env GOPATH)/bin; its --version names version and commit
+	@go -C scripts install ./orders
 
 smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid; ENV=prod
 	@if [ -n "$(ENV)" ] || { [ -z "$$QUEUE_URL" ] && [ -f $(DEPLOYED) ]; }; then . ./$(DEPLOYED); fi && $(call program,orders) smoke
 
 destroy: environment ## destroy the deployment, with the rows that keep an order from being charged twice; ENV=prod
 	@$(INIT) >/dev/null
-	@if $(TERRAFORM) state show aws_dynamodb_table.orders 2>/dev/null | grep -q 'deletion_protection_enabled *= *true'; then \
+	@if $(TERRAFORM) state show module.orderonce.aws_dynamodb_table.orders 2>/dev/null | grep -q 'deletion_protection_enabled *= *true'; then \
 	  echo 'The orders table is protected: its rows are what keeps an order from being charged twice. If you mean it:'; \
 	  echo '  terraform -chdir=infra/terraform apply $(VALUES) -var deletion_protection=false && make destroy $(if $(ENV),ENV=$(ENV))'; \
 	  exit 1; fi
@@ -223,7 +245,7 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	@if [ -n "$$DYNAMODB_ENDPOINT" ] || command -v dynoxide >/dev/null; then exit 0; fi; \
 	why=; [ "$$(uname -sm)" = 'Linux x86_64' ] || why='the pinned engine is for Linux x64, and this is another system'; \
 	command -v npm >/dev/null || why='no npm to install the engine with'; \
-	[ -z "$$why" ] || { echo "$$why. Put dynoxide on PATH, or start an engine yourself:"; \
+	[ -z "$$why" ] || { echo "$$why. Put dynoxide on PATH (https://github.com/nubo-db/dynoxide), or start an engine yourself:"; \
 	echo '  docker run -d -p 127.0.0.1:8000:8000 amazon/dynamodb-local && export DYNAMODB_ENDPOINT=http://127.0.0.1:8000'; exit 1; }; \
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 

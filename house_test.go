@@ -78,7 +78,11 @@ func TestNoAdapterDependsOnAnother(t *testing.T) {
 
 func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 	t.Parallel()
-	for _, path := range list(t, "-deps", "./functions/...") {
+	functions := []string{"-deps"}
+	for name := range maxClosure() {
+		functions = append(functions, "./functions/"+name)
+	}
+	for _, path := range list(t, functions...) {
 		folder, ours := strings.CutPrefix(path, lambdatest.Module()+"/")
 		double := ours && strings.HasSuffix(folder, "test")
 		if path == "testing" || ours && strings.HasPrefix(folder, "scripts") || double {
@@ -91,8 +95,8 @@ func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 // is 6,000 for order and 6,500 for each other. A figure above that is what is reached.
 func maxClosure() map[string]int {
 	return map[string]int{
-		"order": 7_240, "refund": 8_670, "receipt": 8_330, "intake": 6_970, "webhook": 8_140, "reconcile": 7_800,
-		"publish": 4_970,
+		"order": 7_250, "refund": 8_680, "receipt": 8_340, "intake": 6_980, "webhook": 8_150, "reconcile": 7_810,
+		"publish": 4_980,
 	}
 }
 
@@ -124,12 +128,18 @@ func TestEachFunctionLinksWhatItsEffectNeeds(t *testing.T) {
 				t.Errorf("functions/refund links %s, which charges", file)
 			}
 		}
-		if most := maxClosure()[function]; lines > most || most == 0 {
+		most, known := maxClosure()[function]
+		if !known { // a job of your own
+			most = 6_500
+		}
+		if lines > most {
 			t.Errorf("functions/%s links %d lines of this module, want at most %d", function, lines, most)
 		}
 	}
-	if len(got) != len(maxClosure()) {
-		t.Errorf("got the functions %v", got)
+	for function := range maxClosure() {
+		if !got[function] {
+			t.Errorf("no functions/%s", function)
+		}
 	}
 }
 
@@ -196,7 +206,13 @@ func TestEveryVariableHasARowInTheDocuments(t *testing.T) {
 func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {
 	t.Parallel()
 	_, code, _ := strings.Cut(read(t, "adapters/sqs/report.go"), ") logRecord(")
-	code += read(t, "adapters/sqs/refunds/refunds.go")
+	tasks, err := filepath.Glob("adapters/sqs/*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range tasks {
+		code += read(t, file)
+	}
 	var want []string
 	for _, match := range regexp.MustCompile(`slog\.\w+\("(\w+)"`).FindAllStringSubmatch(code, -1) {
 		want = append(want, match[1])
@@ -207,28 +223,82 @@ func TestEveryLogKeyHasARowInTheDocuments(t *testing.T) {
 
 func TestEveryLinkInTheDocumentsLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
-	code := regexp.MustCompile("(?s)```.*?```") // such as f[T](x)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git" || d.Name() == "build") {
+	for _, page := range pages(t, ".") {
+		for _, target := range linked(t, page) {
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: link to %s: %v", page, target, err)
+			}
+		}
+	}
+}
+
+// A page is in the list by reader, or one that is links to it.
+func TestEachPageIsFoundByItsReader(t *testing.T) {
+	t.Parallel()
+	found := append(linked(t, "docs/README.md"), "docs/README.md")
+	for _, page := range slices.Clone(found) {
+		if filepath.Ext(page) == ".md" {
+			found = append(found, linked(t, page)...)
+		}
+	}
+	for _, page := range pages(t, "docs") {
+		if !slices.Contains(found, page) {
+			t.Errorf("docs/README.md does not list %s, nor does a page that it lists link to it", page)
+		}
+	}
+}
+
+func TestTheRulesNameTestsAndTargetsThatExist(t *testing.T) {
+	t.Parallel()
+	rules, makefile, tests := read(t, "AGENTS.md"), read(t, "Makefile"), map[string]bool{}
+	for _, file := range sources(t) {
+		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(read(t, file), -1) {
+			tests[match[1]] = true
+		}
+	}
+	for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(rules, -1) {
+		if !tests[name] {
+			t.Errorf("AGENTS.md: no test is called %s", name)
+		}
+	}
+	for _, match := range regexp.MustCompile("`make ([a-z -]+)`").FindAllStringSubmatch(rules, -1) {
+		for target := range strings.FieldsSeq(match[1]) {
+			if !strings.Contains(makefile, "\n"+target+": ") {
+				t.Errorf("AGENTS.md: no target is called %s", target)
+			}
+		}
+	}
+}
+
+// pages returns the Markdown files below a folder.
+func pages(t *testing.T, root string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains([]string{"node_modules", ".git", "build"}, d.Name()) {
 			return fs.SkipDir
 		}
-		if err != nil || filepath.Ext(path) != ".md" {
-			return err
+		if err == nil && filepath.Ext(path) == ".md" {
+			all = append(all, path)
 		}
-		for _, match := range links.FindAllStringSubmatch(code.ReplaceAllString(read(t, path), ""), -1) {
-			if strings.Contains(match[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), match[1])); err != nil {
-				t.Errorf("%s: link to %s: %v", path, match[1], err)
-			}
-		}
-		return nil
+		return err
 	})
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	return all
+}
+
+// linked returns the files that a page links to.
+func linked(t *testing.T, page string) (files []string) {
+	t.Helper()
+	code := regexp.MustCompile("(?s)```.*?```") // such as f[T](x)
+	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+	for _, match := range links.FindAllStringSubmatch(code.ReplaceAllString(read(t, page), ""), -1) {
+		if !strings.Contains(match[1], "://") {
+			files = append(files, filepath.Join(filepath.Dir(page), match[1]))
+		}
+	}
+	return files
 }
 
 func TestTheREADMEIsShort(t *testing.T) {

@@ -35,13 +35,13 @@ func rooms() []room {
 		{"adapters/eventbridge, ses", "adapters/eventbridge adapters/ses", product, 492, 500, 420},
 		{"adapters/httpapi, apigateway", "adapters/httpapi adapters/apigateway", product, 553, 550, 480},
 		{"adapters/config, lambda, secretsmanager", "adapters/config adapters/lambda adapters/secretsmanager", product, 731, 750, 620},
-		{"functions", "functions", product, 1185, 1250, 950},
-		{"**the heart**: all above", "domain adapters functions", product, 13758, 13600, 10400},
-		{"the spine: what the [tour](../tour.md) opens", "docs/tour.md", spine, 3270, 3150, 2450},
+		{"functions", "functions", product, 1185, 1260, 950},
+		{"**the heart**: all above", "domain adapters functions", product, 13758, 13620, 10400},
+		{"the spine: what the [tour](../tour.md) opens", "docs/tour.md", spine, 3270, 3160, 2450},
 		{"doubles and contract suites", "domain adapters", doubles, 15289, 11970, 9000},
 		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 14930, 12500},
-		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 17420, 11500},
-		{"**everything tracked**", ".", tracked, 146032, 115450, 95000},
+		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 17450, 11500},
+		{"**everything tracked**", ".", tracked, 146032, 126100, 95000},
 	}
 }
 
@@ -169,9 +169,13 @@ func tracked(t *testing.T, _ []string) (n int) {
 	return n
 }
 
-// lines returns the lines of a file, or 0 of a picture and of a file that was removed.
+// lines returns the lines of a file, or 0 of a picture, a link and a file that was
+// removed.
 func lines(t *testing.T, path string) int {
 	t.Helper()
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return 0 // its target is counted
+	}
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)

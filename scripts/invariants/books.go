@@ -58,7 +58,7 @@ type DeadLetter struct {
 	Detail string
 }
 
-// Order is an order of the table with its events and its refunds.
+// Order is an order of the table with all that belongs to it.
 type Order struct {
 	order.Record
 

@@ -21,7 +21,7 @@ type Invariant struct {
 	has   func(*Books) bool    // whether the books have what it is about; nil: always
 }
 
-// Checked reports whether Audit can check the invariant.
+// Checked reports whether books at rest show the invariant.
 func (i Invariant) Checked() bool { return i.check != nil }
 
 // All returns every invariant in the order of its number.
@@ -90,8 +90,8 @@ type Result struct {
 	Broken    []string
 }
 
-// Audit checks every invariant that the books show, in the order of All.
-func (b *Books) Audit() (results []Result) {
+// Check checks every invariant that the books show, in the order of All.
+func (b *Books) Check() (results []Result) {
 	for _, i := range All() {
 		if i.Checked() && (i.has == nil || i.has(b)) {
 			results = append(results, Result{i.ID, i.Claim, b.findings(i.check)})

@@ -57,13 +57,13 @@ func TestAudit(t *testing.T) {
 			b := correct()
 			tt.by(b)
 			var broken []string
-			for _, r := range b.Audit() {
+			for _, r := range b.Check() {
 				if len(r.Broken) > 0 {
 					broken = append(broken, r.ID)
 				}
 			}
 			if got := strings.Join(broken, " "); got != tt.want {
-				t.Errorf("broken: %q, want %q\n%+v", got, tt.want, b.Audit())
+				t.Errorf("broken: %q, want %q\n%+v", got, tt.want, b.Check())
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package jobs reads and writes the messages of orders and refunds alike, for programs
-// that people run. Each function reads one kind.
+// Package jobs reads and writes the messages of every queue, for programs that people
+// run. Each function reads one kind.
 package jobs
 
 import (
@@ -22,7 +22,7 @@ type Job struct {
 // IsRefund reports whether the job is a refund.
 func (j Job) IsRefund() bool { return j.Refund.ID() != "" }
 
-// OrderID returns the order that is charged or refunded, or "" of the zero Job.
+// OrderID returns the order that the job is about, or "" of the zero Job.
 func (j Job) OrderID() order.ID {
 	if j.IsRefund() {
 		return j.Refund.OrderID()

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,7 +24,7 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	dynamodbtest.Locate(t)
-	must(t, lambdatest.OpenSources(t.Context(), "scripts/local", "scripts/orders"))
+	systemtest.Must(t, lambdatest.OpenSources(t.Context(), "scripts/local", "scripts/orders"))
 	for _, page := range []string{"README.md", "docs/tutorial.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +59,7 @@ type block struct{ commands, output string }
 func commandBlocks(t *testing.T, path string) (all []block) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Clean(path))
-	must(t, err)
+	systemtest.Must(t, err)
 	for _, fence := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		switch language, content := fence[1], fence[2]; language {
 		case "sh":
@@ -152,59 +147,12 @@ func (r reader) run(t *testing.T, commands string) string {
 // end of the test it types Ctrl-C, which ends make with status 0.
 func (r reader) makeUp(t *testing.T) {
 	t.Helper()
-	keyboard, screen := systemtest.Terminal(t)
-	cmd := r.command(context.WithoutCancel(t.Context()), "make", "up")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, cmd.Start())
-	must(t, screen.Close()) // so that reading ends with make
-	shown := &awaited{text: []byte("Ctrl-C ends everything"), seen: make(chan struct{})}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = io.Copy(shown, keyboard) // an error once nothing has the screen
-	}()
+	terminal := systemtest.StartTerminal(t, r.command(context.WithoutCancel(t.Context()), "make", "up"))
 	t.Cleanup(func() {
-		if _, err := keyboard.WriteString("\x03"); err != nil {
-			t.Error(err)
-		}
-		<-ended
-		err, text := cmd.Wait(), shown.String()
+		text, err := terminal.End("\x03")
 		if err != nil || strings.Contains(text, "Error") || !strings.Contains(text, "Ending ...") {
 			t.Errorf("make up ended with %v and printed\n%s\nwant status 0 and no Error", err, text)
 		}
 	})
-	select {
-	case <-shown.seen:
-	case <-ended:
-		t.Fatalf("make up ended, and printed\n%s", shown.String())
-	case <-time.After(5 * time.Minute):
-		t.Error("make up is not ready after 5 minutes")
-	}
-}
-
-// awaited keeps what is written and closes seen once the text is in it.
-type awaited struct {
-	text []byte
-	seen chan struct{}
-
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (a *awaited) Write(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before := bytes.Contains(a.all.Bytes(), a.text)
-	a.all.Write(p)
-	if !before && bytes.Contains(a.all.Bytes(), a.text) {
-		close(a.seen)
-	}
-	return len(p), nil
-}
-
-func (a *awaited) String() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.all.String()
+	terminal.Await("Ctrl-C ends everything")
 }

@@ -34,8 +34,8 @@ func TestADrillSaysWhatIsLeft(t *testing.T) {
 				Patience: time.Minute, Engine: kit.Engine,
 				Build: func(function string) (string, error) { return kit.Build(t, "functions/"+function), nil },
 			})
-			must(t, err)
-			t.Cleanup(func() { must(t, i.Close()) })
+			systemtest.Must(t, err)
+			t.Cleanup(func() { systemtest.Must(t, i.Close()) })
 			var out strings.Builder
 			err = listen(t.Context(), i, strings.NewReader(test.typed), &out)
 			code := 0

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestTheGateRefusesOtherPages has a server that answers the scripts of every origin, as
@@ -20,21 +22,21 @@ func TestTheGateRefusesOtherPages(t *testing.T) {
 	}))
 	t.Cleanup(target.Close)
 	g := new(gate)
-	must(t, g.serve(0, target.URL))
-	t.Cleanup(func() { must(t, g.Close()) })
+	systemtest.Must(t, g.serve(0, target.URL))
+	t.Cleanup(func() { systemtest.Must(t, g.Close()) })
 	at := g.servers[0].URL
 	for origin, want := range map[string]string{
 		"": "reached as " + strings.TrimPrefix(at, "http://"), "https://example.com": "another origin",
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader("{}"))
-		must(t, err)
+		systemtest.Must(t, err)
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
 		response, err := http.DefaultClient.Do(r)
-		must(t, err)
+		systemtest.Must(t, err)
 		body, err := io.ReadAll(response.Body)
-		must(t, errors.Join(err, response.Body.Close()))
+		systemtest.Must(t, errors.Join(err, response.Body.Close()))
 		if !strings.Contains(string(body), want) {
 			t.Errorf("from %q: got %d %q, want %q", origin, response.StatusCode, body, want)
 		}

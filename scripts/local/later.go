@@ -30,10 +30,20 @@ func (l *local) attend(ctx context.Context, dead []victim) (err error) {
 	return nil
 }
 
-// later settles what the messages have left: the function of the schedule settles the
-// order whose message was lost after its charge, if there is one; then people and the
-// bank act. It notes what happened, by order.
+// later settles what the messages have left, and notes what happened, by order.
 func (l *local) later(ctx context.Context, dead []victim, happened map[order.ID]string) error {
+	if err := l.reconcileLost(ctx, dead, happened); err != nil {
+		return err
+	}
+	if err := l.awaitWebhooks(ctx, happened); err != nil {
+		return err
+	}
+	return nil
+}
+
+// reconcileLost lets the function of the schedule settle the order whose message was lost
+// after its charge, if there is one.
+func (l *local) reconcileLost(ctx context.Context, dead []victim, happened map[order.ID]string) error {
 	for _, v := range dead {
 		if v.lost && v.at == stripetest.Confirm {
 			if err := l.reconcile(ctx, v.id); err != nil {
@@ -42,6 +52,12 @@ func (l *local) later(ctx context.Context, dead []victim, happened map[order.ID]
 			happened[v.id] = "killed, message and webhook lost; settled by reconcile"
 		}
 	}
+	return nil
+}
+
+// awaitWebhooks lets people and the bank act, and waits until the webhooks of that are
+// answered.
+func (l *local) awaitWebhooks(ctx context.Context, happened map[order.ID]string) error {
 	for r, err := range l.Orders(ctx) {
 		if err != nil {
 			return err

@@ -1,7 +1,7 @@
 // Command local runs all of orderonce on this machine, without an account or credentials.
-// `local run` posts the example orders, shows what became of them and checks the
-// invariants. `local up` keeps the same system running and serves its live page. `local
-// drill` lets a person work an incident.
+// Its command run posts the example orders, shows what became of them and checks the
+// invariants. Its command up keeps the same system running and serves its live page. Its
+// command drill lets a person work an incident.
 package main
 
 import (
@@ -22,8 +22,7 @@ type commands struct {
 func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("local"), kong.UsageOnError(), kong.Description(
-		"All of orderonce on this machine: the functions' real binaries, a queue, a DynamoDB-compatible engine, an event bus "+
-			"and a pretend Stripe.",
+		"All of orderonce on this machine: the functions' real binaries, a DynamoDB-compatible engine, and pretend services.",
 	))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	k.BindTo(ctx, (*context.Context)(nil))

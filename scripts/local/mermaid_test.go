@@ -23,6 +23,9 @@ var mermaid = map[string]*regexp.Regexp{
 		`^  (participant \w+( as [^#;]+)?|\w+--?>>\w+: ([^#;]|#\w+;)+|Note over \w+(,\w+)?: ([^#;]|#\w+;)+)$`),
 	"stateDiagram-v2": regexp.MustCompile(`^  (\[\*\]|\w+) --> (\[\*\]|\w+)(: ([^#:;]|#\w+;)+)?$`),
 	"flowchart LR":    regexp.MustCompile(`^  \w+(\[[\w. ]+\])? --> \w+(\[[\w. ]+\])?$`),
+	"flowchart TB": regexp.MustCompile( // a group is one line, so that nothing is left of it without that line
+		`^  (\w+(\(\["[^"]+"\]\))?( -- \w+)? --> \w+(\(\["[^"]+"\]\)|\[\("[^"]+"\)\])?|` +
+			`subgraph \w+(\["\w+"\])?;( -->)?( ?\w+\[\(?"[^"]+"\)?\]( -->|;))+ end)$`),
 	"flowchart TD": regexp.MustCompile( // with quoted texts, in which only a quotation mark is special
 		`^  (\w+\{"[^"]+"\}|\w+( -- \w+)? --> \w+(\["[^"]+"\]|\{"[^"]+"\})?)$`),
 }
@@ -36,7 +39,7 @@ func wrongLines(block string) (wrong []string) {
 	}
 	keyword := regexp.MustCompile(`\bend(--?>>|:| -->|$)|(>>|--> |participant )end\b`)
 	for _, line := range lines[1:] {
-		if !syntax.MatchString(line) || keyword.MatchString(line) {
+		if !syntax.MatchString(line) || keyword.MatchString(strings.TrimSuffix(line, "; end")) {
 			wrong = append(wrong, line)
 		}
 	}

@@ -2,25 +2,20 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
-
-func body(id string) string {
-	return fmt.Sprintf(`{"orderId":%q,"customerId":"CUST-1","currency":"usd",`+
-		`"lines":[{"sku":"MUG","quantity":1,"unitAmount":900}],"payment":{"customer":"cus_Test","method":"pm_card_visa"}}`, id)
-}
 
 func TestAFunctionThatExitsEndsRunAndUpAtOnce(t *testing.T) {
 	t.Parallel()
 	system, log := systemtest.New(t).Start(t, system.Options{Instances: 1, Env: map[string]string{"SCOPE": ""}})
 	s := &local{System: system, folder: "build/test", log: log}
-	never := stage{"test.jsonl", [][]string{{body("never")}}, &killer{}}
+	never := stage{"test.jsonl", [][]string{{incidents.Sale("never", 900, incidents.Pays)}}, &killer{}}
 	_, err := s.post(t.Context(), never)
 	for _, err := range []error{err, s.wait(t.Context())} {
 		if !errors.Is(err, lambdatest.ErrExited) || !strings.Contains(err.Error(), "exit status 1") ||

@@ -42,11 +42,3 @@ func TestABrokenInvariantIsAnError(t *testing.T) {
 		t.Errorf("error = %v, want errBroken that names I1 and I13", err)
 	}
 }
-
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -106,14 +106,18 @@ func showParked(w io.Writer, s summary) {
 func showTotals(w io.Writer, s summary) {
 	ids := orderIDs(s.Messages)
 	charges, refunds := 0, 0
-	deliveries := s.deliveriesOf(func(invariants.Message) bool { return true })
 	for _, id := range ids {
 		charges += len(s.Charges[id])
 		refunds += len(s.Refunds[id])
 	}
-	fmt.Fprintf(w, "%s, %s, %s, %s, %s, %d parked", count(len(s.Messages), "message", "messages"),
-		count(deliveries, "delivery", "deliveries"), count(len(ids), "order", "orders"),
-		count(charges, "charge", "charges"), count(refunds, "refund", "refunds"), len(s.Parked))
+	fmt.Fprint(w, strings.Join([]string{
+		count(len(s.Messages), "message", "messages"),
+		count(s.deliveriesOf(func(invariants.Message) bool { return true }), "delivery", "deliveries"),
+		count(len(ids), "order", "orders"),
+		count(charges, "charge", "charges"),
+		count(refunds, "refund", "refunds"),
+		fmt.Sprintf("%d parked", len(s.Parked)),
+	}, ", "))
 	if s.crashes > 0 {
 		fmt.Fprint(w, ", "+count(s.crashes, "crash", "crashes"))
 	}
@@ -133,7 +137,7 @@ func (s summary) published() string {
 	for _, n := range s.Published() {
 		published += n
 	}
-	return fmt.Sprintf("%d of %d events are on the bus", published, events)
+	return fmt.Sprintf("%d of %d events are on the bus.", published, events)
 }
 
 func count(n int, one, many string) string {
@@ -258,13 +262,18 @@ func (s summary) settled(attempt int, id order.ID) string {
 	} else if first.To != order.Paid {
 		end = cmp.Or(first.Failure, string(first.To))
 	}
-	if first.To == order.Declined && r.Status == order.Canceled {
+	if stockFreed(first, r) {
 		end += ", canceled: its stock is free"
 	}
 	if attempt > 1 {
 		end += fmt.Sprintf(", settled at attempt %d", attempt)
 	}
 	return end
+}
+
+// stockFreed reports whether a declined order was canceled because it held stock.
+func stockFreed(first order.Event, r invariants.Order) bool {
+	return first.To == order.Declined && r.Status == order.Canceled
 }
 
 func times(n int) string {

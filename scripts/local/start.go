@@ -93,13 +93,13 @@ func compile(ctx context.Context, f folder) error {
 	build := func(function string) error {
 		return lambdatest.Build(ctx, "./functions/"+function, f.binary(function))
 	}
-	if err := build("order"); err != nil {
+	functions := []string{"order", "refund", "webhook", "reconcile", "publish", "intake", "receipt"}
+	if err := build(functions[0]); err != nil {
 		return err
 	}
-	others := []string{"refund", "webhook", "reconcile", "publish", "intake", "receipt"}
-	errs := make([]error, len(others))
+	errs := make([]error, len(functions))
 	var building sync.WaitGroup
-	for i, function := range others {
+	for i, function := range functions[1:] {
 		building.Go(func() { errs[i] = build(function) })
 	}
 	building.Wait()

@@ -50,7 +50,7 @@ func (w *auditFixture) lose(id order.ID) { w.remove(w.of(id)...) }
 func (w *auditFixture) at(now time.Time, id order.ID, method string) {
 	w.Helper()
 	w.methods[id] = method
-	process(w.T, w.store, w.payments, orderOf(w.T, id, method), now)
+	process(w.T, w.store, w.payments, ordertest.OrderWith(id, method), now)
 }
 
 // intentOf returns the intent that an order's row names.
@@ -115,7 +115,7 @@ func (w *auditFixture) plants() map[order.ID]planted {
 	}
 	return map[order.ID]planted{
 		"FINE":           {pays, func(id order.ID) { w.another(id, string(scope), false) }, ""},
-		"REFUND-HELD":    {pays, func(id order.ID) { w.givesBack(w.intentOf(id))() }, ""}, // a worker refunds it
+		"REFUND-HELD":    {pays, func(id order.ID) { w.givesBack(w.intentOf(id), 998)() }, ""}, // a worker refunds it
 		"REFUND-FINE":    {pays, refunds, ""},
 		"HELD":           {"", func(order.ID) {}, ""},
 		"LOST-PAID":      {pays, w.lose, audit.MissingRow},
@@ -134,7 +134,7 @@ func (w *auditFixture) plants() map[order.ID]planted {
 			intent := w.intentOf(id)
 			w.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, intent) })()
 		}, audit.RowOlder},
-		"REFUND-OUTSIDE": {pays, func(id order.ID) { w.givesBack(w.intentOf(id))() }, audit.RefundsDiffer},
+		"REFUND-OUTSIDE": {pays, func(id order.ID) { w.givesBack(w.intentOf(id), 998)() }, audit.RefundsDiffer},
 		"REFUND-OURS": {pays, func(id order.ID) {
 			before := w.of(id)
 			refunds(id)
@@ -144,11 +144,7 @@ func (w *auditFixture) plants() map[order.ID]planted {
 		"REFUND-FAILED": {pays, returns, audit.RefundsDiffer},
 		"REFUND-REMADE": {pays, func(id order.ID) { // so that the sum is the same
 			returns(id)
-			intent := w.intentOf(id)
-			w.atStripe(func(m *stripetest.Machine, now time.Time) error {
-				_, err := m.RefundInDashboard(now, intent, 1000)
-				return err
-			})()
+			w.givesBack(w.intentOf(id), 1000)()
 		}, audit.RefundsDiffer},
 		"REFUND-UNKNOWN": {pays, func(id order.ID) {
 			must(w.T, w.begin(id, "R-1").Finish(w.Context(), refundtable.New(w.store), refund.Outcome{Status: refund.Unknown}, noon()))
@@ -238,7 +234,8 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	}
 	repairable := len(want) - len(left)
 	parts := fmt.Sprintf("of other scopes: 1\nof another time or mode: 1\n%d orders: 3 match, 2 in progress, %d differ\n"+
-		"unbound PaymentIntents that hold no money\nLOST-PAID  write the row, bind pi_\nrepaired %d of %d orders",
+		"unbound PaymentIntents that hold no money\n"+
+		"dispute_unrecorded DISPUTED  row not disputed, Stripe du_\nLOST-PAID  write the row, bind pi_\nrepaired %d of %d orders",
 		len(want)+5, len(want), repairable, repairable)
 	if part := missingPart(printed, parts); part != "" {
 		t.Errorf("printed\n%s\nwant %q in it", printed, part)
@@ -266,7 +263,7 @@ func TestAnAuditFindsARefundOfAnOlderOrder(t *testing.T) {
 	w.at(noon(), "ORD-1", pays)
 	w.stripe.Advance(2 * day)
 	for range 2 { // one PaymentIntent, two refunds
-		w.givesBack(w.intentOf("ORD-1"))()
+		w.givesBack(w.intentOf("ORD-1"), 998)()
 	}
 	w.steps(
 		step{
@@ -382,11 +379,7 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 	w.at(noon(), "ORD-1007", takes)
 	w.lose("ORD-1001")
 	w.another("ORD-1003", string(scope), true)
-	outside := w.intentOf("ORD-1004")
-	w.atStripe(func(m *stripetest.Machine, now time.Time) error {
-		_, err := m.RefundInDashboard(now, outside, 1998)
-		return err
-	})()
+	w.givesBack(w.intentOf("ORD-1004"), 1998)()
 	w.banks(w.intentOf("ORD-1007"))()
 	guide, err := os.ReadFile("../../docs/guides/audit.md")
 	must(t, err)

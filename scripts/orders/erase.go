@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,7 +23,7 @@ const erased = "erased"
 type erase struct {
 	ID     string `arg:"" optional:"" name:"customer" help:"The customerId."`
 	Order  string `placeholder:"ORDER_ID" help:"Only print the customerId of this order."`
-	Caller bool   `help:"It is the hash of a caller, who put orders by HTTP."`
+	Caller bool   `help:"It is the hash of a caller."`
 	Scan   bool   `help:"Allow a scan of the whole table, which this needs."`
 	Yes    bool   `help:"Do not ask, for scripts."`
 }
@@ -61,7 +62,7 @@ func (e erase) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	fmt.Fprintf(d.People(), "table %s in %s, rows of %s: %d\n\n", d.Table, d.AWS.Region, e.ID, len(found))
 	if len(found) == 0 {
-		which := "it is the producer's id: not an order, Stripe's customer or an e-mail address; " +
+		which := "it is the producer's id, not an order or Stripe's customer; " +
 			"orders erase --order ORDER_ID prints it"
 		if e.Caller {
 			which = "it is the hash in the item intake of an order"
@@ -79,7 +80,7 @@ func (e erase) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	text := fmt.Sprintf("rows erased: %d\n", len(found))
 	if !e.Caller {
-		text += fmt.Sprintf(elsewhere, e.ID)
+		text += elsewhere(e.ID)
 	}
 	return d.Result(text, map[string]int{"erased": len(found)})
 }
@@ -133,13 +134,16 @@ func (e erase) replace(ctx context.Context, d cloud.Deployment, item dynamodb.It
 }
 
 // elsewhere names the places that the command does not reach.
-const elsewhere = `It is still elsewhere, see docs/guides/operate.md#erase-a-person:
-  dead letters   orders dead-letters discard --field customerId=%[1]s --force
-  saved letters  grep %[1]s FILE, of each orders dead-letters discard --save=FILE
-  queues         messages that wait have it, for 7 days at most
-  backups        have it for 35 days, copies of yours longer: after a restore, erase it again
-  stream         DynamoDB keeps the rows of before for 24 hours
-  Stripe         has its customer: delete it there
-  HTTP           if callers are persons: orders erase --caller HASH --scan
-  receipts       SES may list the address, and its events that are parked contain it
-`
+func elsewhere(id string) string {
+	return strings.Join([]string{
+		"It is still elsewhere, see docs/guides/operate.md#erase-a-person:",
+		"dead letters   orders dead-letters discard --field customerId=" + id + " --force",
+		"saved letters  grep " + id + " FILE, of each orders dead-letters discard --save=FILE",
+		"queues         messages that wait have it, for 7 days at most",
+		"backups        have it for 35 days, copies of yours longer: after a restore, erase it again",
+		"stream         DynamoDB keeps the rows of before for 24 hours",
+		"Stripe         has its customer: delete it there",
+		"by HTTP        if callers are persons: orders erase --caller HASH --scan",
+		"receipts       SES may list the address, and its events that are parked contain it",
+	}, "\n  ") + "\n"
+}

@@ -230,18 +230,8 @@ func (d *deployment) steps(steps ...step) {
 func (d *deployment) process(method string, ids ...order.ID) {
 	d.Helper()
 	for _, id := range ids {
-		process(d.T, d.store, d.payments, orderOf(d.T, id, method), noon())
+		process(d.T, d.store, d.payments, ordertest.OrderWith(id, method), noon())
 	}
-}
-
-// orderOf returns an order of 39.98 USD with a payment method.
-func orderOf(t *testing.T, id order.ID, method string) order.Order {
-	t.Helper()
-	draft := ordertest.Draft(id)
-	draft.Payment.Method = method
-	o, err := order.New(draft)
-	must(t, err)
-	return o
 }
 
 // process processes an order's message at a time. The producer has just sent it, so that
@@ -270,10 +260,10 @@ func (d *deployment) banks(intent string) func() {
 	return d.atStripe(func(m *stripetest.Machine, now time.Time) error { return m.Settle(now, intent, true) })
 }
 
-// givesBack returns what refunds 9.98 USD in Stripe's Dashboard.
-func (d *deployment) givesBack(intent string) func() {
+// givesBack returns what refunds so many cents in Stripe's Dashboard.
+func (d *deployment) givesBack(intent string, cents int64) func() {
 	return d.atStripe(func(m *stripetest.Machine, now time.Time) error {
-		_, err := m.RefundInDashboard(now, intent, 998)
+		_, err := m.RefundInDashboard(now, intent, cents)
 		return err
 	})
 }
@@ -374,12 +364,23 @@ func serveQueues(
 	}, s
 }
 
+// messagesOf returns the messages in queues, in the order of their posting.
+func messagesOf(t *testing.T, s *sqstest.Server, queues ...string) (all []sqstest.Message) {
+	t.Helper()
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, name := range queues {
+			messages, err := m.Messages(now, name)
+			must(t, err)
+			all = append(all, messages...)
+		}
+	})
+	return all
+}
+
 // sale returns the message of an order of one book that costs so many cents.
 func sale(id order.ID, cents int64, method string) string { return incidents.Sale(id, cents, method) }
 
 // bodyOf returns the message of the order that process processes.
 func bodyOf(id order.ID, method string) string {
-	d := ordertest.Draft(id)
-	d.Payment.Method = method
-	return orders.Encode(d)
+	return orders.Encode(ordertest.DraftWith(id, method))
 }

@@ -23,7 +23,7 @@ import (
 
 type list struct {
 	Status       []order.Status `placeholder:"S" help:"Only orders with this status, such as pending. Repeat it for others."`
-	Due          bool           `help:"Only orders that are due for a recheck now, and those by HTTP that may not have been sent."`
+	Due          bool           `help:"Only orders that are due for a recheck now."`
 	CreatedSince shell.Moment   `placeholder:"T" help:"Only orders created at that time or later: 2026-11-01, 2026-11-01T08:00:00Z, or how long ago, such as 26h."`
 	CreatedUntil shell.Moment   `placeholder:"T" help:"Only orders created before."`
 	UpdatedSince shell.Moment   `placeholder:"T" aliases:"since" help:"Only orders that changed at that time or later."`

@@ -22,11 +22,11 @@ import (
 )
 
 type commands struct {
-	Version kong.VersionFlag `help:"Print the release, the commit and its time."`
+	Version kong.VersionFlag `help:"Print the version, the commit and its time."`
 	JSON    bool             `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
 	Account cloud.Account    `embed:"" group:"AWS"`
 
-	Post      post         `cmd:"" help:"Post orders and refunds to their queues, one per line. Needs QUEUE_URL."`
+	Post      post         `cmd:"" help:"Post the messages of a file to their queues, one per line. Needs QUEUE_URL."`
 	Show      show         `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
 	List      list         `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
 	Refresh   refresh      `cmd:"" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
@@ -69,13 +69,15 @@ func endings() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM, s
 func newParser(c *commands, more ...kong.Option) (*kong.Kong, error) {
 	details := kong.PostBuild(explain)
 	build, _ := debug.ReadBuildInfo() // there is one in every module
-	version := kong.Vars{"version": describe(release, build)}
-	return kong.New(c, append([]kong.Option{kong.Name("orders"), details, version, kong.Description(
-		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,\n" +
-			"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.\n" +
-			"For the system that `make up` runs: . ./build/up/env\n\n" +
-			"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
-	)}, more...)...)
+	version := kong.Vars{"version": describe(build)}
+	description := kong.Description(strings.Join([]string{
+		"Post, show and settle orders, and check a deployment. Region and credentials are found as by the AWS CLI: flags, environment,",
+		"profiles, SSO, roles. The other settings are those of the deployment: . ./build/deploy/env, which make deploy wrote.",
+		"For the system that `make up` runs: . ./build/up/env",
+		"",
+		"Exit codes: 0 done, 1 an error, 2 done, and something is left or differs, 80 a wrong command line.",
+	}, "\n"))
+	return kong.New(c, append([]kong.Option{kong.Name("orders"), details, version, description}, more...)...)
 }
 
 //go:embed help.txt

@@ -13,6 +13,7 @@ import (
 
 	"orderonce/adapters/sqs"
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 	"orderonce/domain/receipt"
 	"orderonce/domain/refund"
 	"orderonce/scripts/jobs"
@@ -183,7 +184,7 @@ func TestNextNeverContradictsItselfOrAVerdict(t *testing.T) {
 	t.Parallel()
 	k, err := newParser(new(commands), kong.Exit(func(int) {}))
 	must(t, err)
-	o, curated, parsed, n := orderOf(t, "ORD-1", pays), curatedLines(), map[string]bool{}, 0
+	o, curated, parsed, n := ordertest.OrderWith("ORD-1", pays), curatedLines(), map[string]bool{}, 0
 	for c := range combinations(o) {
 		n++
 		next := c.report.Next()
@@ -307,18 +308,15 @@ func disagreement(c combination, o order.Order, text string) string {
 func curatedLines() map[string]string {
 	const runbook = ": docs/guides/runbooks.md#4-a-customer-says-they-were-charged-twice"
 	return map[string]string{
-		"action_required|charged|||":          "orders refresh ORD-1: the row is action_required, and at Stripe pi_1 is succeeded",
 		"pending|charged|||":                  "orders refresh ORD-1: the row is pending, and at Stripe pi_1 is succeeded",
 		"paid|charged||row unknown, Stripe |": "orders refund resolve ORD-1 R-1 --not-made, or --made RE_ID if Stripe's Dashboard has it: refund R-1 of 10.00 USD may have been made",
 		"paid|charged||row succeeded, Stripe failed|": "orders refresh ORD-1: the row lacks that refund R-1 is failed\n" +
 			"orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1-2: refund R-1 failed, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
-		"paid|charged||row failed, Stripe failed|":   "orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1-2: refund R-1 failed, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
 		"paid|charged||row pending, Stripe pending|": "refund R-1 of 10.00 USD is pending: the bank needs days",
 		"paid|charged||row , Stripe succeeded|":      "orders refresh ORD-1: the row lacks that refund R-1 is succeeded",
 		"paid|charged||by others|":                   "orders refresh ORD-1: the row lacks what others gave back",
 		"paid|charged|||":                            "nothing: it is settled; a refund that is missing here may be parked: orders dead-letters show ORD-1",
 		"paid|charged another charged|||":            "refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook,
-		"paid|charged another went back|||":          "nothing: it is settled; a refund that is missing here may be parked: orders dead-letters show ORD-1",
 		"refused|waits|refused||":                    "orders dead-letters show ORD-1: its message is parked, because of refused resource_missing; if it is not there any more, orders post FILE, with the same content, or orders cancel ORD-1",
 		"refused|waits|||":                           "correct the cause, resource_missing, then orders dead-letters show ORD-1: redrive its message; if there is none, orders post FILE, with the same content, or orders cancel ORD-1",
 		"open|waits|||later": "orders dead-letters show ORD-1: there was no attempt since 2026-11-21 12:00:00.123 UTC; if its message is not there, it waits while processing is stopped or behind, or is lost: orders post FILE, with the same content, is harmless\n" +
@@ -332,10 +330,9 @@ func curatedLines() map[string]string {
 		"refused|none bound another charged|refused||": "orders cancel ORD-1: at Stripe pi_2 is succeeded, and the row, which does not name it, could be charged again\n" +
 			"refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook + "\n" +
 			"orders dead-letters show ORD-1: its message is parked, because of refused resource_missing, and has another verdict after that",
-		"canceled|charged|||":                    "refund 39.98 USD of pi_1 in Stripe's Dashboard: it charged the order and must never be charged" + runbook,
-		"canceled|none bound another charged|||": "refund 39.98 USD of pi_2 in Stripe's Dashboard: it charged the order and is not bound to it" + runbook,
-		"|none bound another charged|||":         "orders restore ORD-1 pi_2: its row is missing, so a message of this order would prepare another payment",
-		"paid|canceled|||":                       "stop processing, and compare the events with Stripe's Dashboard: the row is paid, and at Stripe pi_1 is canceled, which no command records",
+		"canceled|charged|||":            "refund 39.98 USD of pi_1 in Stripe's Dashboard: it charged the order and must never be charged" + runbook,
+		"|none bound another charged|||": "orders restore ORD-1 pi_2: its row is missing, so a message of this order would prepare another payment",
+		"paid|canceled|||":               "stop processing, and compare the events with Stripe's Dashboard: the row is paid, and at Stripe pi_1 is canceled, which no command records",
 		"paid|charged||row open, Stripe |later": "orders dead-letters show ORD-1: there was no attempt of refund R-1 since 2026-11-21 12:00:00.123 UTC; if its message is not there, continue it: orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1\n" +
 			"orders receipts resolve ORD-1 paid --sent, or --not-sent: ask the customer, or look in SES",
 		"paid|charged||row refused, Stripe |":              "orders refund ORD-1 --amount 10.00 --reason duplicate --refund-id R-1-2: refund R-1 refused, without a reason, so the customer does not have the 10.00 USD; or pay it another way",
@@ -343,6 +340,5 @@ func curatedLines() map[string]string {
 		"paid|charged|||unread": "nothing: it is settled; a refund that is missing here may be parked: orders dead-letters show ORD-1\n" +
 			"Stripe was not read: SCOPE and STRIPE_SECRET_KEY",
 		"open|none bound another charged|||leased": "a function works on it until 2026-11-21 12:10:00.123 UTC",
-		"open|waits|||leased":                      "a function works on it until 2026-11-21 12:10:00.123 UTC",
 	}
 }

@@ -58,19 +58,6 @@ func (q *orderQueue) posts(t *testing.T, in, flags string) (printed string, code
 	return runs(t, testShell(environment(q.environ...)), "post --yes "+flags, in)
 }
 
-// messages returns the messages in queues, in the order of their posting.
-func (q *orderQueue) messages(t *testing.T, queues ...string) (all []sqstest.Message) {
-	t.Helper()
-	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, name := range queues {
-			messages, err := m.Messages(now, name)
-			must(t, err)
-			all = append(all, messages...)
-		}
-	})
-	return all
-}
-
 func bodies(all []sqstest.Message) (texts []string) {
 	for _, m := range all {
 		texts = append(texts, m.Body)
@@ -146,7 +133,7 @@ func TestPost(t *testing.T) {
 			if part := missingPart(printed, tt.want); part != "" || code != tt.code || strings.Contains(printed, "canary") {
 				t.Errorf("got exit code %d and\n%s\nwant %d, %q and no payer", code, printed, tt.code, part)
 			}
-			if diff := cmp.Diff(bodies(q.messages(t, "orders", "refunds")), tt.held); diff != "" || q.calls != tt.calls {
+			if diff := cmp.Diff(bodies(messagesOf(t, q.Server, "orders", "refunds")), tt.held); diff != "" || q.calls != tt.calls {
 				t.Errorf("%d calls, want %d; in the queue (-got +want):\n%s", q.calls, tt.calls, diff)
 			}
 		})
@@ -179,7 +166,7 @@ func TestPostAsks(t *testing.T) {
 		if part := missingPart(printed, tt.want); part != "" || code != tt.code {
 			t.Errorf("got exit code %d, want %d, and %q in\n%s", code, tt.code, part, printed)
 		}
-		if held := len(q.messages(t, "orders", "refunds")); held != tt.held {
+		if held := len(messagesOf(t, q.Server, "orders", "refunds")); held != tt.held {
 			t.Errorf("%s: got %d messages, want %d", tt.want, held, tt.held)
 		}
 	}
@@ -198,7 +185,7 @@ func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
 	}))
 	q := newOrderQueue(t, "")
 	q.posts(t, "", file)
-	got := q.messages(t, "orders")
+	got := messagesOf(t, q.Server, "orders")
 	if len(got) != 1 || got[0].Body != body || len(got[0].Attributes) != 1 ||
 		got[0].Attributes[sqs.AttrFirstSent].Text != noon().Format(time.RFC3339) {
 		t.Errorf("got %+v, want the order as it was first sent at %s", got, noon())
@@ -214,7 +201,7 @@ func TestPostToAFIFOQueue(t *testing.T) {
 	for range 2 {
 		q.posts(t, strings.Join(append(lines(12), refundLine, "{}"), "\n"), "--allow-invalid --rate 1000")
 	}
-	all, groups := q.messages(t, "orders.fifo", "refunds.fifo"), map[string]int{}
+	all, groups := messagesOf(t, q.Server, "orders.fifo", "refunds.fifo"), map[string]int{}
 	for _, message := range all {
 		groups[message.Group]++
 	}

@@ -45,7 +45,7 @@ func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
 	if err != nil {
 		return fmt.Errorf("refresh order %q: %w", r.ID, d.Explain(err))
 	}
-	return refreshRefunds(ctx, d, summary, after)
+	return printRow(ctx, d, summary, after)
 }
 
 // openUnder opens the deployment, under another scope unless that is "", and prints what
@@ -61,13 +61,21 @@ func openUnder(ctx context.Context, sh shell.Shell, scope string) (cloud.Deploym
 	return d, err
 }
 
-// refreshRefunds records the refunds of a charged order, and prints the order after the
-// summary of what was done before, "" if that is nothing.
-func refreshRefunds(ctx context.Context, d cloud.Deployment, summary string, after order.Record) error {
-	unchanged := fmt.Sprintf("unchanged: Stripe has no newer status than %s\n\n", after.Status)
-	if !after.Status.Charged() {
-		return d.Result(cmp.Or(summary, unchanged)+view.Order(after), view.NewOrderJSON(after))
+// printRow prints the order after the summary of what was done before, "" if that is
+// nothing.
+func printRow(ctx context.Context, d cloud.Deployment, summary string, after order.Record) error {
+	if after.Status.Charged() {
+		return refreshRefunds(ctx, d, summary, after)
 	}
+	return d.Result(cmp.Or(summary, unchanged(after))+view.Order(after), view.NewOrderJSON(after))
+}
+
+func unchanged(after order.Record) string {
+	return fmt.Sprintf("unchanged: Stripe has no newer status than %s\n\n", after.Status)
+}
+
+// refreshRefunds records the refunds of a charged order, and prints it.
+func refreshRefunds(ctx context.Context, d cloud.Deployment, summary string, after order.Record) error {
 	account, err := d.Refresher().Refresh(ctx, after.OrderID)
 	if err == nil && account.Seq > after.Seq {
 		summary += fmt.Sprintf("changes of refunds recorded: %d; the order is %s, it was %s\n\n",
@@ -77,7 +85,7 @@ func refreshRefunds(ctx context.Context, d cloud.Deployment, summary string, aft
 	if err != nil {
 		return fmt.Errorf("refresh refunds of order %q: %w", after.OrderID, err)
 	}
-	text := cmp.Or(summary, unchanged) + view.Order(after)
+	text := cmp.Or(summary, unchanged(after)) + view.Order(after)
 	if len(account.Items) > 0 || account.Outside != 0 {
 		text += view.Refunds(account)
 	}

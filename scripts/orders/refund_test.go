@@ -14,7 +14,6 @@ import (
 
 	"orderonce/adapters/dynamodb"
 	refundtable "orderonce/adapters/dynamodb/refunds"
-	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/refund"
@@ -43,7 +42,7 @@ func newRefundFixture(t *testing.T, card ordertest.Card) *refundFixture {
 	w.claims = refundtest.NewMemory(w.orders)
 	intents := &ordertest.Bank{Scope: scope}
 	w.bank = &refundtest.Bank{Intents: intents, Now: w.clock, KeyLife: 24 * time.Hour}
-	process(t, w.orders, intents, orderOf(t, "ORD-1", ordertest.PaymentMethod(card)), noon())
+	process(t, w.orders, intents, ordertest.OrderWith("ORD-1", ordertest.PaymentMethod(card)), noon())
 	return w
 }
 
@@ -477,11 +476,7 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 	d.stripe.Advance(2 * time.Minute)
 	const line = "refund TWICE --amount 39.98 --reason duplicate --yes --limit 1ms"
 	const gives = "Refund operator-3998 gives back 39.98 USD of 39.98 USD left. Posted"
-	back := d.atStripe(func(m *stripetest.Machine, now time.Time) error {
-		_, err := m.RefundInDashboard(now, "pi_000002", 3998)
-		_, own := m.RefundInDashboard(now, "pi_000001", 100)
-		return errors.Join(err, own)
-	})
+	back := func() { d.givesBack("pi_000002", 3998)(); d.givesBack("pi_000001", 100)() }
 	d.steps(
 		step{line: line, code: 1, want: "charged twice: refund the other payment\norders show TWICE\n--intent pi_000001"},
 		step{line: line + " --intent pi_000002", code: 1, want: "the order's own payment is pi_000001"},
@@ -490,7 +485,7 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 			want: "read the payments of order \"TWICE\" at Stripe\n--intent pi_000001",
 		},
 	)
-	if n := len(q.messages(t, "refunds")); n > 0 {
+	if n := len(messagesOf(t, q.Server, "refunds")); n > 0 {
 		t.Errorf("%d refunds posted, want none", n)
 	}
 	d.steps(

@@ -49,7 +49,7 @@ func TestRefundBatch(t *testing.T) {
 	const asks = "refund  PAID wrong-price\n 9.98 USD  of 39.98 USD left\nrefund  PARTLY wrong-price\n 29.98 USD  of 29.98 USD left, 10.00 USD went back before\n" +
 		skipped + "refund \n 2  39.96 USD\nskip\n 11  \n"
 	arrive := func(later time.Duration) {
-		for _, m := range q.messages(t, "refunds") {
+		for _, m := range messagesOf(t, q.Server, "refunds") {
 			job, err := jobs.NewDecoder().Decode(m.Body)
 			must(t, err)
 			d.makes(job.Refund, func() time.Time { return noon().Add(later) })

@@ -38,7 +38,7 @@ func (r restore) Validate() error {
 // Run writes one order's row, or brings back those of a table.
 func (r restore) Run(ctx context.Context, sh shell.Shell) error {
 	if r.FromTable != "" {
-		return r.fromTable(ctx, sh)
+		return r.salvageTable(ctx, sh)
 	}
 	d, err := openUnder(ctx, sh, r.Scope)
 	if err == nil {
@@ -73,7 +73,7 @@ func (r restore) one(ctx context.Context, d cloud.Deployment) error {
 		return fmt.Errorf("from intent %q: %w", bound, err)
 	}
 	summary := fmt.Sprintf("restored: the row names %s and is %s\n\n", after.Intent, after.Status)
-	return refreshRefunds(ctx, d, summary, after)
+	return printRow(ctx, d, summary, after)
 }
 
 var errSameTable = errors.New("--from-table: want the damaged table, not ORDERS_TABLE itself")
@@ -86,9 +86,9 @@ type salvaged struct {
 	orders []order.ID
 }
 
-// fromTable brings orders back from a damaged table: it prints a plan, asks, and carries
-// it out.
-func (r restore) fromTable(ctx context.Context, sh shell.Shell) error {
+// salvageTable brings orders back from a damaged table: it prints a plan, asks, and
+// carries it out.
+func (r restore) salvageTable(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
 	if err == nil && r.FromTable == d.Table {
 		err = errSameTable

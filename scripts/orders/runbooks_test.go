@@ -6,16 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs"
-	"orderonce/domain/order"
-	"orderonce/domain/refund"
 	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -180,24 +176,6 @@ func enters(t *testing.T, i *incidents.Incident, folder string, c command) strin
 	printed, _ := runs(t, sh, line, c.typed)
 	must(t, i.Settle())
 	return printed
-}
-
-// TestTheRunbookOfDeadLettersHasEveryReason compares the table of the runbook with the
-// reasons for which a message is parked.
-func TestTheRunbookOfDeadLettersHasEveryReason(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(runbooksPage)
-	must(t, err)
-	_, section, _ := strings.Cut(string(text), "\n## 2. ")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, r := range slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons()) {
-		parks := !slices.Contains([]order.Reason{
-			order.ReasonSettled, order.ReasonDuplicate, sqs.ReasonParkFailed, refund.ReasonRefused,
-		}, r)
-		if has := regexp.MustCompile("(?m)^ *\\|[^|]*`" + string(r) + "`").MatchString(section); has != parks {
-			t.Errorf("reason %s: in the table %v, want %v", r, has, parks)
-		}
-	}
 }
 
 // TestThePagesQuoteWhatTheProgramsPrint compares the log lines, errors and statuses that

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"orderonce/adapters/config"
 	"orderonce/scripts/orders/audit"
 )
 
@@ -37,12 +38,10 @@ func usage(err error) error {
 		err, strings.TrimSpace(command.Summary()), command.FullPath())
 }
 
-// release is the nearest tag of this build, and what came since. The Makefile sets it.
-var release string //nolint:gochecknoglobals // -ldflags sets nothing else
-
-// describe describes a build: release, commit, the commit's time, and the version of Go.
-func describe(release string, info *debug.BuildInfo) string {
-	words := []string{"orders " + cmp.Or(release, info.Main.Version)}
+// describe describes a build: version, commit, the commit's time, whether files were
+// changed since, and the version of Go.
+func describe(info *debug.BuildInfo) string {
+	words := []string{"orders " + config.Version}
 	for _, s := range info.Settings {
 		if name, is := strings.CutPrefix(s.Key, "vcs."); is {
 			words = append(words, name+" "+s.Value)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,36 +14,6 @@ import (
 	"orderonce/scripts/local/system/systemtest"
 )
 
-// inTerminal runs the compiled tool in a pseudo-terminal, and types a text once the
-// screen shows a word. It returns what the screen showed.
-func inTerminal(t *testing.T, binary string, environ []string, awaited, typed string, args ...string) string {
-	t.Helper()
-	person, program := systemtest.Terminal(t)
-	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Env = append(environ, "TERM=xterm")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	must(t, cmd.Start())
-	must(t, program.Close())
-	var seen bytes.Buffer
-	for part, pending := make([]byte, 4096), true; ; {
-		n, err := person.Read(part)
-		seen.Write(part[:n])
-		if pending && strings.Contains(seen.String(), awaited) {
-			pending = false
-			_, err := person.WriteString(typed)
-			must(t, err)
-		}
-		if err != nil { // the terminal has no program any more
-			break
-		}
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%s: got %v after\n%q", strings.Join(args, " "), err, seen.String())
-	}
-	return seen.String()
-}
-
 // TestTheToolInATerminal runs the compiled tool as a person does.
 func TestTheToolInATerminal(t *testing.T) {
 	t.Parallel()
@@ -54,7 +22,16 @@ func TestTheToolInATerminal(t *testing.T) {
 	binary, plain := filepath.Join(t.TempDir(), "orders"), ""
 	must(t, lambdatest.Build(t.Context(), "scripts/orders", binary))
 	run := func(awaited, typed string, args ...string) string {
-		return inTerminal(t, binary, append(s.OperatorEnv(), plain), awaited, typed, args...)
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), binary, args...)
+		cmd.Env = append(s.OperatorEnv(), plain, "TERM=xterm")
+		terminal := systemtest.StartTerminal(t, cmd)
+		terminal.Await(awaited)
+		shown, err := terminal.End(typed)
+		if err != nil {
+			t.Errorf("%s: got %v after\n%q", strings.Join(args, " "), err, shown)
+		}
+		return shown
 	}
 	_, err := s.Post([]sqstest.Draft{{Body: sale("ORD-1", 2400, pays)}, {Body: "{}"}})
 	must(t, err)

@@ -1,6 +1,6 @@
 // Command package compiles the functions under functions/. `package zip` is `make
 // package`: it makes what Lambda runs. `package build` is `make build`: the same
-// executables for this machine.
+// executables for this machine. `package notes` is `make notes`.
 package main
 
 import (
@@ -12,12 +12,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"orderonce/adapters/config"
 	"orderonce/scripts/package/release"
 )
 
 type commands struct {
 	Zip   zip   `cmd:"" help:"Zip every function for Lambda, each with a CycloneDX bill of materials."`
 	Build build `cmd:"" help:"Compile every function for this machine, with the flags of a release."`
+	Notes notes `cmd:"" help:"Print what CHANGELOG.md says about the release of a tag."`
 }
 
 func main() {
@@ -62,3 +64,19 @@ type build struct {
 
 // Run compiles every function.
 func (b build) Run(ctx context.Context) error { return release.Build(ctx, ".", b.Dir) }
+
+type notes struct {
+	Links string `help:"Address of the repository's root at the tag, for links to documents." default:"."`
+	Tag   string `arg:"" help:"Such as v0.1.0: the version of the source, and the newest in CHANGELOG.md."`
+}
+
+// Run prints the notes of a release.
+func (n notes) Run() error {
+	changelog, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		return err
+	}
+	text, err := release.Notes(string(changelog), config.Version, n.Tag, n.Links)
+	fmt.Print(text)
+	return err
+}

@@ -168,9 +168,9 @@ func (b *backends) event(prefix string, orders int) []byte {
 	for i := range messages {
 		b.serial++
 		messages[i] = sqstest.Message{
-			ID:      fmt.Sprintf("00000000-0000-4000-8000-%012d", b.serial),
-			Receipt: strings.Repeat("r", 180), // as long as SQS makes them
-			Body:    fmt.Sprintf(body, prefix, b.serial, total), Sent: now, FirstReceived: now, Receives: 1,
+			ID:     fmt.Sprintf("00000000-0000-4000-8000-%012d", b.serial),
+			Handle: strings.Repeat("r", 180), // as long as SQS makes them
+			Body:   fmt.Sprintf(body, prefix, b.serial, total), Sent: now, FirstReceived: now, Receives: 1,
 		}
 	}
 	return sqstest.Event("orders", messages)

@@ -21,6 +21,7 @@ import (
 
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 const token = "a-token"
@@ -72,9 +73,7 @@ func call(t *testing.T, o console.Options, path string, form url.Values, change 
 		change(r)
 	}
 	handler, err := console.NewHandler(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	if policy := w.Header().Get("Content-Security-Policy"); w.Code != http.StatusForbidden &&
@@ -195,9 +194,7 @@ func TestAFollowerGetsThePictures(t *testing.T) {
 		return watch.Picture{Queue: watch.Queue{Waiting: int(n)}}, uint64(n + 1)
 	}
 	s, err := console.Serve(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	_, page := call(t, o, "/", nil, nil)
 	run := regexp.MustCompile(`name="console-run" content="(\w+)"`).FindStringSubmatch(page)
@@ -205,13 +202,9 @@ func TestAFollowerGetsThePictures(t *testing.T) {
 		t.Fatalf("got %q, want a run that does not show the token", run)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/feed?run="+run[1], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	if got := response.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("got %q, want an event stream", got)
@@ -251,9 +244,7 @@ func TestASilentFeedSendsAComment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		handler, err := console.NewHandler(options(&acts{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		systemtest.Must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 31*time.Second) // time for two
 		defer cancel()
 		w := &recorder{ResponseRecorder: httptest.NewRecorder()}

@@ -1,6 +1,3 @@
-// Package incidents puts the local system into the situations of docs/guides/runbooks.md,
-// lets happen what AWS, Stripe and people do meanwhile, and audits the end. It knows
-// nothing of the steps on the way: those are the runbook's.
 package incidents
 
 import (
@@ -107,11 +104,14 @@ func (b Runbook) Start(ctx context.Context, setup Setup) (i *Incident, err error
 	return i, err
 }
 
-// Unhurried gives the function time, so that a busy machine makes no second attempt: an
-// unanswered refund waits for its lease of 15 minutes.
+// Unhurried gives the function time, unless its environment says otherwise: on a busy
+// machine, a call that timed out would be repeated, and an unanswered refund waits for a
+// lease of 15 minutes.
 func Unhurried(o system.Options) system.Options {
 	o.FunctionTimeout, o.Visibility = 30*time.Second, 40*time.Second
-	o.Env = map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"}
+	env := map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"}
+	maps.Copy(env, o.Env)
+	o.Env = env
 	return o
 }
 
@@ -172,7 +172,7 @@ func (i *Incident) Audit() (results []invariants.Result, err error) {
 		if i.runbook.over != nil {
 			leads.Broken = append(leads.Broken, i.runbook.over(i, books)...)
 		}
-		results = append(books.Audit(), letters, leads)
+		results = append(books.Check(), letters, leads)
 	})
 	return results, err
 }

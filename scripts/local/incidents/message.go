@@ -1,3 +1,6 @@
+// Package incidents puts the local system into the situations of docs/guides/runbooks.md,
+// lets happen what AWS, Stripe and people do meanwhile, and audits the end. It knows
+// nothing of the steps on the way: those are the runbook's.
 package incidents
 
 import (

@@ -18,8 +18,8 @@ import (
 	"orderonce/scripts/invariants"
 )
 
-// Collect waits until every event is published and every receipt is at rest, and reads
-// the books of a system whose queue is empty.
+// Collect waits until everything is at rest, and reads the books of a system whose queue
+// is empty.
 func (s *System) Collect(
 	ctx context.Context, posted []invariants.Message, log *Log,
 ) (b invariants.Books, err error) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/sqs/sqstest"
@@ -15,29 +14,14 @@ import (
 	"orderonce/scripts/jobs"
 )
 
-// startAPI starts the HTTP API in front of the webhook function and of the entrance by
-// HTTP, whose routes require a signature.
-func (s *System) startAPI(context.Context) (err error) {
-	if s.Webhook == nil && s.Intake == nil {
-		return nil
-	}
-	api := &apigatewaytest.API{
-		Routes: map[string]func(context.Context, []byte) ([]byte, error){}, Now: time.Now,
-		Authorizers: map[string]apigatewaytest.Authorizer{},
-	}
-	if s.Webhook != nil {
-		api.Routes["POST /stripe/webhook"] = s.Webhook.Invoke
-	}
+// routeIntake adds the routes of the entrance by HTTP, which require a signature.
+func (s *System) routeIntake(api *apigatewaytest.API) {
 	for _, route := range []string{"PUT /orders/{orderId}", "POST /orders", "GET /orders/{orderId}"} {
 		if s.Intake != nil {
 			api.Routes[route] = s.Intake.Invoke
 		}
 		api.Authorizers[route] = apigatewaytest.IAM
 	}
-	if s.API, err = apigatewaytest.Serve(api); err == nil {
-		s.closers = append(s.closers, s.API.Close)
-	}
-	return err
 }
 
 // Answer is the response to a request.

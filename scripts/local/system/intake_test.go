@@ -11,6 +11,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/jobs"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -20,14 +21,14 @@ import (
 func TestIntake(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	putTwice(w.start(t, generous(system.Options{Intake: w.Build(t, "functions/intake"), FIFO: true})))
+	putTwice(w.start(t, incidents.Unhurried(system.Options{Intake: w.Build(t, "functions/intake"), FIFO: true})))
 }
 
 // put puts an order, compares the status, and records it as one message the first time.
 func (o *running) put(id, body string, want ...int) system.Answer {
 	o.t.Helper()
 	a, err := o.PutOrder(o.t.Context(), id, body)
-	must(o.t, err)
+	systemtest.Must(o.t, err)
 	if !slices.Contains(want, a.Status) {
 		o.t.Errorf("put %s: got %+v, want %d", id, a, want)
 	}
@@ -40,14 +41,14 @@ func (o *running) put(id, body string, want ...int) system.Answer {
 
 func putTwice(s *running) {
 	s.t.Helper()
-	must(s.t, s.StopProcessing())
+	systemtest.Must(s.t, s.StopProcessing())
 	s.wantCalls("a new order", func() { s.put("twice", body("twice"), http.StatusAccepted) },
 		map[string]int{"Query": 1, "PutItem": 1, "UpdateItem": 1}, 0)
-	must(s.t, s.ResumeProcessing(s.t.Context()))
+	systemtest.Must(s.t, s.ResumeProcessing(s.t.Context()))
 	s.want(s.settle(), "twice", paid)
 	s.wantCalls("a repeated order", func() { s.put("twice", body("twice"), http.StatusOK) }, map[string]int{"Query": 1}, 0)
 	get, err := s.CallAPI(s.t.Context(), http.MethodGet, "/orders/twice", "")
-	must(s.t, err)
+	systemtest.Must(s.t, err)
 	again := s.put("twice", body("twice"), http.StatusOK)
 	if diff := cmp.Diff(again, get); diff != "" || !strings.Contains(get.Body, `"type":"order.paid"`) {
 		s.t.Errorf("got %+v, want the event; repeated, and read (-put +get):\n%s", get, diff)
@@ -57,7 +58,7 @@ func putTwice(s *running) {
 	text := strings.Replace(body("x"), `"orderId":"x",`, "", 1)
 	for _, key := range []string{"key-1", "key-1", "key-2"} { // an order is that of its caller and key
 		_, err := s.CallAPI(s.t.Context(), http.MethodPost, "/orders", text, "Idempotency-Key: "+key)
-		must(s.t, err)
+		systemtest.Must(s.t, err)
 	}
 	s.drain()
 	if diff := cmp.Diff(map[order.Status]int{order.Paid: 3}, s.statuses()); diff != "" {

@@ -15,6 +15,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -26,7 +27,7 @@ import (
 // that were lost, and have a Stripe without idempotency keys.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	o := generous(stocked(1000, system.Options{}))
+	o := incidents.Unhurried(stocked(1000, system.Options{}))
 	o.Visibility = 10 * time.Minute // until the clock is moved
 	k := killing{newTrap(t, world{systemtest.New(t)}, o)}
 	for _, later := range []time.Duration{time.Hour, 20 * day} {
@@ -146,7 +147,7 @@ func (k killing) deliverAgain(cells []cell, later time.Duration) {
 func (o *running) pass(d time.Duration) {
 	o.t.Helper()
 	for item, err := range o.Items(o.t.Context(), o.Options.Table) {
-		must(o.t, err)
+		systemtest.Must(o.t, err)
 		if system.Text(item, "sk") == "order" {
 			o.moveBack(o.Options.Table, item, d)
 		}
@@ -171,7 +172,7 @@ func (o *running) moveBack(table string, item system.Item, d time.Duration) {
 	}
 	move(item)
 	_, err := o.table().PutItem(o.t.Context(), &sdk.PutItemInput{TableName: &table, Item: item})
-	must(o.t, err)
+	systemtest.Must(o.t, err)
 }
 
 // table returns a client of the engine, past the proxy.

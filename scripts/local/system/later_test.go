@@ -60,21 +60,21 @@ func later(s *running, heard bool) {
 		now := s.Stripe.Now()
 		intent := func(id order.ID) string { return string(b.Orders[id].Intent) }
 		_, err := m.OpenDispute(now, intent("card"))
-		must(s.t, err)
-		must(s.t, m.CloseDispute("du_000001", false))
-		must(s.t, m.CustomerPays(now, intent("bank")))
-		must(s.t, m.Settle(now, intent("days"), true))
-		must(s.t, m.Settle(now, intent("bounces"), false))
+		systemtest.Must(s.t, err)
+		systemtest.Must(s.t, m.CloseDispute("du_000001", false))
+		systemtest.Must(s.t, m.CustomerPays(now, intent("bank")))
+		systemtest.Must(s.t, m.Settle(now, intent("days"), true))
+		systemtest.Must(s.t, m.Settle(now, intent("bounces"), false))
 		if heard { // nothing else reports that a bank returned a refund
-			must(s.t, m.ChangeRefund("re_000001", stripetest.RefundFailed))
+			systemtest.Must(s.t, m.ChangeRefund("re_000001", stripetest.RefundFailed))
 		}
 	})
 	for range 4 {
-		must(s.t, s.Heard(s.t.Context()))
+		systemtest.Must(s.t, s.Heard(s.t.Context()))
 		s.Advance(day)
 	}
 	for range 2 { // what the first run cancels is looked at again
-		must(s.t, s.Look(s.t.Context()))
+		systemtest.Must(s.t, s.Look(s.t.Context()))
 	}
 	for _, sent := range s.Events.Sent() {
 		if sent.Status != http.StatusOK {
@@ -103,11 +103,11 @@ func traced(s *running) {
 		}})
 		s.settle()
 	}
-	s.Stripe.Machine(func(m *stripetest.Machine) { must(s.t, m.Settle(s.Stripe.Now(), m.Intents()[0].ID, true)) })
-	must(s.t, s.Heard(s.t.Context()))
+	s.Stripe.Machine(func(m *stripetest.Machine) { systemtest.Must(s.t, m.Settle(s.Stripe.Now(), m.Intents()[0].ID, true)) })
+	systemtest.Must(s.t, s.Heard(s.t.Context()))
 	s.settle()
 	for item, err := range s.Items(s.t.Context(), s.Options.Table) {
-		must(s.t, err)
+		systemtest.Must(s.t, err)
 		if !strings.Contains(system.Text(item, "traceparent"), first) {
 			s.t.Errorf("got %v, want the first trace", item)
 		}

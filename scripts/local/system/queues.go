@@ -159,7 +159,7 @@ func (s *System) Purge(match func(sqstest.Message) bool) (purged int) {
 	_ = s.each(func(m *sqstest.Machine, now time.Time, p pair) error { // Start created them
 		messages, err := m.Messages(now, p.live)
 		for _, message := range messages {
-			if match(message) && m.Delete(now, p.live, message.Receipt) == nil {
+			if match(message) && m.Delete(now, p.live, message.Handle) == nil {
 				purged++
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/receipt"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -18,7 +19,7 @@ import (
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	w := world{systemtest.New(t)}
-	s := w.start(t, generous(system.Options{
+	s := w.start(t, incidents.Unhurried(system.Options{
 		Instances: 1, Publish: w.Build(t, "functions/publish"), Receipt: w.Build(t, "functions/receipt"),
 	}))
 	s.post(body("ORD-1"))
@@ -31,7 +32,7 @@ func TestReceipts(t *testing.T) {
 			s.Notify(string(e.Delivered()))
 			s.Notify(string(e.Delivered()))
 		}
-		must(s.t, s.ReceiptsDrained(t.Context()))
+		systemtest.Must(s.t, s.ReceiptsDrained(t.Context()))
 	}, map[string]int{"GetItem": 2}, 0)
 	s.post(refundBody("ORD-1", "R-1", 1999), bodyWith("declined", declines),
 		strings.Replace(body("bounces"), "cus_Test", "cus_bounce1", 1),

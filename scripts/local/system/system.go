@@ -1,7 +1,7 @@
 // Package system runs all of orderonce on one machine: the compiled function under a
 // Runtime API host, with a queue, a DynamoDB-compatible engine and a pretend Stripe.
-// Audit checks the invariants of such a system at rest. Programs and end-to-end tests use
-// it; nothing that is deployed imports it.
+// Package invariants checks the books of such a system at rest. Programs and end-to-end
+// tests use it; nothing that is deployed imports it.
 package system
 
 import (

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/jobs"
+	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -74,7 +74,7 @@ func (o *running) post(bodies ...string) {
 func (o *running) postDrafts(drafts ...sqstest.Draft) (ids []string) {
 	o.t.Helper()
 	ids, err := o.Post(drafts)
-	must(o.t, err)
+	systemtest.Must(o.t, err)
 	decoder := jobs.NewDecoder()
 	for i, d := range drafts {
 		o.posted = append(o.posted, invariants.NewMessage(decoder, d.Body, ids[i]))
@@ -87,8 +87,8 @@ func (o *running) settle() invariants.Books {
 	o.t.Helper()
 	o.drain()
 	books, err := o.Collect(o.t.Context(), o.posted, o.log)
-	must(o.t, err)
-	for _, c := range books.Audit() {
+	systemtest.Must(o.t, err)
+	for _, c := range books.Check() {
 		for _, broken := range c.Broken {
 			o.t.Errorf("%s (%s): %s", c.ID, c.Claim, broken)
 		}
@@ -110,7 +110,7 @@ func (o *running) statuses() map[order.Status]int {
 	o.t.Helper()
 	n := map[order.Status]int{}
 	for r, err := range o.Orders(o.t.Context()) {
-		must(o.t, err)
+		systemtest.Must(o.t, err)
 		n[r.Status]++
 	}
 	return n
@@ -181,16 +181,6 @@ func refundBody(orderID, id string, amount int64) string {
 	return fmt.Sprintf(`{"type":"refund","orderId":%q,"refundId":%q,"amount":%d,"reason":"duplicate"}`, orderID, id, amount)
 }
 
-// generous sets long timeouts, for a test that counts calls or deliveries: on a busy
-// machine, a call that timed out would be repeated.
-func generous(o system.Options) system.Options {
-	o.FunctionTimeout, o.Visibility = 30*time.Second, 40*time.Second
-	env := map[string]string{"STRIPE_TIMEOUT": "20s", "ORDER_BUDGET": "24s"}
-	maps.Copy(env, o.Env)
-	o.Env = env
-	return o
-}
-
 // stocked returns the options of a system with so many shirts.
 func stocked(shirts int64, o system.Options) system.Options {
 	o.Stock = map[string]int64{shirt: shirts}
@@ -199,7 +189,7 @@ func stocked(shirts int64, o system.Options) system.Options {
 
 func (w world) countsCalls(t *testing.T) {
 	t.Helper()
-	s := w.start(t, generous(stocked(6, system.Options{})))
+	s := w.start(t, incidents.Unhurried(stocked(6, system.Options{})))
 	first := map[string]int{"TransactWriteItems": 2, "UpdateItem": 1}
 	refund := map[string]int{"GetItem": 1, "UpdateItem": 2, "TransactWriteItems": 1}
 	for _, step := range []struct {
@@ -269,9 +259,9 @@ func (w world) scanned(t *testing.T) {
 	s.post(body("paid"), bodyWith("declined", declines), bodyWith("bank", needsUser))
 	s.settle()
 	for scanned, err := range s.Orders(t.Context()) {
-		must(t, err)
+		systemtest.Must(t, err)
 		loaded, err := s.Store.Load(t.Context(), scanned.OrderID)
-		must(t, err)
+		systemtest.Must(t, err)
 		if diff := gocmp.Diff(scanned.Record, loaded, cmpopts.IgnoreTypes(time.Time{})); diff != "" {
 			t.Errorf("- scanned, + loaded:\n%s", diff)
 		}
@@ -281,13 +271,13 @@ func (w world) scanned(t *testing.T) {
 func (w world) shared(t *testing.T) {
 	t.Helper()
 	engine, err := dynamodbtest.Start(t.Context(), w.Engine)
-	must(t, err)
-	t.Cleanup(func() { must(t, engine.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, engine.Close()) })
 	w.Engine = dynamodbtest.Location{Endpoint: engine.Endpoint}
 	for _, s := range []*running{w.start(t, system.Options{}), w.start(t, system.Options{})} {
 		s.post(body("shared"))
 		s.want(s.settle(), "shared", paid)
-		must(t, s.Close())
+		systemtest.Must(t, s.Close())
 		for _, err := range s.Items(t.Context(), s.Options.Table) {
 			if _, gone := errors.AsType[*types.ResourceNotFoundException](err); !gone {
 				t.Errorf("table %q is left: %v", s.Options.Table, cmp.Or(err, errNotGone))
@@ -297,11 +287,3 @@ func (w world) shared(t *testing.T) {
 }
 
 var errNotGone = errors.New("it can be read")
-
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

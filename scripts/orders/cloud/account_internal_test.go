@@ -11,6 +11,8 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
+
+	"orderonce/adapters/stripe/stripetest/rigtest"
 )
 
 // isolate gives the test an environment and home folder of its own, in which one profile
@@ -24,7 +26,7 @@ func isolate(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	file := filepath.Join(t.TempDir(), "config")
-	must(t, os.WriteFile(file, []byte("[profile shop]\nregion = eu-west-3\n"+
+	rigtest.Must(t, os.WriteFile(file, []byte("[profile shop]\nregion = eu-west-3\n"+
 		"aws_access_key_id = shop\naws_secret_access_key = canary\n"), 0o600))
 	t.Setenv("AWS_CONFIG_FILE", file)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file+".none")
@@ -60,7 +62,7 @@ func TestTheAccountIsFoundAsByTheAWSCLI(t *testing.T) {
 				return
 			}
 			found, err := cfg.Credentials.Retrieve(t.Context())
-			must(t, err)
+			rigtest.Must(t, err)
 			if len(cfg.APIOptions) == 0 {
 				t.Error("a response that arrives early is lost, with the messages that it hides: want config.PlainBody")
 			}
@@ -82,7 +84,7 @@ func TestTheEndpointFlagBeatsTheEnvironment(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
 	for flag, want := range map[string]string{"": "http://127.0.0.1:1", "http://127.0.0.1:2": "http://127.0.0.1:2"} {
 		cfg, err := Account{Profile: "shop", EndpointURL: flag}.Load(t.Context())
-		must(t, err)
+		rigtest.Must(t, err)
 		if got := sdk.NewFromConfig(cfg).Options().BaseEndpoint; got == nil || *got != want {
 			t.Errorf("with %q: got %v, want %s", flag, got, want)
 		}
@@ -91,7 +93,7 @@ func TestTheEndpointFlagBeatsTheEnvironment(t *testing.T) {
 
 func TestAnErrorOfAWSNamesWhatToCheckFirst(t *testing.T) {
 	for code, want := range map[string]string{
-		"ResourceNotFoundException": "ORDERS_TABLE, STOCK_TABLE, RECEIPTS_TABLE, --region and --profile must be those of the deployment",
+		"ResourceNotFoundException": "the variables that end in _TABLE, --region and --profile must be those of the deployment",
 		"QueueDoesNotExist":         "QUEUE_URL, --region and --profile must be those of the deployment",
 		"AccessDeniedException":     "lacks this permission",
 		"ExpiredTokenException":     "aws sso login",
@@ -104,12 +106,5 @@ func TestAnErrorOfAWSNamesWhatToCheckFirst(t *testing.T) {
 	}
 	if other := errors.New("other"); Hint(other).Error() != "other" || remedy(context.Canceled) != "" {
 		t.Errorf("got %v, want another error as it is", Hint(other))
-	}
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

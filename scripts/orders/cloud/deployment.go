@@ -136,7 +136,7 @@ func (d Deployment) Refresher() *refund.Refresher {
 	return &refund.Refresher{Store: d.Accounts(), Provider: d.Refunds(), Scope: d.Scope, Now: d.Now}
 }
 
-// Letters returns the dead letters of orders and of refunds.
+// Letters returns the dead letters of every queue.
 func (d Deployment) Letters() *deadletters.Queue {
 	return deadletters.NewQueue(d.AWS, d.Now, d.EmptyWait,
 		deadletters.Pair{Live: string(d.Queue), Dead: string(d.DeadLetters)},

@@ -46,6 +46,9 @@ func (q Queue) Send(ctx context.Context, id order.ID, deduplication, body string
 // that would lose messages or park them without a reason.
 func (d Deployment) CompareQueues(ctx context.Context) error {
 	err := d.compare(ctx, "orders", d.Queue, d.DeadLetters)
+	if err == nil && d.RefundQueue != "" && d.DeadRefunds == "" {
+		return errors.New("REFUND_DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue of refunds")
+	}
 	if err == nil && d.RefundQueue != "" {
 		err = d.compare(ctx, "refunds", d.RefundQueue, d.DeadRefunds)
 	}
@@ -53,9 +56,6 @@ func (d Deployment) CompareQueues(ctx context.Context) error {
 }
 
 func (d Deployment) compare(ctx context.Context, of string, live, deadLetters config.URL) error {
-	if deadLetters == "" {
-		return errors.New("REFUND_DEAD_LETTER_QUEUE_URL: want the URL of the dead-letter queue of refunds")
-	}
 	s, err := sqs.NewQueue(d.AWS, string(live), string(deadLetters)).Settings(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -53,16 +54,15 @@ func remedy(err error) string {
 func remedyOf(code string) string {
 	switch code {
 	case "ResourceNotFoundException":
-		return "no such table in this region and account: " +
-			"ORDERS_TABLE, STOCK_TABLE, RECEIPTS_TABLE, " + ofTheDeployment
+		return "no such table in this region and account: the variables that end in _TABLE, " + ofTheDeployment
 	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue":
 		return "no such queue: QUEUE_URL, " + ofTheDeployment
 	case "AccessDenied", "AccessDeniedException":
 		return missingPermission
 	case "UnrecognizedClientException", "InvalidClientTokenId":
-		return "the credentials are not valid here: " + howToLogIn
+		return "the credentials are not valid here: " + howToLogIn()
 	case "ExpiredToken", "ExpiredTokenException":
-		return "the session has expired: " + howToLogIn
+		return "the session has expired: " + howToLogIn()
 	}
 	return ""
 }
@@ -78,27 +78,32 @@ func (d Deployment) Explain(err error) error {
 	if !errors.Is(err, order.ErrNotFound) {
 		return err
 	}
-	return fmt.Errorf(`%w in table %q at %s
-It may be:
-  not delivered yet: ask again in a few seconds, or count the messages that wait:
-    aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"
-  put by HTTP and not sent, so that its client must put it again:
-    orders list --status not_sent
-  parked in the dead-letter queue, with a reason:
-    orders dead-letters list
-  in another table: ORDERS_TABLE, --region and --profile must be those of its deployment`,
-		err, d.Table, cmp.Or(aws.ToString(d.AWS.BaseEndpoint), d.AWS.Region))
+	return fmt.Errorf("%w in table %q at %s\nIt may be:%s",
+		err, d.Table, cmp.Or(aws.ToString(d.AWS.BaseEndpoint), d.AWS.Region), strings.Join([]string{
+			"",
+			"not delivered yet: ask again in a few seconds, or count the messages that wait:",
+			`  aws sqs get-queue-attributes --attribute-names All --queue-url "$QUEUE_URL"`,
+			"put by HTTP and not sent, so that its client must put it again: orders list --status not_sent",
+			"parked in the dead-letter queue, with a reason: orders dead-letters list",
+			"in another table: ORDERS_TABLE, --region and --profile must be those of its deployment",
+		}, "\n  "))
+}
+
+func hintMakeUp(err error) error {
+	return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
 }
 
 // Hint adds to an error what to check first: where the environment comes from, or whether
 // the local system runs.
 func Hint(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
+		return hintMakeUp(err)
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok {
-		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote"+
-			"\nthe system that `make up` runs: . ./build/up/env", err)
+		return fmt.Errorf("%w\n%s", err, strings.Join([]string{
+			"names of a deployment: . ./build/deploy/env, which make deploy wrote",
+			"the system that `make up` runs: . ./build/up/env",
+		}, "\n"))
 	}
 	if also := remedy(err); also != "" {
 		return fmt.Errorf("%w\n%s", err, also)

@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,11 +13,10 @@ import (
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
-	"orderonce/scripts/orders/audit"
 )
 
-// Row is an order of the table with its refunds, without its events. One that could not
-// be decoded has only its id.
+// Row is an order of the table without its events. One that could not be decoded has only
+// its id.
 type Row struct {
 	order.Record
 
@@ -24,13 +24,19 @@ type Row struct {
 	err     error // of decoding it
 }
 
+// rowPage is what one call read. Next continues after it.
+type rowPage struct {
+	Items []Row
+	Next  string
+}
+
 // scan reads every order of the table in pages of one call each, at most 1 MB. after is
 // "", or the Next of a page with which an earlier scan ended. It ends at the first error.
 //
 // The reads are eventually consistent, which costs half: 128 read units a page, for the
 // event items too. Load a row before you decide anything about it.
-func scan(ctx context.Context, s *dynamodb.Store, after string) pages[Row] {
-	return func(yield func(audit.Page[Row], error) bool) {
+func scan(ctx context.Context, s *dynamodb.Store, after string) iter.Seq2[rowPage, error] {
+	return func(yield func(rowPage, error) bool) {
 		for {
 			page, err := scanPage(ctx, s, after)
 			if !yield(page, err) || err != nil || page.Next == "" {
@@ -41,7 +47,7 @@ func scan(ctx context.Context, s *dynamodb.Store, after string) pages[Row] {
 	}
 }
 
-func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page audit.Page[Row], err error) {
+func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page rowPage, err error) {
 	var start dynamodb.Item
 	if id, sk, found := strings.Cut(after, "/"); found { // an order id has no slash
 		start = dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}

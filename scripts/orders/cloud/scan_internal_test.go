@@ -3,22 +3,16 @@ package cloud
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
-	"orderonce/domain/order/ordertest"
-	"orderonce/scripts/orders/audit"
 )
 
 // responses are those of a pretend DynamoDB, in order. from are the keys after which the
@@ -80,46 +74,5 @@ func TestScan(t *testing.T) {
 		if n != 1 || len(p.from) != calls {
 			t.Errorf("after %q: got %d results and %d calls, want one error and %d", after, n, len(p.from), calls)
 		}
-	}
-}
-
-// Five orders of 350 KB are more than one call of DynamoDB reads.
-func TestScanReadsEveryPage(t *testing.T) {
-	t.Parallel()
-	h := dynamodbtest.Open(t)
-	store := dynamodb.New(h.Config, h.Table)
-	for n := range 5 {
-		id := order.ID(fmt.Sprint("ORD-", n))
-		l := order.Lease{Owner: "worker", From: time.Unix(1_767_225_600, 0), Until: time.Unix(1_767_225_660, 0)}
-		_, err := order.Begin(t.Context(), store, ordertest.Order(id), l, nil)
-		if err == nil {
-			_, err = h.Client.UpdateItem(t.Context(), &sdk.UpdateItemInput{
-				TableName: &h.Table, Key: dynamodb.OrderKey(id), UpdateExpression: aws.String("SET padding = :x"),
-				ExpressionAttributeValues: dynamodb.Item{":x": dynamodb.Text(strings.Repeat("x", 350_000))},
-			})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	var pages []audit.Page[Row]
-	ids := map[order.ID]int{}
-	for page, err := range scan(t.Context(), store, "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages = append(pages, page)
-		for _, r := range page.Items {
-			ids[r.OrderID]++
-		}
-	}
-	rest := 0
-	for page, err := range scan(t.Context(), store, pages[0].Next) {
-		if rest += len(page.Items); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(pages) < 2 || len(ids) != 5 || rest != 5-len(pages[0].Items) {
-		t.Errorf("got %d pages of %v, and %d orders after the first page", len(pages), ids, rest)
 	}
 }

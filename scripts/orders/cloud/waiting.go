@@ -96,6 +96,9 @@ func depth(ctx context.Context, client *sdk.Client, urls ...config.URL) (d watch
 // MaxWaiting is how many waiting orders one look reads.
 const MaxWaiting = 200
 
+// refundWaits is counted beside the statuses of orders that wait.
+const refundWaits order.Status = "refund"
+
 // waitingOrders is what ReadWaiting needs of the store.
 type waitingOrders interface {
 	settle.Waiting
@@ -123,7 +126,7 @@ func ReadWaiting(ctx context.Context, store waitingOrders, n *watch.Snapshot) er
 		}
 		since, status := r.CreatedAt, r.Status
 		if r.Status.Charged() { // a refund of it waits, and not the order
-			since, status = r.UpdatedAt, "refund"
+			since, status = r.UpdatedAt, refundWaits
 		}
 		n.Waiting[status]++
 		if !r.DueAt.After(n.At) {

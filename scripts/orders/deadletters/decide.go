@@ -74,7 +74,7 @@ func decideOrder(m Message, f Facts) Verdict {
 	switch {
 	case f.Row.Intent == "" && f.Row.Status == order.Refused && len(f.Intents) > 0 && !waits:
 		return fix(moneyFound(f.Intents), "the row is older than the money: orders cancel %s, then discard; "+
-			"refund in Stripe's Dashboard what charged it", f.Row.OrderID)
+			"give back in Stripe's Dashboard what was charged", f.Row.OrderID)
 	case f.Row.Intent == "":
 		return decideUnbound(why, m.Job.Order, f.Intents)
 	}
@@ -91,11 +91,11 @@ func decideOrder(m Message, f Facts) Verdict {
 
 // decideSettled decides about an order that no message changes any more.
 func decideSettled(r order.Record, money Money) Verdict {
-	switch {
-	case money == ChargedOpen && r.Status == order.OutOfStock:
+	if money == ChargedOpen && r.Status == order.OutOfStock {
 		return fix(money, "the row is %s, and Stripe has charged it: refund it in Stripe's Dashboard, "+
 			"then discard", r.Status)
-	case money == ChargedOpen:
+	}
+	if money == ChargedOpen {
 		return fix(money, "the row is %s, and Stripe has charged it: orders refresh %s, then discard",
 			r.Status, r.OrderID)
 	}

@@ -17,7 +17,7 @@ type Sources struct {
 	Scope    order.Scope
 }
 
-// Facts are what the row and Stripe say about a message's order or refund.
+// Facts are what the row and Stripe say about what a message asks for.
 type Facts struct {
 	Row    order.Record // of an order; zero if RowErr is set
 	RowErr error        // order.ErrNotFound, order.ErrCorrupt, order.ErrUnknownVersion or another one

@@ -19,8 +19,7 @@ import (
 // Pair is a queue and its dead-letter queue, by their URLs.
 type Pair struct{ Live, Dead string }
 
-// Queue is the dead-letter queues of orders and of refunds, and the queues to which their
-// messages go back.
+// Queue is the dead-letter queues, and the queues to which their messages go back.
 type Queue struct {
 	cfg             aws.Config
 	client          *sdk.Client
@@ -262,9 +261,9 @@ func (p *pager) unseen(ctx context.Context) (int, error) {
 // earlier Redrive of the same message sent it.
 func (q *Queue) Redrive(ctx context.Context, m Message) error {
 	ctx = context.WithoutCancel(ctx) // complete what has begun
-	to := q.target(m)
-	if to == "" {
-		return fmt.Errorf("redrive message %s: a refund: REFUND_QUEUE_URL: want the URL of the refund queue", m.ID)
+	to, err := q.target(m)
+	if err != nil {
+		return err
 	}
 	in := &sdk.SendMessageInput{QueueUrl: &to, MessageBody: &m.Body, MessageAttributes: m.redriven()}
 	if m.Group != "" {
@@ -281,11 +280,19 @@ func (q *Queue) Redrive(ctx context.Context, m Message) error {
 
 // target returns the queue of the function that a message is for, whichever parked it.
 // One that is neither an order nor a refund goes back to the queue that it came from.
-func (q *Queue) target(m Message) string {
+func (q *Queue) target(m Message) (string, error) {
 	if m.Job.IsRefund() || m.Invalid != nil && m.queue == q.refunds.Dead {
-		return q.refunds.Live
+		return q.refundQueue(m)
 	}
-	return q.orders.Live
+	return q.orders.Live, nil
+}
+
+func (q *Queue) refundQueue(m Message) (string, error) {
+	if q.refunds.Live == "" {
+		const want = "REFUND_QUEUE_URL: want the URL of the refund queue"
+		return "", fmt.Errorf("redrive message %s: a refund: %s", m.ID, want)
+	}
+	return q.refunds.Live, nil
 }
 
 // Delete deletes the message from the dead-letter queue.

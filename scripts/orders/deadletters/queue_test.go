@@ -36,7 +36,7 @@ type queues struct {
 	refunds, deadRefunds string
 	now                  time.Time
 	before               func(sqstest.Call) // each call; nil: nothing
-	parked               int
+	sent                 int
 }
 
 func newQueues(t *testing.T, fifo bool) *queues {
@@ -82,20 +82,25 @@ func (q *queues) config(client *http.Client) aws.Config {
 	}
 }
 
+// send sends a message, in a group of its own or of others.
+func (q *queues) send(queue, group string, d sqstest.Draft) (sent sqstest.Message) {
+	q.Helper()
+	if q.sent++; strings.HasSuffix(queue, ".fifo") {
+		d.Group, d.DeduplicationID = group, fmt.Sprint("message-", q.sent)
+	}
+	q.Machine(func(m *sqstest.Machine, now time.Time) {
+		var err error
+		sent, err = m.Send(now, queue, d)
+		must(q.T, err)
+	})
+	return sent
+}
+
 // park sends a message to the dead-letter queue as the function does.
 func (q *queues) park(group, body string, reason order.Reason) (parked sqstest.Message) {
 	q.Helper()
-	q.parked++
-	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		d := sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))}}
-		if strings.HasSuffix(q.dead, ".fifo") {
-			d.Group, d.DeduplicationID = group, fmt.Sprint("parked-", q.parked)
-		}
-		var err error
-		parked, err = m.Send(now, q.dead, d)
-		must(q.T, err)
-	})
-	return parked
+	why := map[string]sqstest.Attribute{sqs.AttrReason: sqstest.Text(string(reason))}
+	return q.send(q.dead, group, sqstest.Draft{Body: body, Attributes: why})
 }
 
 // fill parks n messages, each in a group of its own.
@@ -172,24 +177,18 @@ func TestEachPutsMessagesBackWhenItEndsEarly(t *testing.T) {
 	const n = 35
 	for claim, tt := range map[string]struct {
 		limit int
-		end   func(q *queues, seen int, cancel func()) error
+		after int // messages, this happens
+		does  func(q *queues, cancel func()) error
 		want  deadletters.Pages
 		err   string
 	}{
-		"at the limit": {12, func(*queues, int, func()) error { return nil }, deadletters.Pages{Seen: 12, Unseen: 23}, ""},
-		"by an error of the visit": {100, func(_ *queues, seen int, _ func()) error {
-			if seen == 15 {
-				return errStop
-			}
-			return nil
-		}, deadletters.Pages{Seen: 20}, "stop"},
-		"by Ctrl-C": {100, func(_ *queues, seen int, cancel func()) error {
-			if seen == 15 {
-				cancel()
-			}
+		"at the limit":             {12, 0, nil, deadletters.Pages{Seen: 12, Unseen: 23}, ""},
+		"by an error of the visit": {100, 15, func(*queues, func()) error { return errStop }, deadletters.Pages{Seen: 20}, "stop"},
+		"by Ctrl-C": {100, 15, func(_ *queues, cancel func()) error {
+			cancel()
 			return nil
 		}, deadletters.Pages{Seen: 20}, "context canceled"},
-		"by Ctrl-C during a receive, which may hide messages all the same": {100, func(q *queues, _ int, cancel func()) error {
+		"by Ctrl-C during a receive, which may hide messages all the same": {100, 1, func(q *queues, cancel func()) error {
 			q.before = func(c sqstest.Call) {
 				if c.Operation == "ReceiveMessage" {
 					cancel()
@@ -197,10 +196,8 @@ func TestEachPutsMessagesBackWhenItEndsEarly(t *testing.T) {
 			}
 			return nil
 		}, deadletters.Pages{Seen: 20}, "context canceled"},
-		"by an error of SQS": {100, func(q *queues, seen int, _ func()) error {
-			if seen == 20 {
-				q.Fail("ReceiveMessage", 1, sqstest.CodeOverLimit)
-			}
+		"by an error of SQS": {100, 20, func(q *queues, _ func()) error {
+			q.Fail("ReceiveMessage", 1, sqstest.CodeOverLimit)
 			return nil
 		}, deadletters.Pages{Seen: 20}, "OverLimit"},
 	} {
@@ -212,8 +209,10 @@ func TestEachPutsMessagesBackWhenItEndsEarly(t *testing.T) {
 			defer cancel()
 			seen := 0
 			pages, err := q.queue(http.DefaultClient).Each(ctx, tt.limit, func(context.Context, deadletters.Message) (bool, error) {
-				seen++
-				return false, tt.end(q, seen, cancel)
+				if seen++; seen == tt.after {
+					return false, tt.does(q, cancel)
+				}
+				return false, nil
 			})
 			if pages != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("got %+v, %v, want %+v, %q", pages, err, tt.want, tt.err)
@@ -257,27 +256,26 @@ func TestMessagesThatCannotBeSeenAreCounted(t *testing.T) {
 
 // lose posts a message and receives it until SQS moves it to the dead-letter queue.
 func (q *queues) lose(body string) (lost sqstest.Message) {
+	q.Helper()
+	lost = q.send(q.orders, "g", sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{"mine": sqstest.Text("1")}})
+	q.moveDead()
+	return lost
+}
+
+// moveDead receives messages until SQS moves them to the dead-letter queue.
+func (q *queues) moveDead() {
+	q.Helper()
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
-		d := sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{"mine": sqstest.Text("1")}}
-		if strings.HasSuffix(q.orders, ".fifo") {
-			d.Group, d.DeduplicationID = "g", "producer's"
-		}
-		var err error
-		lost, err = m.Send(now, q.orders, d)
-		must(q.T, err)
 		for range 4 {
-			_, err = m.Receive(now, q.orders, 10, new(time.Duration(0)))
+			_, err := m.Receive(now, q.orders, 10, new(time.Duration(0)))
 			must(q.T, err)
 		}
 	})
-	return lost
 }
 
 // bodyOf returns the message of ordertest.Order with a payment method.
 func bodyOf(id order.ID, method string) string {
-	d := ordertest.Draft(id)
-	d.Payment.Method = method
-	return orders.Encode(d)
+	return orders.Encode(ordertest.DraftWith(id, method))
 }
 
 // mortal is the HTTP client of a process that is killed before or after its call number
@@ -306,7 +304,10 @@ func (k *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // redrive redrives every message.
 func redrive(q *deadletters.Queue) deadletters.Visit[deadletters.Message] {
-	return func(ctx context.Context, m deadletters.Message) (bool, error) { return true, q.Redrive(ctx, m) }
+	return func(ctx context.Context, m deadletters.Message) (bool, error) {
+		err := q.Redrive(ctx, m)
+		return err == nil, err
+	}
 }
 
 // redriveAll redrives each message whose verdict is redrive.
@@ -316,8 +317,7 @@ func (q *queues) redriveAll(ctx context.Context, w *world, client *http.Client) 
 		if w.sources().Letter(ctx, m).Action != deadletters.Redrive {
 			return false, nil
 		}
-		err := queue.Redrive(ctx, m)
-		return err == nil, err
+		return redrive(queue)(ctx, m)
 	})
 	return err
 }
@@ -336,7 +336,7 @@ func (q *queues) process(w *world) {
 			if r := w.deliver(job); r.Verdict != order.Done {
 				q.Errorf("order %s: %s (%s): %v, want it done", job.OrderID(), r.Verdict, r.Reason, r.Err)
 			}
-			q.Machine(func(machine *sqstest.Machine, now time.Time) { must(q.T, machine.Delete(now, q.orders, m.Receipt)) })
+			q.Machine(func(machine *sqstest.Machine, now time.Time) { must(q.T, machine.Delete(now, q.orders, m.Handle)) })
 		}
 	}
 }
@@ -439,12 +439,7 @@ func TestARedriveIsNotDroppedAsADuplicate(t *testing.T) {
 			t.Fatalf("round %d: got %d messages in the order queue, want 1", round, got)
 		}
 		q.now = q.now.Add(10 * time.Second)
-		q.Machine(func(m *sqstest.Machine, now time.Time) {
-			for range 4 {
-				_, err := m.Receive(now, q.orders, 10, new(time.Duration(0)))
-				must(t, err)
-			}
-		})
+		q.moveDead()
 	}
 	_, err := queue.Each(t.Context(), 10, func(ctx context.Context, m deadletters.Message) (bool, error) {
 		must(t, queue.Redrive(ctx, m))
@@ -464,25 +459,14 @@ func TestEachMessageGoesBackToTheQueueOfItsKind(t *testing.T) {
 		q := newQueues(t, fifo)
 		q.park("a", bodyOf("ORD-1", "pm_card_visa"), order.ReasonStore)
 		q.park("b", refundBody, order.ReasonInvalid)
-		q.Machine(func(m *sqstest.Machine, now time.Time) {
-			for i, body := range []string{refundBody, "{", bodyOf("ORD-2", "pm_card_visa")} {
-				d := sqstest.Draft{Body: body}
-				if fifo {
-					d.Group, d.DeduplicationID = fmt.Sprint(i), fmt.Sprint(i)
-				}
-				_, err := m.Send(now, q.deadRefunds, d)
-				must(t, err)
-			}
-		})
+		for i, body := range []string{refundBody, "{", bodyOf("ORD-2", "pm_card_visa")} {
+			q.send(q.deadRefunds, fmt.Sprint(i), sqstest.Draft{Body: body})
+		}
 		queue := q.queue(http.DefaultClient)
-		if _, err := queue.Each(t.Context(), 10, func(ctx context.Context, m deadletters.Message) (bool, error) {
-			err := queue.Redrive(ctx, m)
-			return err == nil, err
-		}); err == nil || !strings.Contains(err.Error(), "REFUND_QUEUE_URL") {
+		if _, err := queue.Each(t.Context(), 10, redrive(queue)); err == nil || !strings.Contains(err.Error(), "REFUND_QUEUE_URL") {
 			t.Errorf("without a refund queue: got %v, want the missing variable", err)
 		}
-		cfg := q.config(http.DefaultClient)
-		queue = deadletters.NewQueue(cfg, q.clock, 0,
+		queue = deadletters.NewQueue(q.config(http.DefaultClient), q.clock, 0,
 			deadletters.Pair{Live: q.QueueURL(q.orders), Dead: q.QueueURL(q.dead)},
 			deadletters.Pair{Live: q.QueueURL(q.refunds), Dead: q.QueueURL(q.deadRefunds)})
 		pages, err := queue.Each(t.Context(), 10, redrive(queue))

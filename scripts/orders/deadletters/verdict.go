@@ -27,7 +27,7 @@ const (
 // Actions returns every action.
 func Actions() []Action { return []Action{Redrive, Discard, Fix, Look} }
 
-// Money is what happened to the money of a message's order or refund.
+// Money is what happened to the money that a message is about.
 type Money string
 
 // What happened to the money.

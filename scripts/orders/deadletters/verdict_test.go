@@ -37,7 +37,7 @@ func orderStates() map[string]arrange {
 	of := func(card ordertest.Card, before func(*world)) arrange {
 		return func(w *world) jobs.Job {
 			before(w)
-			return orderWith(w.T, card)
+			return orderWith(card)
 		}
 	}
 	with := func(card ordertest.Card, then func(*world)) arrange {
@@ -372,7 +372,7 @@ func TestAMessageIsKeptWhileItsOrderMayBeCharged(t *testing.T) {
 	}
 	all["different content, open"] = func(w *world) jobs.Job {
 		all["open, not confirmed"](w)
-		return orderWith(w.T, ordertest.Declines)
+		return orderWith(ordertest.Declines)
 	}
 	want := map[string]bool{
 		"open, not confirmed": true, "open, charged": true, "open, Stripe is silent": true, "open, another scope": true,

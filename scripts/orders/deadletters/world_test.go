@@ -64,7 +64,7 @@ func (w *world) deliver(job jobs.Job) order.Result {
 
 // charge processes the order with a card.
 func (w *world) charge(card ordertest.Card) {
-	w.deliver(orderWith(w.T, card))
+	w.deliver(orderWith(card))
 }
 
 // chargeFailing processes the order with a card that pays, and with a fault.
@@ -127,13 +127,8 @@ func (w *world) made(of refund.ID) (n int) {
 	return n
 }
 
-func orderWith(t *testing.T, card ordertest.Card) jobs.Job {
-	t.Helper()
-	d := ordertest.Draft(id)
-	d.Payment.Method = ordertest.PaymentMethod(card)
-	o, err := order.New(d)
-	must(t, err)
-	return jobs.Job{Order: o}
+func orderWith(card ordertest.Card) jobs.Job {
+	return jobs.Job{Order: ordertest.OrderWith(id, ordertest.PaymentMethod(card))}
 }
 
 func refundOf(t *testing.T, of string, amount int64) jobs.Job {

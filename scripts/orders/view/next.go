@@ -255,7 +255,7 @@ func recheck(due time.Time) string {
 	if due.IsZero() {
 		return ""
 	}
-	return "; reconcile looks at it from " + Stamp(due) + " on"
+	return "; its recheck is due at " + Stamp(due)
 }
 
 // nextRefunds says what to do about the order's refunds, as they are once the row shows

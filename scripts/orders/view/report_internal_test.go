@@ -91,7 +91,7 @@ func TestReport(t *testing.T) {
 		},
 		"the customer must act": {
 			Report{Record: with(func(r *order.Record) { r.Status, r.DueAt = order.ActionRequired, noon().Add(time.Hour) })},
-			"recheck at 2026-11-21 13:00:00.123 UTC\nnext       the customer must authenticate; reconcile looks at it from 2026-11-21 13:00:00.123 UTC on",
+			"recheck at 2026-11-21 13:00:00.123 UTC\nnext       the customer must authenticate; its recheck is due at 2026-11-21 13:00:00.123 UTC",
 		},
 		"a dispute, and times in UTC": {
 			Report{Record: with(func(r *order.Record) {

@@ -59,31 +59,28 @@ func TestTextShowsWhatThereIs(t *testing.T) {
 
 // A part that cannot be read leaves the others.
 func TestReadKeepsWhatItCouldRead(t *testing.T) {
-	broken := errors.New("refused")
-	depths := func(err error) func(context.Context) (watch.Depth, watch.Depth, error) {
-		return func(context.Context) (orders, dead watch.Depth, e error) {
-			return watch.Depth{Waiting: 1}, watch.Depth{Waiting: 2}, err
+	for _, broken := range []string{"", "queues: refused", "waiting orders: refused", "dead letters: refused"} {
+		fails := func(part string) error {
+			if strings.HasPrefix(broken, part) {
+				return errors.New("refused")
+			}
+			return nil
 		}
-	}
-	waiting := func(err error) func(context.Context, *watch.Snapshot) error {
-		return func(_ context.Context, n *watch.Snapshot) error {
-			n.Due = 7
-			return err
-		}
-	}
-	reasons := func(err error) func(context.Context) (map[string]int, error) {
-		return func(context.Context) (map[string]int, error) { return map[string]int{"conflict": 2}, err }
-	}
-	for want, s := range map[string]watch.Sources{
-		"":                        {Depths: depths(nil), Waiting: waiting(nil), Reasons: reasons(nil)},
-		"queues: refused":         {Depths: depths(broken), Waiting: waiting(nil), Reasons: reasons(nil)},
-		"waiting orders: refused": {Depths: depths(nil), Waiting: waiting(broken), Reasons: reasons(nil)},
-		"dead letters: refused":   {Depths: depths(nil), Waiting: waiting(nil), Reasons: reasons(broken)},
-	} {
-		s.Now = noon
-		n := s.Read(t.Context())
-		if got := strings.Join(n.Errors, ";"); got != want || n.Due != 7 || n.Orders.Waiting != 1 || n.Reasons["conflict"] != 2 {
-			t.Errorf("got %+v, want the error %q and all parts", n, want)
+		n := watch.Sources{
+			Now: noon,
+			Depths: func(context.Context) (orders, dead watch.Depth, err error) {
+				return watch.Depth{Waiting: 1}, watch.Depth{Waiting: 2}, fails("queues")
+			},
+			Waiting: func(_ context.Context, n *watch.Snapshot) error {
+				n.Due = 7
+				return fails("waiting")
+			},
+			Reasons: func(context.Context) (map[string]int, error) {
+				return map[string]int{"conflict": 2}, fails("dead letters")
+			},
+		}.Read(t.Context())
+		if got := strings.Join(n.Errors, ";"); got != broken || n.Due != 7 || n.Orders.Waiting != 1 || n.Reasons["conflict"] != 2 {
+			t.Errorf("got %+v, want the error %q and all parts", n, broken)
 		}
 	}
 }

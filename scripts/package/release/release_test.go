@@ -26,7 +26,7 @@ func newModule(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	put(t, root, "go.mod", "module pretend\n\ngo 1.26.0\n")
-	put(t, root, "functions/refund/main.go", "package main\n\nfunc main() {}\n")
+	put(t, root, "functions/second/main.go", "package main\n\nfunc main() {}\n")
 	put(t, root, "functions/order/main.go", "package main\n\nfunc main() { panic(\"a trace names this file\") }\n")
 	return root
 }
@@ -68,7 +68,7 @@ func TestTwoBuildsInTwoFoldersMakeTheSameBytes(t *testing.T) {
 		}
 	}
 	var sums strings.Builder
-	for _, name := range []string{"order.cdx.json", "order.zip", "refund.cdx.json", "refund.zip"} {
+	for _, name := range []string{"order.cdx.json", "order.zip", "second.cdx.json", "second.zip"} {
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256([]byte(one[name])), name)
 	}
 	if diff := cmp.Diff(sums.String(), one[release.Sums]); diff != "" || len(one) != 5 {
@@ -92,7 +92,7 @@ func TestTheFlagsOfARelease(t *testing.T) {
 		t.Errorf("error = %v, want no symbols in it", err)
 	}
 	must(t, release.Build(t.Context(), root, filepath.Join(root, "build")))
-	here, err := os.ReadFile(filepath.Join(root, "build/refund"))
+	here, err := os.ReadFile(filepath.Join(root, "build/second"))
 	must(t, err)
 	for i, executable := range [][]byte{executable, here} {
 		info, err := buildinfo.Read(bytes.NewReader(executable))
@@ -116,7 +116,7 @@ func TestTheFlagsOfARelease(t *testing.T) {
 func TestPackageReportsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := newModule(t)
-	put(t, broken, "functions/refund/main.go", "package main\n\nfunc main() { undeclared() }\n")
+	put(t, broken, "functions/second/main.go", "package main\n\nfunc main() { undeclared() }\n")
 	for _, tt := range []struct{ name, root, arch, want string }{
 		{"a folder without functions", t.TempDir(), runtime.GOARCH, "functions/NAME/main.go"},
 		{"the compiler's error", broken, runtime.GOARCH, "undefined: undeclared"},

@@ -130,8 +130,8 @@ const Day = 24 * time.Hour
 // The limits of the deployment, each from a source outside the product. Packages order
 // and sqs have constants of their own, so the oracle detects a wrong one there.
 const (
-	FunctionTime  = time.Minute      // function timeout, within infra/terraform/variables.tf
-	Visibility    = 6 * FunctionTime // visibility timeout: the minimum of infra/terraform/queue.tf
+	FunctionTime  = time.Minute      // function timeout, within variables.tf of infra/terraform
+	Visibility    = 6 * FunctionTime // visibility timeout: the minimum of queue.tf
 	MaxReceives   = 1000             // deliveries after which the queue parks without a reason (order.tf)
 	Retention     = 7 * Day          // of the queue (queue.tf)
 	DeadRetention = 14 * Day         // of the dead-letter queue (queue.tf)

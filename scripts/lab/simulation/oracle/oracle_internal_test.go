@@ -358,7 +358,8 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 	t.Parallel()
-	queue, orders := document(t, "infra/terraform/queue.tf"), document(t, "infra/terraform/order.tf")
+	const module = "infra/terraform/modules/orderonce/"
+	queue, orders := document(t, module+"queue.tf"), document(t, module+"order.tf")
 	design := document(t, "docs/design.md")
 	row := document(t, "docs/reference/row.md")
 	recheck := func(s order.Status, unit time.Duration) int {

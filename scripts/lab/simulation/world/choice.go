@@ -137,7 +137,7 @@ func (w *World) appendWorkers(b []byte) []byte {
 		b = appendNumbers(k.seen.AppendState(b), int64(k.Skew), k.called.UnixNano(), bit(k.Frozen),
 			k.frozenAt.UnixNano(), bit(k.stops))
 		for _, m := range k.messages {
-			b = append(b, m.Receipt...)
+			b = append(b, m.Handle...)
 		}
 	}
 	for _, l := range w.late {

@@ -85,7 +85,7 @@ func (v *invocation) remove(deleted []string) {
 	v.batch.Ended(deleted, n[sqs.MetricReceived], answered)
 	for _, m := range v.worker.messages {
 		if slices.Contains(deleted, m.ID) {
-			_ = w.queue.Delete(w.Now, w.queue.orders, m.Receipt) // an expired handle deletes nothing
+			_ = w.queue.Delete(w.Now, w.queue.orders, m.Handle) // an expired handle deletes nothing
 		}
 	}
 }

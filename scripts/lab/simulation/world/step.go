@@ -127,7 +127,7 @@ func (w *World) received(k *Worker, m sqstest.Message) {
 	default:
 		w.queue.unseen--
 		if w.setup.Gap < oracle.Visibility && !w.setup.Adversarial {
-			must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Receipt, w.setup.Gap))
+			must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Handle, w.setup.Gap))
 			w.oracle.Disturbed()
 		}
 	}
@@ -160,10 +160,10 @@ func (w *World) sendAgain() {
 
 func (w *World) showTwice(o option) {
 	m := o.worker.messages[0]
-	if state, latest := w.latest(m.Receipt); !latest || state != sqstest.InFlight {
+	if state, latest := w.latest(m.Handle); !latest || state != sqstest.InFlight {
 		return // it has been shown again since
 	}
-	must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Receipt, 0))
+	must(w.queue.ChangeVisibility(w.Now, w.queue.orders, m.Handle, 0))
 	w.happens("queue", fmt.Sprintf("shows message %d again", numberOf(m)+1))
 }
 
@@ -180,7 +180,7 @@ func (w *World) hide(handle string, d time.Duration) error {
 // message's state.
 func (w *World) latest(handle string) (sqstest.State, bool) {
 	all := must1(w.queue.Messages(w.Now, w.queue.orders))
-	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Receipt == handle })
+	i := slices.IndexFunc(all, func(m sqstest.Message) bool { return m.Handle == handle })
 	if i < 0 {
 		return 0, false
 	}

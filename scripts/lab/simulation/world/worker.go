@@ -137,14 +137,14 @@ func (k *Worker) reply(m sqstest.Message, a sqs.Action, why order.Reason) respon
 	switch a.Verdict {
 	case order.Done:
 		w.oracle.Acknowledged(numberOf(m))
-		err = w.queue.Delete(w.Now, w.queue.orders, m.Receipt)
+		err = w.queue.Delete(w.Now, w.queue.orders, m.Handle)
 	case order.Park:
 		err = k.park(m, why)
 	case order.Redeliver:
 		if w.Recording() {
 			r.text = "it comes back in " + a.Delay.String()
 		}
-		err = w.hide(m.Receipt, a.Delay)
+		err = w.hide(m.Handle, a.Delay)
 	}
 	if err != nil {
 		r.text = err.Error()
@@ -164,7 +164,7 @@ func (k *Worker) park(m sqstest.Message, why order.Reason) error {
 	if _, err := w.queue.Send(w.Now, w.queue.dead, draft); err != nil {
 		return err
 	}
-	return w.queue.Delete(w.Now, w.queue.orders, m.Receipt)
+	return w.queue.Delete(w.Now, w.queue.orders, m.Handle)
 }
 
 func (k *Worker) parked(m sqstest.Message, why order.Reason) {

@@ -137,7 +137,7 @@ func (a *audit) addBooks(b *invariants.Books) {
 	for name, dead := range a.dead {
 		_, b.Parked[name] = system.DeadLetterOf(dead)
 	}
-	a.books, a.checks = b, b.Audit()
+	a.books, a.checks = b, b.Check()
 	a.countRefunds()
 	a.figures[Published], a.figures[Mails], a.figures[Doubts] = len(b.Bus), len(b.Mail), len(b.Doubts)
 	for id := range b.Orders {

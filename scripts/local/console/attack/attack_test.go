@@ -18,6 +18,7 @@ import (
 	"orderonce/scripts/local/console/attack"
 	"orderonce/scripts/local/console/watch"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // attacker returns one in front of queues and a Stripe without a function, whose compiler
@@ -29,44 +30,31 @@ func attacker(t *testing.T) (*attack.Attacker, *watch.Watch) {
 	var o system.Options
 	a.Hook(&o)
 	queue, err := sqstest.Serve(sqstest.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, queue.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, queue.Close()) })
 	stripe, err := stripetest.Serve(stripetest.Options{Before: o.BeforeStripe, After: o.AfterStripe})
-	must(t, err)
-	t.Cleanup(func() { must(t, stripe.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, stripe.Close()) })
 	queue.Machine(func(m *sqstest.Machine, now time.Time) {
 		for live, dead := range map[string]string{
 			system.OrderQueue: system.DeadLetters, system.RefundQueue: system.DeadRefunds,
 		} {
 			settings := sqstest.DefaultSettings()
-			must(t, m.Create(now, dead, settings))
+			systemtest.Must(t, m.Create(now, dead, settings))
 			settings.DeadLetters, settings.MaxReceives = dead, 10
-			must(t, m.Create(now, live, settings))
+			systemtest.Must(t, m.Create(now, live, settings))
 		}
 	})
-	s := &system.System{SQS: queue, Stripe: stripe, Proxy: newProxy(t), Function: new(lambdatest.Host)}
+	proxy, err := dynamodbtest.NewProxy(t.Context(), "http://127.0.0.1:1") // of a table that does not exist
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, proxy.Close()) })
+	s := &system.System{SQS: queue, Stripe: stripe, Proxy: proxy, Function: new(lambdatest.Host)}
 	a.Start(t.Context(), s)
 	t.Cleanup(a.Close)
 	return a, w
 }
 
-// newProxy returns a proxy of a table that does not exist.
-func newProxy(t *testing.T) *dynamodbtest.Proxy {
-	t.Helper()
-	p, err := dynamodbtest.NewProxy(t.Context(), "http://127.0.0.1:1")
-	must(t, err)
-	t.Cleanup(func() { must(t, p.Close()) })
-	return p
-}
-
 var errBuild = errors.New("the compiler failed")
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestAnAttackThatIsNotPossibleSaysWhatItNeeds(t *testing.T) {
 	for name, want := range map[string]string{
@@ -127,12 +115,12 @@ func TestOneStormAtATime(t *testing.T) {
 		t.Errorf("stop without a storm: got error %v, want ErrNotNow", err)
 	}
 	_, err := a.Act(t.Context(), console.ActStorm, "7")
-	must(t, err)
+	systemtest.Must(t, err)
 	if _, err := a.Act(t.Context(), console.ActStorm, "8"); !errors.Is(err, console.ErrNotNow) || !strings.Contains(err.Error(), "seed 7") {
 		t.Errorf("a second storm: got error %v, want ErrNotNow and the seed of the first", err)
 	}
 	_, err = a.Act(t.Context(), console.ActStorm, "")
-	must(t, err)
+	systemtest.Must(t, err)
 }
 
 func TestADeploymentWaitsForTheOneBefore(t *testing.T) {

@@ -338,7 +338,7 @@ func repeatsAndKills(a *Attacker, id string) {
 			messages, _ := m.Messages(now, s.OrderQueue()) // the queue exists
 			for _, message := range messages {
 				if orderOf(message.Body) == id {
-					_ = m.ChangeVisibility(now, s.OrderQueue(), message.Receipt, 0)
+					_ = m.ChangeVisibility(now, s.OrderQueue(), message.Handle, 0)
 				}
 			}
 		})

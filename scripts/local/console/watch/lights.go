@@ -120,7 +120,7 @@ func (w *Watch) auditOne(l *line) {
 	if l.row.Status != "" {
 		l.books.Orders[l.row.OrderID] = l.row
 	}
-	for _, c := range l.books.Audit() {
+	for _, c := range l.books.Check() {
 		if l.later(c.ID) && l.audits == 0 {
 			continue
 		}
@@ -175,7 +175,7 @@ func (w *Watch) auditStock(ctx context.Context, s *system.System) {
 		}
 		books.Stock[sku], books.Delivered[sku] = stock, stock.Available+stock.Reserved+stock.Sold
 	}
-	for _, c := range books.Audit() {
+	for _, c := range books.Check() {
 		if c.ID == stockLight {
 			w.mu.Lock()
 			w.lights.stock, w.lights.checked[c.ID] = c.Broken, len(books.Orders)

@@ -13,6 +13,7 @@ import (
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // requests are what the store sends to DynamoDB for each step of an order, in the
@@ -49,9 +50,7 @@ const body = `{"orderId":"ORD-1","customerId":"canary-customer","currency":"usd"
 
 func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 	o, err := orders.NewDecoder().Decode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	at := time.UnixMilli(1_767_225_600_000)
 	lease := order.Lease{Owner: "owner-of-the-claim", From: at, Until: at.Add(time.Minute)}
 	record := order.Record{

@@ -18,6 +18,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/console/watch"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // scene is a picture of a queue and a Stripe, with the taps of a function that does not
@@ -37,27 +38,20 @@ func newScene(t *testing.T) *scene {
 	s.Watch = watch.New(func() time.Time { return s.now })
 	s.Hook(&s.taps)
 	queue, err := sqstest.Serve(sqstest.Options{Now: func() time.Time { return s.now }})
-	must(t, err)
-	t.Cleanup(func() { must(t, queue.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, queue.Close()) })
 	pretend, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.now }})
-	must(t, err)
-	t.Cleanup(func() { must(t, pretend.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, pretend.Close()) })
 	s.system = &system.System{SQS: queue, Stripe: pretend, Engine: &dynamodbtest.Engine{Endpoint: newRequests(t).endpoint}}
 	queue.Machine(func(m *sqstest.Machine, now time.Time) {
-		must(t, errors.Join(
+		systemtest.Must(t, errors.Join(
 			m.Create(now, system.DeadLetters, sqstest.DefaultSettings()),
 			m.Create(now, system.OrderQueue, sqstest.DefaultSettings()),
 		))
 	})
 	s.refresh()
 	return s
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // deliver delivers the message of the order to a new instance.
@@ -191,7 +185,7 @@ func TestADeadLetterIsAuditedToo(t *testing.T) {
 	s := newScene(t)
 	s.system.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		_, err := m.Send(now, system.DeadLetters, sqstest.Draft{Body: body})
-		must(t, err)
+		systemtest.Must(t, err)
 	})
 	s.deliver(1)
 	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Answered, Instance: 1})
@@ -218,7 +212,7 @@ func TestAnOrderThatWasChargedTwiceStaysInThePicture(t *testing.T) {
 	s.charge()
 	for i := range 1000 {
 		_, err := fmt.Fprintf(s, `{"message":"order","order_id":"ORD-%d","verdict":"done"}`+"\n", i+2)
-		must(t, err)
+		systemtest.Must(t, err)
 	}
 	f := s.refresh()
 	if o := f.Orders[0]; o.ID != "ORD-1" || o.Charges != 2 || len(f.Orders) > 300 {
@@ -234,7 +228,7 @@ func TestALeakIntoAnyLogLineTurnsItsLightRed(t *testing.T) {
 	} {
 		s := newScene(t)
 		_, err := s.Write([]byte(line + "\n"))
-		must(t, err)
+		systemtest.Must(t, err)
 		s.Audit(t.Context(), s.system)
 		for _, l := range s.refresh().Lights {
 			if l.ID == "I13" && (len(l.Broken) > 0) != want {

@@ -23,8 +23,8 @@ type Kit struct {
 	Binary, Refund string
 }
 
-// New finds the engine and compiles functions/order and functions/refund. It skips the
-// test unless ORDERONCE_ALL=1, as lambdatest.FullOnly does.
+// New finds the engine and compiles the functions of the queues. It skips the test unless
+// ORDERONCE_ALL=1, as lambdatest.FullOnly does.
 func New(tb testing.TB) Kit {
 	tb.Helper()
 	lambdatest.FullOnly(tb)
@@ -46,9 +46,7 @@ func (k Kit) Build(tb testing.TB, pkg string) string {
 	once, _ := compiled.LoadOrStore(path, sync.OnceValue(func() error {
 		return lambdatest.Build(context.WithoutCancel(tb.Context()), pkg, path)
 	}))
-	if err := errors.Join(err, once.(func() error)()); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, errors.Join(err, once.(func() error)()))
 	return path
 }
 
@@ -59,14 +57,8 @@ func (k Kit) Start(tb testing.TB, o system.Options) (*system.System, *system.Log
 	log := &system.Log{}
 	o.Engine, o.Binary, o.Refund, o.Output = k.Engine, k.Binary, k.Refund, log
 	s, err := system.Start(tb.Context(), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	Must(tb, err)
+	tb.Cleanup(func() { Must(tb, s.Close()) })
 	return s, log
 }
 
@@ -75,21 +67,23 @@ func (k Kit) Start(tb testing.TB, o system.Options) (*system.System, *system.Log
 func Folder(tb testing.TB, root string) string {
 	tb.Helper()
 	root, err := filepath.Abs(root)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	dir := tb.TempDir()
 	for _, e := range entries {
 		if e.Name() == "build" || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if err := os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())); err != nil {
-			tb.Fatal(err)
-		}
+		Must(tb, os.Symlink(filepath.Join(root, e.Name()), filepath.Join(dir, e.Name())))
 	}
 	return dir
+}
+
+// Must ends the test on an error.
+func Must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
