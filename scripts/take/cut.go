@@ -53,7 +53,7 @@ func (s *session) cut(o origin, gone absence) (tree, error) {
 		}
 	}
 	t.sweep(o.files)
-	if err := t.cutTests(o.files); err != nil {
+	if err := errors.Join(t.cutTests(o.files), t.unlink()); err != nil {
 		return nil, err
 	}
 	s.step("%d files, %d lines: %d lines of Go cut", len(t), t.lines(), report.Lines)
@@ -107,8 +107,8 @@ func (t tree) cutTerraform(gone absence) error {
 	return err
 }
 
-// sweep removes what stood beside Go that is gone, such as testdata, and the links to
-// what is gone.
+// sweep removes what stood beside Go that is gone, such as testdata, and the symbolic
+// links to what is gone.
 func (t tree) sweep(before tree) {
 	folders := func(files tree) map[string]bool {
 		all := map[string]bool{}
@@ -128,15 +128,29 @@ func (t tree) sweep(before tree) {
 		}
 	}
 	for name, f := range t {
-		if f.mode&fs.ModeSymlink != 0 {
-			if !t.leads(name, string(f.data)) {
-				delete(t, name)
-			}
-		} else if path.Ext(name) == ".md" {
-			f.data = textcut.Unlink(f.data, name, func(target string) bool { return t.leads(name, target) })
-			t[name] = f
+		if _, there := t[path.Join(path.Dir(name), string(f.data))]; f.mode&fs.ModeSymlink != 0 && !there {
+			delete(t, name)
 		}
 	}
+}
+
+// unlink takes the links to what is gone out of the documents, and leaves their text.
+func (t tree) unlink() error {
+	dir, err := os.MkdirTemp("", "take-links-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	if err := t.write(dir); err != nil {
+		return err
+	}
+	for name, f := range t {
+		if path.Ext(name) == ".md" && f.mode.IsRegular() {
+			leads := func(target string) bool { return textcut.Exists(os.DirFS(dir), name, target) }
+			t[name] = file{f.mode, textcut.Unlink(f.data, name, leads)}
+		}
+	}
+	return nil
 }
 
 // cutTests cuts what documents and the Makefile say of tests that are gone.
@@ -176,21 +190,6 @@ var (
 func (t tree) below(folder string) bool {
 	for name := range t {
 		if path.Ext(name) == ".go" && strings.HasPrefix(name, folder+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// leads reports whether a link of a file leads to something.
-func (t tree) leads(name, target string) bool {
-	target, _, _ = strings.Cut(target, "#")
-	target = path.Join(path.Dir(name), target)
-	if _, ok := t[target]; ok || target == "." || target == name {
-		return true
-	}
-	for other := range t {
-		if strings.HasPrefix(other, target+"/") {
 			return true
 		}
 	}

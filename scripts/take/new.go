@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"orderonce/scripts/take/textcut"
 )
 
 // rememberFile is where a project remembers what it was taken from.
@@ -264,6 +266,10 @@ func (s *session) built(t tree) (tree, error) {
 		if _, err := run(s.ctx, dir, []string{"GOWORK=off"}, "go", args...); err != nil {
 			return nil, fmt.Errorf("docs/reference/row.md: %w", err)
 		}
+	}
+	dead, err := textcut.Links(dir)
+	if err != nil || len(dead) > 0 {
+		return nil, errors.Join(err, fmt.Errorf("links of documents that lead nowhere:\n%s", strings.Join(dead, "\n")))
 	}
 	return readTree(dir)
 }

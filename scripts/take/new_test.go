@@ -26,6 +26,8 @@ func clone(t *testing.T) (*session, *strings.Builder) {
 		"infra/pay.tf":            "resource \"pay\" \"one\" {\n  count = 1\n}\n",
 		"CHANGELOG.md":            "# Changelog\n\n## [0.1.0]\n\n- All.\n",
 		"README.md":               "# once\n\nOrders.\n",
+		"docs/README.md":          "# Documents\n\n[Rules](../AGENTS.md).\n",
+		"AGENTS.md":               "# Rules\n\nNone.\n",
 		".ci/run":                 "#!/bin/sh\nONCE_ALL=1 make test\n",
 		partsFile: `default = ["charge"]
 			part "charge" {}

@@ -113,13 +113,24 @@ part "audit" {
   paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
+part "release" {
+  is = "a tag builds, attests and publishes the zips"
+  promises = "Two builds of a tag have the same bytes"
+  guide = "docs/guides/upgrade.md"
+  aws = "none"
+  dollars = 0.00
+  needs = ["charge"]
+  words = ["make notes", "release note", "notes.md", "gh (release|attestation)", "workflows/release"]
+  paths = [".github/workflows/release.yml", "scripts/package/release/notes*.go"]
+}
+
 part "job" {
   is = "make new-job writes a second job of one of four kinds"
   guide = "docs/guides/adapt.md"
   aws = "none"
   dollars = 0.00
   needs = ["charge"]
-  words = ["new-?job"]
+  words = ["new-?job", "adapt\\.md", "examples/label"]
   paths = ["docs/guides/adapt.md"]
 }
 
@@ -142,7 +153,7 @@ part "lab" {
   dollars = 0.00
   needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "job", "page"]
   words = [
-    "scripts/lab", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
+    "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
     "make (proof|refund)-page", "^lab *:= *$", "test-long",
   ]
