@@ -34,10 +34,7 @@ func OfRefund(id string) Key { return Key(refundKey + id) }
 
 // keyRules describe the valid keys, for error messages.
 func keyRules() []string {
-	return []string{
-		`"paid"`,
-		`"refund#" and a refundId`,
-	}
+	return []string{`"paid"`, `"refund#" and a refundId`}
 }
 
 // ParseKey returns the key in s, or an error that names the rule.
