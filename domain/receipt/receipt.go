@@ -59,7 +59,7 @@ func (k Key) Refund() string {
 type Request struct {
 	OrderID order.ID
 	Key     Key
-	Total   order.Money // what was paid, or given back
+	Total   order.Money // of the payment, or of the refund
 	Intent  order.IntentID
 	At      time.Time // when it was recorded
 	Trace   order.Trace

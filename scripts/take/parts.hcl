@@ -44,7 +44,7 @@ part "publish" {
   aws = "event bus with archive, stream, function, role, 3 alarms"
   dollars = 0.40
   needs = ["charge"]
-  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "publish", "outbox", "event ?bridge", "\\bbus\\b", "dynamodb/stream", "put events", "hear about orders", "producer rule", "example subscriber", "event archive", "paid queue"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "publish", "outbox", "event ?bridge", "\\bbus\\b", "dynamodb/stream", "put events", "hear about orders", "subscriber misses", "producer rule", "example subscriber", "event archive", "paid queue"]
   names = ["scripts/local/system.System.stream"]
   paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md", "adapters/dynamodb/stream/**", "scripts/local/system/stream.go", "examples/consumer/**", "docs/guides/hear-about-orders.md", "docs/reference/events.md", "docs/reference/events/**"]
 }
