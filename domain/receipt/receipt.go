@@ -33,9 +33,7 @@ const refundKey = "refund#"
 func OfRefund(id string) Key { return Key(refundKey + id) }
 
 // keyRules describe the valid keys, for error messages.
-func keyRules() []string {
-	return []string{`"paid"`, `"refund#" and a refundId`}
-}
+func keyRules() []string { return []string{`"paid"`, `"refund#" and a refundId`} }
 
 // ParseKey returns the key in s, or an error that names the rule.
 func ParseKey(s string) (Key, error) {

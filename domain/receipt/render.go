@@ -28,24 +28,18 @@ type Renderer struct {
 func NewRenderer() (*Renderer, error) {
 	r := &Renderer{map[string]*texttemplate.Template{}, map[string]*htmltemplate.Template{}}
 	for _, l := range languages() {
-		if err := r.parse(l); err != nil {
-			return nil, err
-		}
-		if err := r.parse(refundTemplates(l)); err != nil {
-			return nil, err
+		if err := errors.Join(r.parse(l), r.parse(refundTemplates(l))); err != nil {
+			return nil, fmt.Errorf("parse the templates of language %s: %w", l, err)
 		}
 	}
 	return r, nil
 }
 
-func (n *Renderer) parse(name string) (err error) {
-	var htmlErr error
+func (n *Renderer) parse(name string) error {
+	var err, htmlErr error
 	n.text[name], err = texttemplate.ParseFS(templates, "templates/"+name+".txt")
 	n.html[name], htmlErr = htmltemplate.ParseFS(templates, "templates/"+name+".html")
-	if err := errors.Join(err, htmlErr); err != nil {
-		return fmt.Errorf("parse the templates %s: %w", name, err)
-	}
-	return nil
+	return errors.Join(err, htmlErr)
 }
 
 func refundTemplates(language string) string { return "refund." + language }
