@@ -70,6 +70,8 @@ func (p Plan) repairable() bool {
 
 func (p Plan) has(what func(Finding) bool) bool { return slices.ContainsFunc(p.Findings, what) }
 
+func disputed(f Finding) bool { return f.Disputed }
+
 // Repairer makes rows show what Stripe did, as a worker or `orders restore` would. It
 // moves no money.
 type Repairer struct {
@@ -105,7 +107,7 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	if _, err = r.Refunds.Refresh(ctx, p.OrderID); err != nil {
 		return err
 	}
-	if p.has(func(f Finding) bool { return f.Disputed }) {
+	if p.has(disputed) {
 		_, _, err = follow.Follow(ctx, settle.Hint{
 			OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
 		})
