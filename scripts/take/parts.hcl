@@ -29,7 +29,7 @@ part "reconcile" {
   aws = "schedule, function, role, 6 alarms"
   dollars = 0.94
   needs = ["charge"]
-  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "reconcil", "stripe read", "read-only key", "all-due"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "reconcil", "stripe read", "read-only key", "all-due", "orders.wait.too.long"]
   names = ["scripts/orders.dueReport", "scripts/orders.dueOutcome", "scripts/orders.dueError",
     "domain/order/ordertest.postpone", "scripts/orders.refresh.AllDue", "scripts/orders.refresh.Rate", "scripts/orders.refresh.Validate",
     "scripts/local/system.System.Look", "scripts/local/system.System.LookAll",
