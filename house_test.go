@@ -95,7 +95,7 @@ func TestNothingDeployedDependsOnADoubleOrOnTesting(t *testing.T) {
 // is 6,000 for order and 6,500 for each other. A figure above that is what is reached.
 func maxClosure() map[string]int {
 	return map[string]int{
-		"order": 7_250, "refund": 8_680, "receipt": 8_340, "intake": 6_980, "webhook": 8_150, "reconcile": 7_810,
+		"order": 7_250, "refund": 8_680, "receipt": 8_360, "intake": 6_980, "webhook": 8_150, "reconcile": 7_810,
 		"publish": 4_980,
 	}
 }

@@ -39,6 +39,8 @@ func Decode(body string, scope order.Scope) (outbox.Event, error) {
 	return e.Detail.event()
 }
 
+const disputePrefix = "dispute_" // of the type of an event, before the status of its dispute
+
 func (d detail) event() (outbox.Event, error) {
 	at, err := time.Parse(rfc3339Millis, d.OccurredAt)
 	switch {
@@ -60,8 +62,8 @@ func (d detail) event() (outbox.Event, error) {
 		e.Refund = order.RefundEvent{Status: order.RefundedOutside, Amount: d.Refunded}
 	case status == "disputed":
 		e.Dispute = order.Dispute{ID: order.DisputeID(d.DisputeID), Status: order.DisputeOpen}
-	case strings.HasPrefix(status, "dispute_"):
-		status = strings.TrimPrefix(status, "dispute_")
+	case strings.HasPrefix(status, disputePrefix):
+		status = strings.TrimPrefix(status, disputePrefix)
 		e.Dispute = order.Dispute{ID: order.DisputeID(d.DisputeID), Status: order.DisputeStatus(status)}
 	}
 	if e.Type() != d.Type {

@@ -1,4 +1,4 @@
-// Package receipt sends one e-mail for each paid order and for each refund that
+// Package receipt sends one e-mail for each paid order, and for each refund that
 // succeeded. Exactly once is impossible: an e-mail service knows no idempotency key and
 // cannot be asked whether it sent a message. Like package order it decides with pure
 // functions, acts through ports, and imports the standard library alone.
@@ -32,8 +32,8 @@ const refundKey = "refund#"
 // OfRefund returns the key of the receipt of a refund, by the producer's id of it.
 func OfRefund(id string) Key { return Key(refundKey + id) }
 
-// KeyRule describes a valid key, for error messages.
-const KeyRule = `"paid" or "refund#" and a refundId`
+// keyRules describe the valid keys, for error messages.
+func keyRules() []string { return []string{`"paid"`, `"refund#" and a refundId`} }
 
 // ParseKey returns the key in s, or an error that names the rule.
 func ParseKey(s string) (Key, error) {
@@ -41,7 +41,7 @@ func ParseKey(s string) (Key, error) {
 	if s == string(Paid) || refund && order.ValidID(id) {
 		return Key(s), nil
 	}
-	return "", fmt.Errorf("receipt %s: want %s", order.Quote(s), KeyRule)
+	return "", fmt.Errorf("receipt %s: want %s", order.Quote(s), strings.Join(keyRules(), " or "))
 }
 
 // Refund returns the id of the refund, or "" for the receipt of the payment.
@@ -57,14 +57,14 @@ func (k Key) Refund() string {
 type Request struct {
 	OrderID order.ID
 	Key     Key
-	Total   order.Money // what was paid, or given back
+	Total   order.Money // of the payment, or of the refund
 	Intent  order.IntentID
 	At      time.Time // when it was recorded
 	Trace   order.Trace
 }
 
-// FromEvent returns the receipt that an event of an order asks for. wanted is false for
-// every event but order.paid and refund.succeeded.
+// FromEvent returns the receipt that an event of an order asks for. An order.paid wants
+// one. A refund.succeeded wants one too. For every other event, wanted is false.
 //
 // The error is an *order.InvalidError that lists what the event lacks.
 func FromEvent(e outbox.Event) (r Request, wanted bool, err error) {

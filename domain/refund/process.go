@@ -48,7 +48,7 @@ const keyLife = 20 * time.Hour
 
 var (
 	errOutOfTime   = errors.New("too little time is left to make a refund")
-	errUnexplained = errors.New("refused, and neither a refund nor a dispute explains it")
+	errUnexplained = errors.New("refused, and nothing that the provider lists explains it")
 )
 
 // Process makes the refund and records the outcome, or finds that another attempt did so.

@@ -17,11 +17,8 @@ import (
 	"orderonce/scripts/jobs"
 )
 
-// The files of the orders that are put by HTTP and of the stock.
-const (
-	httpFile  = "examples/http.jsonl"
-	stockFile = "examples/stock.json"
-)
+// httpFile has the orders that are put by HTTP.
+const httpFile = "examples/http.jsonl"
 
 // put is an order that was put by HTTP, and the answer.
 type put struct {
@@ -114,29 +111,4 @@ func showPuts(w io.Writer, puts []put) {
 	}
 	fmt.Fprintln(w)
 	requests.Render()
-}
-
-// stock returns the units of each SKU: those of stockFile, and a million of each
-// other SKU that is ordered.
-func (all stages) stock() (map[string]int64, error) {
-	text, err := os.ReadFile(stockFile)
-	if err != nil {
-		return nil, err
-	}
-	units := map[string]int64{}
-	if err := json.Unmarshal(text, &units); err != nil {
-		return nil, fmt.Errorf("%s: %w", stockFile, err)
-	}
-	decoder := jobs.NewDecoder()
-	for _, s := range all {
-		for _, body := range slices.Concat(s.waves...) {
-			j, _ := decoder.Decode(body) // what is not an order has no SKUs
-			for sku := range j.Order.Quantities() {
-				if _, known := units[sku]; !known {
-					units[sku] = 1_000_000
-				}
-			}
-		}
-	}
-	return units, nil
 }

@@ -49,7 +49,7 @@ func (l *local) reconcileLost(ctx context.Context, dead []victim, happened map[o
 			if err := l.reconcile(ctx, v.id); err != nil {
 				return err
 			}
-			happened[v.id] = "killed, message and webhook lost; settled by reconcile"
+			happened[v.id] = "killed, every message lost; settled by reconcile"
 		}
 	}
 	return nil

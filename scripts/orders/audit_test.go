@@ -41,7 +41,9 @@ type auditFixture struct {
 
 func newAuditFixture(t *testing.T) *auditFixture {
 	t.Helper()
-	return &auditFixture{deploy(t), map[order.ID]string{}, map[order.ID][]dynamodb.Item{}}
+	return &auditFixture{
+		deployment: deploy(t), methods: map[order.ID]string{}, backups: map[order.ID][]dynamodb.Item{},
+	}
 }
 
 func (w *auditFixture) lose(id order.ID) { w.remove(w.of(id)...) }

@@ -67,7 +67,7 @@ func (l listReceipts) read(ctx context.Context, doubts *receipttable.Store) (all
 
 type resolveReceipt struct {
 	Order   string `arg:"" optional:"" help:"The orderId."`
-	Receipt string `arg:"" optional:"" help:"Which one: paid, or refund#ID."`
+	Receipt string `arg:"" optional:"" help:"Which one, such as paid: orders receipts lists them."`
 	Sent    bool   `required:"" xor:"result" help:"The customer has the e-mail."`
 	NotSent bool   `required:"" xor:"result" help:"The customer does not have it: the next event of the order sends it."`
 	List    []byte `required:"" xor:"result" type:"filecontent" placeholder:"FILE" help:"Lines such as: ORD-1001 paid not-sent"`
@@ -96,7 +96,7 @@ func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
 
 type sendReceiptAgain struct {
 	Order   string `arg:"" help:"The orderId."`
-	Receipt string `arg:"" help:"Which one: paid, or refund#ID."`
+	Receipt string `arg:"" help:"Which one, such as paid: orders receipts lists them."`
 	Yes     bool   `help:"Do not ask, for scripts."`
 }
 

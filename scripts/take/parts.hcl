@@ -18,6 +18,7 @@ part "webhook" {
   dollars = 1.10
   needs = ["charge"]
   words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "webhook", "disput", "chargeback", "stripe read", "read-only key", "api ?gateway", "http ?api"]
+  names = ["scripts/local/system.System.Heard"]
   paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
@@ -28,9 +29,10 @@ part "reconcile" {
   aws = "schedule, function, role, 6 alarms"
   dollars = 0.94
   needs = ["charge"]
-  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "reconcil", "stripe read", "read-only key", "all-due", "stripe rate"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "reconcil", "stripe read", "read-only key", "all-due", "orders.wait.too.long"]
   names = ["scripts/orders.dueReport", "scripts/orders.dueOutcome", "scripts/orders.dueError",
     "domain/order/ordertest.postpone", "scripts/orders.refresh.AllDue", "scripts/orders.refresh.Rate", "scripts/orders.refresh.Validate",
+    "scripts/local/system.System.Look", "scripts/local/system.System.LookAll",
   ]
   paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
@@ -42,7 +44,7 @@ part "publish" {
   aws = "event bus with archive, stream, function, role, 3 alarms"
   dollars = 0.40
   needs = ["charge"]
-  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "publish", "outbox", "event ?bridge", "\\bbus\\b", "dynamodb/stream", "put events", "hear about orders", "producer rule", "example subscriber", "event archive", "paid queue"]
+  words = ["make (orders|smoke)\\b", "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)", "operator.s tool", "publish", "outbox", "event ?bridge", "\\bbus\\b", "dynamodb/stream", "put events", "hear about orders", "subscriber misses", "producer rule", "example subscriber", "event archive", "paid queue"]
   names = ["scripts/local/system.System.stream"]
   paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md", "adapters/dynamodb/stream/**", "scripts/local/system/stream.go", "examples/consumer/**", "docs/guides/hear-about-orders.md", "docs/reference/events.md", "docs/reference/events/**"]
 }

@@ -1,4 +1,4 @@
-// Package receipts keeps the receipts of payments and refunds in a table of their own.
+// Package receipts keeps the receipts of orders in a table of their own.
 package receipts
 
 import (

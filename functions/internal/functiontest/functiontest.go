@@ -138,7 +138,7 @@ func (o *Output) Lacks(want ...string) string {
 }
 
 // Metrics returns the sums of the metrics of the scope test, apart from the latency of
-// calls, by name and dimension, such as "Receipts sent".
+// calls, by name and dimension with a space between them.
 func (o *Output) Metrics() map[string]float64 {
 	sums := map[string]float64{}
 	for line := range strings.Lines(o.String()) {

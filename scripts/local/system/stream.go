@@ -28,10 +28,9 @@ func (s *System) startBus(context.Context) (err error) {
 	if s.Options.Publish == "" {
 		return nil
 	}
-	s.Bus, err = eventbridgetest.Serve(eventbridgetest.Options{
-		Bus: EventBus, Refuse: s.Options.RefuseEvent, Target: s.toReceipts,
-	})
-	if err == nil {
+	options := eventbridgetest.Options{Bus: EventBus, Refuse: s.Options.RefuseEvent}
+	options.Target = s.toReceipts
+	if s.Bus, err = eventbridgetest.Serve(options); err == nil {
 		s.closers = append(s.closers, s.Bus.Close)
 	}
 	return err

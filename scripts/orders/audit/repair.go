@@ -70,8 +70,10 @@ func (p Plan) repairable() bool {
 
 func (p Plan) has(what func(Finding) bool) bool { return slices.ContainsFunc(p.Findings, what) }
 
-// Repairer makes rows show what Stripe did, as a worker, a webhook or `orders restore`
-// would. It moves no money.
+func disputed(f Finding) bool { return f.Disputed }
+
+// Repairer makes rows show what Stripe did, as a worker or `orders restore` would. It
+// moves no money.
 type Repairer struct {
 	Follower settle.Follower
 	Refunds  refund.Refresher
@@ -102,13 +104,14 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.Refunds.Refresh(ctx, p.OrderID)
-	if err != nil || !p.has(func(f Finding) bool { return f.Disputed }) {
+	if _, err = r.Refunds.Refresh(ctx, p.OrderID); err != nil {
 		return err
 	}
-	_, _, err = follow.Follow(ctx, settle.Hint{
-		OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
-	})
+	if p.has(disputed) {
+		_, _, err = follow.Follow(ctx, settle.Hint{
+			OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
+		})
+	}
 	return err
 }
 

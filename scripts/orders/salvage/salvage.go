@@ -27,7 +27,7 @@ import (
 	"orderonce/domain/refund"
 )
 
-// NoRow is the status of an order that was put by HTTP and has no row yet.
+// NoRow is the status of an order without a row. One that was put by HTTP has none yet.
 const NoRow order.Status = "registered"
 
 // Found is an order of the damaged table that differs in the restored one.

@@ -103,13 +103,19 @@ func anchors(src string) map[string]bool {
 }
 
 // Unlink turns the links of a Markdown file to what does not exist into their plain text.
-// A list item, row or sentence that is such a link and nothing else goes.
+// A list item, row or sentence that is such a link and nothing else goes, and one that
+// says behind the link and a colon what is there.
 func Unlink(src []byte, name string, exists func(target string) bool) []byte {
 	dead := func(m []string) bool { return !strings.Contains(m[2], ":") && !exists(m[2]) }
 	c := &cutter{path: name, src: string(src), verbatim: true, mentions: func(text string) bool {
 		for _, line := range splitLines(text) {
 			m := link.FindStringSubmatch(line)
-			if m != nil && dead(m) && strings.Trim(strings.Replace(line, m[0], "", 1), " .:-*|`") == "" {
+			if m == nil || !dead(m) {
+				continue
+			}
+			before, after, _ := strings.Cut(line, m[0])
+			entry := strings.Trim(before, " -*") == "" && strings.HasPrefix(after, ": ") // of a list of pages
+			if entry || strings.Trim(before+after, " .:-*|`") == "" {
 				return true
 			}
 		}

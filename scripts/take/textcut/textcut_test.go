@@ -218,7 +218,7 @@ func TestWhatRefersToNothingOrIsUnusedGoesFromAModule(t *testing.T) {
 
 func TestDeadLinksAreFoundAndUnlinked(t *testing.T) {
 	dir := t.TempDir()
-	text := "# A `b` c\n[here](#a-b-c), [gone](#b), [other](b.md).\n\n- [other](b.md)\n- See [the other](b.md#x).\n\n```\n[x](y)\n```\n"
+	text := "# A `b` c\n[here](#a-b-c), [gone](#b), [other](b.md).\n\n- [other](b.md)\n- [other](b.md): what is there\n- See [the other](b.md#x).\n\n```\n[x](y)\n```\n"
 	file := filepath.Join(dir, "a.md")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -227,7 +227,7 @@ func TestDeadLinksAreFoundAndUnlinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a.md:2: #b", "a.md:2: b.md", "a.md:4: b.md", "a.md:5: b.md#x"}
+	want := []string{"a.md:2: #b", "a.md:2: b.md", "a.md:4: b.md", "a.md:5: b.md", "a.md:6: b.md#x"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
