@@ -121,7 +121,7 @@ part "job" {
   aws = "none"
   dollars = 0.00
   needs = ["charge"]
-  words = ["new-?job"]
+  words = ["new-?job", "adapt\\.md"]
   paths = ["docs/guides/adapt.md"]
 }
 
