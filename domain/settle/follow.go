@@ -1,7 +1,3 @@
-// Package settle records what the provider decides after the charge: a payment that took
-// days, a customer who paid later, a dispute. It follows webhooks and rechecks the orders
-// that wait, and it restores a record that the store lost. It never moves money, and a
-// worker that charges does not need it.
 package settle
 
 import (

@@ -104,10 +104,8 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	if _, err = r.Refunds.Refresh(ctx, p.OrderID); err != nil {
-		return err
-	}
-	if p.has(disputed) {
+	_, err = r.Refunds.Refresh(ctx, p.OrderID)
+	if err == nil && p.has(disputed) {
 		_, _, err = follow.Follow(ctx, settle.Hint{
 			OrderID: p.OrderID, Scope: follow.Scope, Intent: p.Intent, Disputed: true,
 		})
