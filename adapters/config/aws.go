@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go/middleware"
@@ -74,7 +73,3 @@ func (a AWS) endpoint(service Service) string {
 		SES:            a.SESEndpoint,
 	}[service], a.Endpoint)
 }
-
-// AWSCallName returns the name of an AWS call, such as DynamoDB_20120810.UpdateItem. All
-// services of this package but SES send it in a header.
-func AWSCallName(request *http.Request) string { return request.Header.Get("X-Amz-Target") }
