@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go/middleware"
@@ -44,8 +43,16 @@ type AWS struct {
 // about 6 ms and 2 MB.
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	cfg := aws.Config{
-		Region: a.Region, Credentials: a.credentials(), HTTPClient: client, Retryer: retryer(service),
+		Region: a.Region, HTTPClient: client, Retryer: retryer(service),
 		APIOptions: []func(*middleware.Stack) error{PlainBody},
+		// They never change within a process: Lambda ends an execution environment before
+		// they expire.
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{
+				AccessKeyID: a.AccessKeyID, SecretAccessKey: a.SecretAccessKey.Reveal(),
+				SessionToken: a.SessionToken.Reveal(), Source: "Lambda environment",
+			}, nil
+		}),
 	}
 	if endpoint := a.endpoint(service); endpoint != "" {
 		cfg.BaseEndpoint = &endpoint
@@ -53,34 +60,16 @@ func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	return cfg
 }
 
-// credentials returns credentials that never change within a process: Lambda ends an
-// execution environment before they expire.
-func (a AWS) credentials() aws.CredentialsProviderFunc {
-	return func(context.Context) (aws.Credentials, error) {
-		return aws.Credentials{
-			AccessKeyID:     a.AccessKeyID,
-			SecretAccessKey: a.SecretAccessKey.Reveal(),
-			SessionToken:    a.SessionToken.Reveal(),
-			Source:          "Lambda environment",
-		}, nil
-	}
-}
-
 // endpoint returns the service's own endpoint, or else the general one, as every AWS SDK.
 func (a AWS) endpoint(service Service) string {
 	if a.IgnoreEndpoints {
 		return ""
 	}
-	own := map[Service]string{
+	return cmp.Or(map[Service]string{
 		DynamoDB:       a.DynamoDBEndpoint,
 		EventBridge:    a.EventBridgeEndpoint,
 		SQS:            a.SQSEndpoint,
 		SecretsManager: a.SecretsManagerEndpoint,
 		SES:            a.SESEndpoint,
-	}
-	return cmp.Or(own[service], a.Endpoint)
+	}[service], a.Endpoint)
 }
-
-// AWSCallName returns the name of an AWS call, such as DynamoDB_20120810.UpdateItem. All
-// services of this package but SES send it in a header.
-func AWSCallName(request *http.Request) string { return request.Header.Get("X-Amz-Target") }

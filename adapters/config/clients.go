@@ -25,9 +25,11 @@ type Clients struct {
 	Now      func() time.Time
 }
 
-// AWS returns a client for one AWS service.
+// AWS returns a client for one AWS service. SES alone sends the name of a call, such as
+// DynamoDB_20120810.UpdateItem, in no header.
 func (c Clients) AWS() *http.Client {
-	return &http.Client{Transport: c.Transport(AWSResponseTimeout, AWSCallName)}
+	name := func(request *http.Request) string { return request.Header.Get("X-Amz-Target") }
+	return &http.Client{Transport: c.Transport(AWSResponseTimeout, name)}
 }
 
 // Transport returns a transport for one service. Each response should arrive within

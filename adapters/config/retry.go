@@ -29,13 +29,11 @@ import (
 // The new behavior also counts retries from 0, which halves our delays, and lets a
 // service ask for up to 5 s more with x-amz-retry-after.
 func retryer(service Service) func() aws.Retryer {
-	firstDelay := 100 * time.Millisecond
-	switch service {
-	case DynamoDB, SES: // package dynamodb has its own, package ses has none
+	firstDelay, ok := map[Service]time.Duration{ // package dynamodb has its own retryer, package ses none
+		SQS: 100 * time.Millisecond, EventBridge: 100 * time.Millisecond, SecretsManager: 200 * time.Millisecond,
+	}[service]
+	if !ok {
 		return nil
-	case SecretsManager:
-		firstDelay = 200 * time.Millisecond
-	case SQS, EventBridge:
 	}
 	return func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) {

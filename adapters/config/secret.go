@@ -34,18 +34,12 @@ func (s *Secret) UnmarshalText(text []byte) error {
 // String returns [redacted].
 func (Secret) String() string { return redacted }
 
-// GoString returns [redacted]. It implements %#v.
-func (Secret) GoString() string { return redacted }
-
 // Format writes [redacted] for every verb of fmt, including those that transform the
 // result of String, such as %x.
 func (Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, redacted) }
 
-// MarshalText returns [redacted], in XML, YAML and map keys too.
+// MarshalText returns [redacted], in JSON, XML, YAML and map keys too.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// MarshalJSON returns "[redacted]".
-func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
 // LogValue returns [redacted].
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -11,8 +11,10 @@ import (
 	"time"
 )
 
-// limit is the largest number of metrics in a document, and of values of a metric.
-const limit = 100
+const (
+	limit = 100     // of the metrics in a document, and of the values of a metric
+	count = "Count" // the unit of a metric that has one value, the sum of what was added
+)
 
 // Meter collects metrics during an invocation and writes them in CloudWatch's embedded
 // metric format: at each Flush, and when a document is full. It is safe for concurrent
@@ -64,9 +66,6 @@ func (m *Meter) Add(name, dimension, value string, n int) {
 func (m *Meter) Observe(name, dimension, value string, d time.Duration) {
 	m.add(name, "Milliseconds", dimension, value, float64(d.Microseconds())/1000)
 }
-
-// count is the unit of a metric that has one value, the sum of what was added.
-const count = "Count"
 
 func (m *Meter) add(name, unit, dimensionName, value string, v float64) {
 	m.mu.Lock()
@@ -120,14 +119,6 @@ func (m *Meter) flush() {
 	clear(m.sets)
 }
 
-type metricDirective struct {
-	Namespace  string
-	Dimensions [][]string
-	Metrics    []definition
-}
-
-type definition struct{ Name, Unit string }
-
 func (m *Meter) document(timestamp int64, key dimension) map[string]any {
 	document := map[string]any{}
 	for name, value := range m.dimensions {
@@ -137,15 +128,21 @@ func (m *Meter) document(timestamp int64, key dimension) map[string]any {
 		document[key.name] = key.value
 	}
 	names := append([]string{}, slices.Sorted(maps.Keys(document))...) // without dimensions [] and not null
-	directive := metricDirective{Namespace: m.namespace, Dimensions: [][]string{names}}
+	type definition struct{ Name, Unit string }
+	type directive struct {
+		Namespace  string
+		Dimensions [][]string
+		Metrics    []definition
+	}
+	metrics := directive{Namespace: m.namespace, Dimensions: [][]string{names}}
 	for _, name := range slices.Sorted(maps.Keys(m.sets[key])) {
 		metric := m.sets[key][name]
-		directive.Metrics = append(directive.Metrics, definition{name, metric.unit})
+		metrics.Metrics = append(metrics.Metrics, definition{name, metric.unit})
 		document[name] = metric.values
 	}
 	document["_aws"] = struct {
 		Timestamp         int64
-		CloudWatchMetrics []metricDirective
-	}{timestamp, []metricDirective{directive}}
+		CloudWatchMetrics []directive
+	}{timestamp, []directive{metrics}}
 	return document
 }

@@ -4,7 +4,6 @@ package secretsmanager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,9 +21,7 @@ func Read(ctx context.Context, cfg aws.Config, arn string) (string, error) {
 		return "", fmt.Errorf("read secret %s: %w", arn, err)
 	}
 	if aws.ToString(out.SecretString) == "" {
-		return "", fmt.Errorf("read secret %s: %w", arn, errNoString)
+		return "", fmt.Errorf("read secret %s: empty SecretString: want the secret as plain text", arn)
 	}
 	return *out.SecretString, nil
 }
-
-var errNoString = errors.New("empty SecretString: want the secret as plain text")

@@ -12,9 +12,8 @@ import (
 	"orderonce/domain/order"
 )
 
-// batch is one invocation. Its lanes run in parallel; the records of one lane run one
-// after the other. On a standard queue, a large body is decoded in a lane of its own, so
-// that no other order waits for it, and joins the lane of its order then.
+// batch is one invocation. Its lanes run in parallel: a FIFO group, or on a standard
+// queue each message, so that no order waits until the body of another is decoded.
 type batch struct {
 	*Handler
 	requestID    string
@@ -26,12 +25,8 @@ type batch struct {
 	lanes        [][]*record
 
 	mu      sync.Mutex
-	waiting map[string][]*record // by the lane that runs
+	running map[string][]*record // by order: the record that runs, and those that wait for it
 }
-
-// quickBody is the length of a body that takes less time to decode than a call to the
-// table, in bytes.
-const quickBody = 16 << 10
 
 func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	now := h.Now()
@@ -41,13 +36,10 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 		b.tooShort = fmt.Errorf("function timeout too short: %v left for orders, ORDER_BUDGET is %v",
 			left, h.OrderBudget)
 	}
-	b.waiting = map[string][]*record{}
+	b.running = map[string][]*record{}
 	lane := map[string]int{}
 	for _, m := range e.Records {
 		r := &record{SQSMessage: m, delivery: deliveryOf(m, now)}
-		if len(m.Body) <= quickBody {
-			b.decode(r)
-		}
 		b.records = append(b.records, r)
 		i, known := lane[r.lane()]
 		if !known {
@@ -60,17 +52,14 @@ func (h *Handler) newBatch(ctx context.Context, e events.SQSEvent) *batch {
 	return b
 }
 
-// minLease keeps a lease from ending before its order is begun.
-const minLease = time.Second
-
 // leaseEnd returns the function's deadline: after it Lambda has killed every worker of
-// this invocation.
+// this invocation. No lease ends before its order is begun.
 func leaseEnd(ctx context.Context, now time.Time) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
 		end = now.Add(order.MaxLease)
 	}
-	return now.Add(min(max(end.Sub(now), minLease), order.MaxLease))
+	return now.Add(min(max(end.Sub(now), time.Second), order.MaxLease))
 }
 
 // runLanes runs all lanes, at most Parallel at once, and returns when the last one ends.
@@ -87,7 +76,8 @@ func (b *batch) runLanes(ctx context.Context) {
 	wg.Wait()
 }
 
-// runLane handles the records of one lane in turn.
+// runLane handles the records of one lane. On a standard queue it then handles those of
+// the same order that other lanes have left to it.
 func (b *batch) runLane(ctx context.Context, lane []*record) {
 	if lane[0].delivery.FIFO {
 		b.runGroup(ctx, lane)
@@ -95,7 +85,10 @@ func (b *batch) runLane(ctx context.Context, lane []*record) {
 	}
 	for _, r := range lane {
 		b.decode(r)
-		b.runInTurn(ctx, r)
+		for next := b.enter(r); next != nil; next = b.leave(next) {
+			b.handle(ctx, next)
+			b.report(ctx, next)
+		}
 	}
 }
 
@@ -118,52 +111,36 @@ func (b *batch) runGroup(ctx context.Context, group []*record) {
 	}
 }
 
-// runInTurn handles a record of a standard queue, and then those of its order that wait
-// for it. If another worker handles a record of its order, that one handles it too.
-func (b *batch) runInTurn(ctx context.Context, r *record) {
-	for r = b.enter(r); r != nil; r = b.leave(r) {
-		b.handle(ctx, r)
-		b.report(ctx, r)
-	}
-}
-
-// enter returns the record if its lane is free, and occupies the lane. Otherwise it
-// returns nil, and the record waits.
+// enter returns the record if no other of its order runs, or else nil: the record waits.
 func (b *batch) enter(r *record) *record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lane := r.lane()
-	if waiting, busy := b.waiting[lane]; busy {
-		b.waiting[lane] = append(waiting, r)
+	b.running[lane] = append(b.running[lane], r)
+	if len(b.running[lane]) > 1 {
 		return nil
 	}
-	b.waiting[lane] = nil
 	return r
 }
 
-// leave returns the next record that waits for the lane of one that is done, or nil.
+// leave returns the next record that waits for one that is done, or nil.
 func (b *batch) leave(r *record) *record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lane := r.lane()
-	waiting := b.waiting[lane]
-	if len(waiting) == 0 {
-		delete(b.waiting, lane)
+	b.running[lane] = b.running[lane][1:]
+	if len(b.running[lane]) == 0 {
 		return nil
 	}
-	b.waiting[lane] = waiting[1:]
-	return waiting[0]
+	return b.running[lane][0]
 }
 
-// responseReserve divides AnswerTime: the last quarter of it is for returning the
-// response, without calls to SQS.
-const responseReserve = 4
-
 // response returns the batch item failures, after it has changed the visibility of their
-// messages. Its calls to SQS end before the function's deadline: otherwise Lambda would
-// kill the function and redeliver the whole batch, settled orders included.
+// messages. Its calls to SQS end a quarter of AnswerTime before the function's deadline:
+// otherwise Lambda would kill the function and redeliver the whole batch, settled orders
+// included.
 func (b *batch) response(ctx context.Context) events.SQSEventResponse {
-	ctx, cancel := context.WithDeadline(ctx, b.leaseUntil.Add(-b.AnswerTime/responseReserve))
+	ctx, cancel := context.WithDeadline(ctx, b.leaseUntil.Add(-b.AnswerTime/4))
 	defer cancel()
 	failures := []events.SQSBatchItemFailure{}
 	var delays []Delay

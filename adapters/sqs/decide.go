@@ -70,7 +70,7 @@ type Delivery struct {
 // delivery, sent now, so that no message is parked because of them.
 func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 	d := Delivery{
-		Count: 1, SentAt: now,
+		Count: 1, SentAt: now, Trace: traceOf(m),
 		Group: m.Attributes["MessageGroupId"], FIFO: FIFO(m.EventSourceARN),
 	}
 	if n, err := strconv.Atoi(m.Attributes["ApproximateReceiveCount"]); err == nil && n > 0 {
@@ -79,9 +79,16 @@ func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 	if ms, err := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64); err == nil {
 		d.SentAt = time.UnixMilli(ms)
 	}
-	d.FirstSent = firstSent(m, d.SentAt)
-	d.Trace = traceOf(m)
+	d.FirstSent = d.SentAt
+	if at, err := time.Parse(time.RFC3339, text(m, AttrFirstSent)); err == nil && at.Before(d.SentAt) {
+		d.FirstSent = at
+	}
 	return d
+}
+
+// text returns a message attribute. Producers can set any, also one of ours.
+func text(m events.SQSMessage, name string) string {
+	return aws.ToString(m.MessageAttributes[name].StringValue)
 }
 
 // traceOf returns the trace in the message attribute traceparent, or the one of AWS X-Ray
@@ -89,7 +96,7 @@ func deliveryOf(m events.SQSMessage, now time.Time) Delivery {
 // "Root=1-5759e988-bd862e3fe1be46a994272793; Parent=53995c3f42cd8ad8;Sampled=1" (X-Ray
 // developer guide, "Tracing header").
 func traceOf(m events.SQSMessage) order.Trace {
-	if t := producersTrace(m); t != "" {
+	if t := order.ParseTrace(text(m, AttrTrace)); t != "" {
 		return t
 	}
 	field := map[string]string{}
@@ -99,25 +106,6 @@ func traceOf(m events.SQSMessage) order.Trace {
 	}
 	id := strings.ReplaceAll(strings.TrimPrefix(field["Root"], "1-"), "-", "")
 	return order.TraceFrom(id, field["Parent"], field["Sampled"] == "1")
-}
-
-func producersTrace(m events.SQSMessage) order.Trace {
-	return order.ParseTrace(aws.ToString(m.MessageAttributes[AttrTrace].StringValue))
-}
-
-// firstSent returns the time that Park wrote when it first parked the message, or sentAt.
-// Producers can set any attribute, so one that is not a time or is after sentAt is
-// ignored.
-func firstSent(m events.SQSMessage, sentAt time.Time) time.Time {
-	a := m.MessageAttributes[AttrFirstSent]
-	if a.StringValue == nil {
-		return sentAt
-	}
-	at, err := time.Parse(time.RFC3339, *a.StringValue)
-	if err != nil || at.After(sentAt) {
-		return sentAt
-	}
-	return at
 }
 
 // Action is what happens to one message: it is deleted (Done), redelivered after Delay
@@ -148,29 +136,20 @@ func (p Policy) exhausted(r order.Result, d Delivery, now time.Time) bool {
 	if p.onLastDay(d, now) || d.Count > p.MaxReceives-receiveReserve {
 		return true
 	}
-	return !r.Transient && failures(r, d) >= p.MaxDeliveries
+	failures := d.Count
+	if r.Attempt > 0 { // its order was claimed so often, also for other messages
+		failures = min(r.Attempt, d.Count)
+	}
+	return !r.Transient && failures >= p.MaxDeliveries
 }
 
 func (p Policy) onLastDay(d Delivery, now time.Time) bool {
 	return now.Sub(d.SentAt) >= p.Retention-lastDay
 }
 
-// failures returns how often the order itself may have failed: at most as often as its
-// message was received, and as it was claimed, also for other messages.
-func failures(r order.Result, d Delivery) int {
-	if r.Attempt == 0 {
-		return d.Count
-	}
-	return min(r.Attempt, d.Count)
-}
-
-// promptReturns is how many deliveries that were not started are redelivered without a
-// delay.
-const promptReturns = 3
-
 func (p Policy) delay(r order.Result, d Delivery, now time.Time, jitter float64) time.Duration {
-	if r.Reason == ReasonNotStarted && d.Count <= promptReturns {
-		return 0 // it needs only a free worker
+	if r.Reason == ReasonNotStarted && d.Count <= 3 {
+		return 0 // it needs only a free worker, and often gets one
 	}
 	delay := p.backoff(d.Count, jitter)
 	if !r.NotBefore.IsZero() {
@@ -195,16 +174,13 @@ func (p Policy) backoff(count int, jitter float64) time.Duration {
 	return wholeSeconds(delay - spread + time.Duration(jitter*float64(spread)))
 }
 
-// lastDayDelay is the longest delay of a message that cannot be parked on its last day.
-// It is so short that the message reaches maxReceiveCount in that day: SQS then
+// unparked returns the action for a message that the dead-letter queue did not accept. On
+// its last day the delay is so short that the message reaches maxReceiveCount: SQS then
 // dead-letters it, without a reason, before its retention ends and SQS deletes it.
-const lastDayDelay = 30 * time.Second
-
-// unparked returns the action for a message that the dead-letter queue did not accept.
 func (p Policy) unparked(d Delivery, now time.Time, jitter float64) Action {
 	delay := p.backoff(d.Count, jitter)
 	if p.onLastDay(d, now) {
-		delay = min(delay, lastDayDelay)
+		delay = min(delay, 30*time.Second)
 	}
 	return Action{Verdict: order.Redeliver, Delay: delay}
 }

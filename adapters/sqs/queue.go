@@ -85,10 +85,9 @@ func (q *Queue) park(ctx context.Context, r *record) error {
 // limit. A producer can set any attribute, and a person reads the dead-letter queue on a
 // terminal, so of the attributes that this package knows only those that parse are kept.
 func (r *record) parkedAttributes() map[string]types.MessageAttributeValue {
-	text := func(name string) string { return aws.ToString(r.MessageAttributes[name].StringValue) }
 	out := map[string]types.MessageAttributeValue{
 		AttrReason:         stringValue(string(r.result.Reason)),
-		AttrFirstMessageID: stringValue(FirstMessageID(text(AttrFirstMessageID), r.MessageId)),
+		AttrFirstMessageID: stringValue(FirstMessageID(text(r.SQSMessage, AttrFirstMessageID), r.MessageId)),
 		AttrFirstSent:      stringValue(r.delivery.FirstSent.UTC().Format(time.RFC3339)),
 	}
 	if r.task.ID != "" {
@@ -98,7 +97,7 @@ func (r *record) parkedAttributes() map[string]types.MessageAttributeValue {
 		out[AttrDetail] = stringValue(printable(r.result.Err.Error()))
 	}
 	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(r.MessageAttributes)), func(name string) bool {
-		return strings.HasPrefix(name, "orderonce-") || name == AttrTrace && producersTrace(r.SQSMessage) == ""
+		return strings.HasPrefix(name, "orderonce-") || name == AttrTrace && order.ParseTrace(text(r.SQSMessage, AttrTrace)) == ""
 	})
 	if room := maxAttributes - len(out); len(theirs) > room {
 		room-- // for AttrDropped
@@ -111,8 +110,8 @@ func (r *record) parkedAttributes() map[string]types.MessageAttributeValue {
 			DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue,
 		}
 	}
-	if ParseReason(text(AttrReason)) != "" && len(out) < maxAttributes { // it was parked before
-		n, _ := strconv.Atoi(text(AttrTimesParked))
+	if ParseReason(text(r.SQSMessage, AttrReason)) != "" && len(out) < maxAttributes { // it was parked before
+		n, _ := strconv.Atoi(text(r.SQSMessage, AttrTimesParked))
 		out[AttrTimesParked] = stringValue(strconv.Itoa(max(n, 1) + 1))
 	}
 	return out

@@ -24,7 +24,7 @@ type record struct {
 // decode reads the task of a record, once. If that fails it sets the result, and process
 // does nothing.
 func (b *batch) decode(r *record) {
-	if r.task.Run != nil || !r.decoded() {
+	if r.task.Run != nil || r.result.Reason != "" {
 		return
 	}
 	if err := recoverPanic(func() {
@@ -36,8 +36,6 @@ func (b *batch) decode(r *record) {
 		r.result = panicked(err)
 	}
 }
-
-func (r *record) decoded() bool { return r.result.Reason == "" }
 
 // lane returns a key that is the same for records that must not run in parallel: those of
 // one FIFO group, and on a standard queue those of one order, its refunds included. A
@@ -68,7 +66,7 @@ func (b *batch) handle(ctx context.Context, r *record) {
 func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	left := b.processUntil.Sub(b.Now())
 	switch {
-	case !r.decoded() && left > 0: // it needs no time but for a call to the queue
+	case r.result.Reason != "" && left > 0: // it needs no time but for a call to the queue
 		return r.result
 	case b.tooShort != nil:
 		return order.Result{
@@ -135,16 +133,13 @@ func (b *batch) logFailure(ctx context.Context, level slog.Level, text string, r
 	})
 }
 
-// errExited is the error of a goroutine that ended with runtime.Goexit.
-var errExited = errors.New("worker goroutine exited without a result")
-
 // recoverPanic calls f and returns an error if f panics or exits its goroutine: neither
 // may fail the other records of the batch. recover does not see an exit, so f has a
 // goroutine of its own.
 func recoverPanic(f func()) error {
 	result := make(chan error, 1)
 	go func() {
-		err := errExited
+		err := errors.New("worker goroutine exited without a result")
 		defer func() {
 			if p := recover(); p != nil {
 				// The panic's value may hold personal data, so only its type and the

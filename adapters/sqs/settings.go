@@ -96,14 +96,13 @@ func (q *Queue) settings(ctx context.Context, url string) (QueueSettings, error)
 		QueueUrl:       &url,
 		AttributeNames: []types.QueueAttributeName{"QueueArn", "MessageRetentionPeriod", "RedrivePolicy"},
 	})
-	var s QueueSettings
 	if err == nil {
-		s, err = settingsOf(out.Attributes)
+		var s QueueSettings
+		if s, err = settingsOf(out.Attributes); err == nil {
+			return s, nil
+		}
 	}
-	if err != nil {
-		return QueueSettings{}, fmt.Errorf("read the settings of queue %s: %w", url, err)
-	}
-	return s, nil
+	return QueueSettings{}, fmt.Errorf("read the settings of queue %s: %w", url, err)
 }
 
 // settingsOf parses attributes as GetQueueAttributes returns them (API reference). A
@@ -136,9 +135,6 @@ func settingsOf(attributes map[string]string) (s QueueSettings, err error) {
 	return s, nil
 }
 
-// settingsTimeout bounds a comparison.
-const settingsTimeout = 5 * time.Second
-
 // SettingsCheck compares the queues' settings with the handler's policy, once in the life
 // of a process, in the background of the first batch. The zero value is ready to use.
 type SettingsCheck struct {
@@ -156,18 +152,18 @@ func (c *SettingsCheck) start(ctx context.Context, h *Handler) {
 		return
 	}
 	c.once.Do(func() {
-		requestID := slog.String("request_id", h.RequestID(ctx))
 		// The invocation may end before the response of SQS.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settingsTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		c.background.Go(func() {
 			defer cancel()
 			// A panic here must not end the process, because a batch is running in it.
-			_ = recoverPanic(func() { h.compareSettings(ctx, requestID) })
+			_ = recoverPanic(func() { h.compareSettings(ctx) })
 		})
 	})
 }
 
-func (h *Handler) compareSettings(ctx context.Context, requestID slog.Attr) {
+func (h *Handler) compareSettings(ctx context.Context) {
+	requestID := slog.String("request_id", h.RequestID(ctx))
 	settings, err := h.Queue.Settings(ctx)
 	if err != nil {
 		h.Log.LogAttrs(ctx, slog.LevelWarn, "queue settings not compared", slog.Any("error", err), requestID)

@@ -151,10 +151,8 @@ func newWorldOf(t *testing.T, suffix string) *world {
 func (w *world) through(client aws.HTTPClient) {
 	w.Queue = sqs.NewQueue(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &w.server.URL, HTTPClient: client,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
-		}),
-		Retryer: func() aws.Retryer { return aws.NopRetryer{} }, // a fault is one fault
+		Credentials: aws.AnonymousCredentials{},
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} }, // a fault is one fault
 	}, w.server.QueueURL(w.orders), w.server.QueueURL(w.dead))
 }
 

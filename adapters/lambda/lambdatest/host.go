@@ -133,7 +133,8 @@ type Host struct {
 	serial int
 	idle   []*instance // the most recently used is the last
 	live   map[*instance]*invocation
-	tally  tally
+	starts int
+	ends   Report  // without the processes that live
 	events []Event // for publish
 }
 
@@ -228,7 +229,6 @@ func (h *Host) Kill(match func(payload []byte) bool) (killed int) {
 			killed++
 		}
 	}
-	h.tally.Kills += killed
 	return killed
 }
 

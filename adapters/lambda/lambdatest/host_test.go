@@ -381,9 +381,9 @@ func TestReport(t *testing.T) {
 	live := host.Report()
 	must(t, host.Close())
 	got := host.Report()
-	if got.Kills != 0 || got.ColdStarts != 2 || live.Live != 1 || got.Live != 0 || got.FirstResponseMS <= 0 || got.CPUMS <= 0 ||
+	if live.Live != 1 || got.Live != 0 || got.FirstResponseMS <= 0 || got.CPUMS <= 0 ||
 		live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
-		t.Errorf("report = %+v, then %+v, want no kill, 2 cold starts, one live process, times and memory", live, got)
+		t.Errorf("report = %+v, then %+v, want one live process, times and memory", live, got)
 	}
 }
 

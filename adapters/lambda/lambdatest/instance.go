@@ -108,8 +108,8 @@ func (h *Host) spawn() (*instance, error) {
 		}
 		return nil, err
 	}
-	h.tally.ColdStarts++
-	in.number = h.tally.ColdStarts
+	h.starts++
+	in.number = h.starts
 	h.live[in] = nil
 	h.note(in, Started, nil)
 	h.ended.Go(func() { _ = in.server.Serve(listener) }) // ends with ErrServerClosed, by reap
@@ -131,7 +131,8 @@ func (h *Host) reap(in *instance) {
 	defer h.mu.Unlock()
 	h.note(in, in.why(), nil)
 	delete(h.live, in)
-	h.tally.ended(in)
+	h.ends.CPUMS += ms(in.cmd.ProcessState.UserTime() + in.cmd.ProcessState.SystemTime())
+	h.ends.PeakRSSBytes = max(h.ends.PeakRSSBytes, in.peakRSS.Load())
 	if !killed(in.cmd.ProcessState) {
 		h.exited(fmt.Errorf("%w: %w", ErrExited, in.exit))
 	}

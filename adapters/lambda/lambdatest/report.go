@@ -2,21 +2,17 @@ package lambdatest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 )
 
-// Report has the counts and times of a host so far.
+// Report has what a host has measured so far.
 type Report struct {
-	Live       int // processes that run or are frozen
-	ColdStarts int
-	Kills      int // processes that Kill, or the deadline of an invocation, ended
-	// FirstResponseMS is the median time from the start of a process to its first
-	// response, in milliseconds.
+	Live int // processes that run or are frozen
+	// FirstResponseMS is the time from the start of a process to its first response, in
+	// milliseconds, of the process whose first response is the latest.
 	FirstResponseMS float64
 	// CPUMS is the user and system time of all processes, including their starts. Live
 	// processes count on Linux only, in steps of 10 ms. It is exact after Close.
@@ -26,31 +22,18 @@ type Report struct {
 	PeakRSSBytes int64
 }
 
-// Report returns the counts and times so far. It may be called at any time, also after
-// Close.
+// Report may be called at any time, also after Close.
 func (h *Host) Report() Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	cpu, peak := h.tally.cpu, h.tally.peakRSS
+	report := h.ends
+	report.Live = len(h.live)
 	for in := range h.live {
 		in.sample()
-		cpu += liveCPU(in.cmd.Process.Pid)
-		peak = max(peak, in.peakRSS.Load())
+		report.CPUMS += ms(liveCPU(in.cmd.Process.Pid))
+		report.PeakRSSBytes = max(report.PeakRSSBytes, in.peakRSS.Load())
 	}
-	report := h.tally.Report
-	report.Live = len(h.live)
-	report.FirstResponseMS = medianMS(h.tally.firsts)
-	report.CPUMS = ms(cpu)
-	report.PeakRSSBytes = peak
 	return report
-}
-
-// tally has the counts of the report, and the samples for its median and sums.
-type tally struct {
-	Report
-	firsts  []time.Duration
-	cpu     time.Duration // of ended processes
-	peakRSS int64         // of ended processes
 }
 
 func (h *Host) observe(in *instance, err error) {
@@ -60,19 +43,10 @@ func (h *Host) observe(in *instance, err error) {
 	if in.alive() {
 		h.note(in, Answered, err)
 	}
-	if errors.Is(err, ErrTimedOut) {
-		h.tally.Kills++
-	}
 	if err == nil && !in.warm {
 		in.warm = true
-		h.tally.firsts = append(h.tally.firsts, h.opts.Now().Sub(in.began))
+		h.ends.FirstResponseMS = ms(h.opts.Now().Sub(in.began))
 	}
-}
-
-func (t *tally) ended(in *instance) {
-	state := in.cmd.ProcessState
-	t.cpu += state.UserTime() + state.SystemTime()
-	t.peakRSS = max(t.peakRSS, in.peakRSS.Load())
 }
 
 // sample records the peak of the resident set while the process still runs.
@@ -102,14 +76,6 @@ func liveCPU(pid int) time.Duration {
 	user, _ := strconv.ParseInt(string(fields[11]), 10, 64)
 	system, _ := strconv.ParseInt(string(fields[12]), 10, 64)
 	return time.Duration(user+system) * 10 * time.Millisecond
-}
-
-func medianMS(all []time.Duration) float64 {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	return ms(sorted[len(sorted)/2])
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

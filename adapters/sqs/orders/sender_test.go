@@ -1,7 +1,6 @@
 package orders_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -38,9 +37,7 @@ func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
 	}
 	return server, orders.NewSender(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &server.URL, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
-		}),
+		Credentials: aws.AnonymousCredentials{},
 	}, server.QueueURL(name))
 }
 

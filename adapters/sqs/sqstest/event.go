@@ -3,23 +3,28 @@ package sqstest
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 )
 
 // Event returns the JSON with which Lambda invokes a function for messages of a queue.
 func Event(queue string, messages []Message) []byte {
-	records := make([][]byte, len(messages))
+	event := events.SQSEvent{Records: make([]events.SQSMessage, len(messages))}
 	for i, m := range messages {
-		records[i] = encodeRecord(queue, m)
+		event.Records[i] = record(queue, m)
 	}
-	return slices.Concat([]byte(`{"Records":[`), bytes.Join(records, []byte(`,`)), []byte(`]}`))
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(event); err != nil {
+		panic(err) // only strings and bytes
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// encodeRecord returns one message of a function's event (Lambda developer guide,
-// "Example standard queue message event").
-func encodeRecord(queue string, m Message) []byte {
+// record returns one message of a function's event (Lambda developer guide, "Example
+// standard queue message event").
+func record(queue string, m Message) events.SQSMessage {
 	r := events.SQSMessage{
 		MessageId: m.ID, ReceiptHandle: m.Handle, Body: m.Body, Attributes: m.systemAttributes(),
 		Md5OfBody: digest([]byte(m.Body)), Md5OfMessageAttributes: attributesMD5(m.Attributes),
@@ -35,13 +40,7 @@ func encodeRecord(queue string, m Message) []byte {
 		}
 		r.MessageAttributes[name] = attribute
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		panic(err) // only strings and bytes
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return r
 }
 
 // Verdict interprets a function's response as Lambda does with ReportBatchItemFailures

@@ -80,19 +80,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	f := s.fault(operation)
 	var out any
 	switch {
-	case f.kind == fails:
+	case f.code != "" && !f.after:
+		call.Err = fault(f.code, "This fault was injected.")
 	case decodeErr != nil:
 		call.Err = invalid("The request is not valid JSON for %s: %v.", operation, decodeErr)
 	default:
 		out, call.Err = s.perform(r.Context(), operation, in)
 	}
-	if f.kind == fails || f.kind == failsAfter && call.Err == nil {
+	if f.after && call.Err == nil {
 		call.Err = fault(f.code, "This fault was injected.")
 	}
 	if s.options.After != nil {
 		s.options.After(call)
 	}
-	if f.kind == loses {
+	if f.loses {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
 	respond(w, out, call.Err)

@@ -182,36 +182,28 @@ func (s *Server) notify() {
 
 // failure is a fault to inject.
 type failure struct {
-	kind      failureKind
 	operation string
 	times     int
-	code      string
+	code      string // of the error
+	after     bool   // the error follows the effect
+	loses     bool   // the response
 }
-
-type failureKind int
-
-const (
-	none       failureKind = iota // no fault
-	fails                         // an error, and no effect
-	failsAfter                    // the effect, and an error
-	loses                         // the effect, and no response
-)
 
 // Fail makes the next times calls of an operation fail with a code, without effect.
 func (s *Server) Fail(operation string, times int, code string) {
-	s.addFault(failure{kind: fails, operation: operation, times: times, code: code})
+	s.addFault(failure{operation: operation, times: times, code: code})
 }
 
 // FailAfter makes the next times calls of an operation have their effect and then fail
 // with a code, as a response of 500 may.
 func (s *Server) FailAfter(operation string, times int, code string) {
-	s.addFault(failure{kind: failsAfter, operation: operation, times: times, code: code})
+	s.addFault(failure{operation: operation, times: times, code: code, after: true})
 }
 
 // Lose makes the next times calls of an operation have their effect and then closes the
 // connection without a response.
 func (s *Server) Lose(operation string, times int) {
-	s.addFault(failure{kind: loses, operation: operation, times: times})
+	s.addFault(failure{operation: operation, times: times, loses: true})
 }
 
 // Heal removes all faults.

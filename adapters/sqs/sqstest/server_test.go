@@ -68,9 +68,7 @@ func newServer(t *testing.T) *testServer {
 	f.Server, f.url = s, s.QueueURL("orders")
 	f.sdk = sqs.NewFromConfig(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &s.URL, RetryMaxAttempts: 1,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "pretend", SecretAccessKey: "pretend"}, nil
-		}),
+		Credentials: aws.AnonymousCredentials{},
 	})
 	f.create("dead", func(*sqstest.Settings) {})
 	f.create("orders", func(s *sqstest.Settings) { s.DeadLetters, s.MaxReceives = "dead", 2 })
