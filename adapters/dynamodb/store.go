@@ -89,17 +89,12 @@ func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Rec
 func (s *Store) EventsSince(seq int, after *order.Record) (puts []types.TransactWriteItem) {
 	for _, e := range after.Events {
 		if e.Seq > seq {
-			puts = append(puts, s.event(after, e))
+			puts = append(puts, types.TransactWriteItem{Put: &types.Put{
+				TableName: &s.TableName, Item: encodeEvent(after, e), ConditionExpression: aws.String(Absent),
+			}})
 		}
 	}
 	return puts
-}
-
-// event returns the write of an event item.
-func (s *Store) event(r *order.Record, e order.Event) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &s.TableName, Item: encodeEvent(r, e), ConditionExpression: aws.String(Absent),
-	}}
 }
 
 // Load implements order.Store with one strongly consistent Query. Events may be missing
