@@ -27,7 +27,7 @@ func TestPayments(t *testing.T) {
 // After a restore from backup an attempt may be counted twice. Its key then replays the
 // response from before the customer paid.
 func TestAReplayedDeclineDoesNotHideAPayment(t *testing.T) {
-	p := rigtest.Prepare(t, stripetest.Declines)
+	p := rigtest.Prepare(t, "pm_card_chargeDeclined")
 	_, err := p.Confirm(1)
 	rigtest.Must(t, err)
 	p.Do(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, string(p.Intent.ID)) })
@@ -42,7 +42,7 @@ func TestConfirmIsRefusedIfTheCustomerOrMethodIsGone(t *testing.T) {
 		"resource_missing": func(m *stripetest.Machine) { m.DeleteCustomer("cus_pretend") },
 		"none":             func(m *stripetest.Machine) { m.DetachMethod("pm_1") },
 	} {
-		p := rigtest.Prepare(t, stripetest.Succeeds)
+		p := rigtest.Prepare(t, "pm_1")
 		p.Machine(remove)
 		_, confirm := p.Confirm(1)
 		_, prepare := p.Payments.Prepare(t.Context(), p.Order, order.PrepareAgainKey(rigtest.Scope, p.Order.ID(), 1))

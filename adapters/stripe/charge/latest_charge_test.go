@@ -1,6 +1,7 @@
 package charge_test
 
 import (
+	stdcmp "cmp"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 // that has failed and was edited since costs one more call.
 func TestTheNextAttemptFindsTheFailure(t *testing.T) {
 	for claim, tt := range map[string]struct {
-		card    stripetest.Card // "" is an intent that is not confirmed
+		card    string // "" is an intent that is not confirmed
 		edited  bool
 		status  order.Status
 		failure string
@@ -25,19 +26,19 @@ func TestTheNextAttemptFindsTheFailure(t *testing.T) {
 	}{
 		"an unconfirmed intent":                   {"", false, "", "", 1},
 		"an unconfirmed intent that was edited":   {"", true, "", "", 1},
-		"a paid intent that was edited":           {stripetest.Succeeds, true, order.Paid, "", 1},
-		"a processing intent":                     {stripetest.Processing, false, order.Pending, "", 1},
-		"a decline has its code":                  {stripetest.LostCard, false, order.Declined, "lost_card", 1},
-		"a decline without a code has its type":   {stripetest.DeclinesUncoded, false, order.Declined, "card_error", 1},
-		"an edited one may have neither":          {stripetest.DeclinesUncoded, true, order.Declined, "unexplained", 2},
-		"an expired card is declined":             {stripetest.ExpiredCard, true, order.Declined, "expired_card", 2},
-		"a payment that Radar blocks is declined": {stripetest.Blocked, true, order.Declined, "highest_risk_level", 2},
+		"a paid intent that was edited":           {"pm_card_visa", true, order.Paid, "", 1},
+		"a processing intent":                     {"pm_usBankAccount_processing", false, order.Pending, "", 1},
+		"a decline has its code":                  {"pm_card_chargeDeclinedLostCard", false, order.Declined, "lost_card", 1},
+		"a decline without a code has its type":   {"pm_card_chargeDeclinedUncoded", false, order.Declined, "card_error", 1},
+		"an edited one may have neither":          {"pm_card_chargeDeclinedUncoded", true, order.Declined, "unexplained", 2},
+		"an expired card is declined":             {"pm_card_chargeDeclinedExpiredCard", true, order.Declined, "expired_card", 2},
+		"a payment that Radar blocks is declined": {"pm_card_radarBlock", true, order.Declined, "highest_risk_level", 2},
 		"a payment that requires authentication is not declined": {
-			stripetest.NeedsCustomer, true, order.ActionRequired, "authentication_required", 2,
+			"pm_card_authenticationRequired", true, order.ActionRequired, "authentication_required", 2,
 		},
 	} {
 		for _, attempt := range []int{0, 1, 2} { // read, confirmed again under the same key, and under another
-			p := rigtest.Prepare(t, tt.card)
+			p := rigtest.Prepare(t, stdcmp.Or(tt.card, "pm_1"))
 			if tt.card != "" {
 				_, err := p.Confirm(1)
 				rigtest.Must(t, err)

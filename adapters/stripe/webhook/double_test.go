@@ -13,7 +13,7 @@ import (
 
 // What the double sends is what the webhook reads.
 func TestEventsOfTheDoubleAreHints(t *testing.T) {
-	p := rigtest.Prepare(t, stripetest.Succeeds)
+	p := rigtest.Prepare(t, "pm_card_visa")
 	_, err := p.Confirm(1)
 	rigtest.Must(t, err)
 	p.Refund(p.Intent.ID, 500)
