@@ -14,8 +14,8 @@ import (
 var errNotAnEvent = errors.New("not a Stripe event")
 
 // event is a snapshot event (docs.stripe.com/api/events/object) or a thin one
-// (docs.stripe.com/event-destinations#thin-events), as far as it is read. Its content is a
-// hint to look at an order, so neither its API version nor its age matters.
+// (docs.stripe.com/event-destinations#thin-events), as far as it is read. Its content is
+// a hint to look at an order, so neither its API version nor its age matters.
 type event struct {
 	ID      string          `json:"id"`
 	Object  string          `json:"object"` // "event", or "v2.core.event" of a thin one
