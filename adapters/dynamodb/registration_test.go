@@ -56,17 +56,6 @@ func TestARegistrationIsFoundWithoutACallForEachItem(t *testing.T) {
 	}
 }
 
-// The SDK repeats a write whose response was lost. The row that refuses it is our own.
-func TestRegisterSurvivesALostResponse(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	f.Proxy.Fail(dynamodbtest.Fault{Operation: "PutItem", Kind: dynamodbtest.LoseAfter, Times: 1})
-	got, err := (&registrationtable.Store{Orders: f.Store}).Register(t.Context(), registered())
-	if err != nil || got != registered() || f.Proxy.Counts()["PutItem"] != 2 {
-		t.Errorf("got %+v, %v after %v, want our own registration after two calls", got, err, f.Proxy.Counts())
-	}
-}
-
 func TestACorruptRegistrationIsAnErrorThatNamesTheAttribute(t *testing.T) {
 	t.Parallel()
 	f := open(t)

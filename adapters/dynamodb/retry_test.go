@@ -18,6 +18,7 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
+// TestTransientErrors has what a table can be made to answer; these are the others.
 func TestWhatIsRetried(t *testing.T) {
 	t.Parallel()
 	canceled := func(codes ...string) error {
@@ -32,19 +33,11 @@ func TestWhatIsRetried(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"a conflict with a transaction":                {&types.TransactionConflictException{}, true},
 		"a conflict inside a transaction":              {canceled("None", "TransactionConflict"), true},
-		"capacity inside a transaction":                {canceled("ProvisionedThroughputExceeded", "None"), true},
-		"throttling inside a transaction":              {canceled("None", "ThrottlingError"), true},
-		"a failed condition":                           {&types.ConditionalCheckFailedException{}, false},
-		"a failed condition inside a transaction":      {canceled("ConditionalCheckFailed", "None"), false},
-		"a failed condition of the event":              {canceled("None", "ConditionalCheckFailed"), false},
 		"a failed condition and a conflict":            {canceled("TransactionConflict", "ConditionalCheckFailed"), false},
 		"a request that is wrong inside a transaction": {canceled("ValidationError", "None"), false},
-		"a canceled transaction without reasons":       {canceled(), false},
 		"another parameter under the token":            {&types.IdempotentParameterMismatchException{}, false},
 		"no such table":                                {&types.ResourceNotFoundException{}, false},
-		"throttling":                                   {&types.ThrottlingException{}, true},
 	} {
 		if got := retryer.IsErrorRetryable(tt.err); got != tt.want {
 			t.Errorf("%s: IsErrorRetryable(%v) = %t, want %t", claim, tt.err, got, tt.want)

@@ -54,60 +54,184 @@ func ShardOf(id order.ID) uint32 {
 	return h.Sum32() % Shards
 }
 
-// encodeEvent returns an event item of a record. Its type, amount, currency and trace are
-// for readers of the stream, who do not have the order item.
-func encodeEvent(r *order.Record, e order.Event) Item {
-	item := Item{
-		"orderId": Text(r.OrderID), "sk": Text(fmt.Sprintf("%s%06d", EventRow, e.Seq)),
-		"type": Text(e.Type()), "seq": Number(e.Seq), "from": Text(e.From), "to": Text(e.To),
-		"amount": Number(r.Total.Amount), "currency": Text(r.Total.Currency),
-		"at": Millis(e.At), "expiresAt": Number(e.At.Add(eventRetention).Unix()),
-	}
-	AddTexts(item,
-		"intentId", string(e.Intent), "failure", e.Failure, "traceparent", string(r.Trace),
-		"disputeId", string(e.Dispute.ID), "disputeStatus", string(e.Dispute.Status),
-		"refundId", e.Refund.ID, "refundStatus", e.Refund.Status)
-	AddTime(item, "disputedAt", e.Dispute.CreatedAt)
-	if e.Refund.Status != "" {
-		item["refundAmount"] = Number(e.Refund.Amount)
-	}
-	return item
+// Fields ties the fields of a struct to the attributes of an item: one function lists
+// them for both directions. TextField and its like write a field, or read it and collect
+// every error. An error names the attribute and not its value, which may be personal data.
+type Fields struct {
+	Item    Item
+	Encodes bool
+	Known   map[string]bool // unless nil gets the names that are read; statuses of a newer release are accepted
+	Err     error
 }
 
-// AddTexts adds the texts that are not empty, each after its name.
-func AddTexts(item Item, texts ...string) {
-	for ; len(texts) > 1; texts = texts[2:] {
-		if name, value := texts[0], texts[1]; value != "" {
-			item[name] = Text(value)
+// TextField ties a text to an attribute, which is missing if the text is empty.
+func TextField[T ~string](f *Fields, name string, field *T) {
+	if !f.Encodes {
+		*field = T(f.Text(name))
+	} else if *field != "" {
+		f.Item[name] = Text(*field)
+	}
+}
+
+// NumberField ties an integer to an attribute.
+func NumberField[T ~int | ~int64](f *Fields, name string, field *T) {
+	if f.Encodes {
+		f.Item[name] = Number(*field)
+	} else {
+		*field = T(f.Number(name))
+	}
+}
+
+// TimeField ties a time to an attribute, which is missing if the time is zero.
+func TimeField(f *Fields, name string, field *time.Time) {
+	if !f.Encodes {
+		*field = f.Time(name)
+	} else if !field.IsZero() {
+		f.Item[name] = Millis(*field)
+	}
+}
+
+// Require adds an error for each attribute that is read and missing.
+func (f *Fields) Require(names ...string) {
+	for _, name := range names {
+		if !f.Encodes && f.Item[name] == nil {
+			f.Err = errors.Join(f.Err, fmt.Errorf("%w: %s: missing", order.ErrCorrupt, name))
 		}
 	}
 }
 
-// AddTime adds a time that is not zero.
-func AddTime(item Item, name string, t time.Time) {
-	if !t.IsZero() {
-		item[name] = Millis(t)
+// Want adds the error that an attribute is not of this kind.
+func (f *Fields) Want(name, kind string) {
+	f.Err = errors.Join(f.Err, fmt.Errorf("%w: %s: want %s", order.ErrCorrupt, name, kind))
+}
+
+// Text reads a string; "" if it is missing.
+func (f *Fields) Text(name string) string {
+	switch v := f.read(name).(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case nil:
+	default:
+		f.Want(name, "a string")
+	}
+	return ""
+}
+
+// Number reads an integer; 0 if it is missing.
+func (f *Fields) Number(name string) int64 {
+	value := f.read(name)
+	if value == nil {
+		return 0
+	}
+	if v, ok := value.(*types.AttributeValueMemberN); ok {
+		if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
+			return n
+		}
+	}
+	f.Want(name, "an integer")
+	return 0
+}
+
+// Time reads a time; the zero one if it is missing.
+func (f *Fields) Time(name string) time.Time {
+	if n := f.Number(name); f.Item[name] != nil {
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Time{}
+}
+
+func (f *Fields) read(name string) types.AttributeValue { //nolint:ireturn // the SDK's type
+	if f.Known != nil {
+		f.Known[name] = true
+	}
+	return f.Item[name]
+}
+
+func (f *Fields) status(name string, s *order.Status) {
+	TextField(f, name, s)
+	if _, err := order.ParseStatus(string(*s)); err != nil && *s != "" && !f.Encodes && f.Known == nil {
+		f.Err = errors.Join(f.Err, fmt.Errorf("%s: %w", name, err))
 	}
 }
 
-func decodeEvent(item Item) (order.Event, error) {
-	d := Decoder{Item: item}
-	if e := d.Event(); d.Err == nil {
-		return e, nil
+func (f *Fields) trace(t *order.Trace) {
+	TextField(f, "traceparent", t)
+	if !f.Encodes {
+		*t = order.ParseTrace(string(*t)) // an invalid one is not worth an error
 	}
-	return order.Event{}, fmt.Errorf("row %q: %w", TextOf(item, "sk"), d.Err)
 }
 
-// Event reads the attributes of an event item.
-func (d *Decoder) Event() order.Event {
-	return order.Event{
-		Seq: int(d.Number("seq")), From: d.status("from"), To: d.status("to"),
-		Intent: order.IntentID(d.OptionalText("intentId")), Failure: d.OptionalText("failure"),
-		Dispute: d.dispute(), At: d.Time("at"), Refund: order.RefundEvent{
-			ID: d.OptionalText("refundId"), Status: d.OptionalText("refundStatus"),
-			Amount: d.OptionalNumber("refundAmount"),
-		},
+func (f *Fields) dispute(d *order.Dispute) {
+	TextField(f, "disputeId", &d.ID)
+	TextField(f, "disputeStatus", &d.Status)
+	TimeField(f, "disputedAt", &d.CreatedAt)
+	if d.ID != "" {
+		f.Require("disputeStatus", "disputedAt")
 	}
+}
+
+// EventFields ties an event, and what it has of its order for readers of the stream.
+func EventFields(f *Fields, of *order.Record, e *order.Event) {
+	f.Require("seq", "from", "to", "at")
+	TextField(f, "orderId", &of.OrderID)
+	NumberField(f, "amount", &of.Total.Amount)
+	TextField(f, "currency", &of.Total.Currency)
+	f.trace(&of.Trace)
+	NumberField(f, "seq", &e.Seq)
+	f.status("from", &e.From)
+	f.status("to", &e.To)
+	TextField(f, "intentId", &e.Intent)
+	TextField(f, "failure", &e.Failure)
+	TimeField(f, "at", &e.At)
+	f.dispute(&e.Dispute)
+	TextField(f, "refundId", &e.Refund.ID)
+	TextField(f, "refundStatus", &e.Refund.Status)
+	if !f.Encodes || e.Refund.Status != "" {
+		NumberField(f, "refundAmount", &e.Refund.Amount)
+	}
+}
+
+func encodeEvent(r *order.Record, e order.Event) Item {
+	f := Fields{Encodes: true, Item: Item{
+		"sk": Text(fmt.Sprintf("%s%06d", EventRow, e.Seq)), "type": Text(e.Type()),
+		"expiresAt": Number(e.At.Add(eventRetention).Unix()),
+	}}
+	EventFields(&f, r, &e)
+	return f.Item
+}
+
+func decodeEvent(item Item) (e order.Event, err error) {
+	f := Fields{Item: item}
+	if EventFields(&f, new(order.Record), &e); f.Err != nil {
+		return order.Event{}, fmt.Errorf("row %q: %w", TextOf(item, "sk"), f.Err)
+	}
+	return e, nil
+}
+
+// orderFields ties the attributes of the order item without its key.
+func orderFields(f *Fields, r *order.Record) {
+	f.Require("amount", "currency", "fingerprint", "status", "attempt", "seq", "createdAt", "updatedAt")
+	NumberField(f, "amount", &r.Total.Amount)
+	TextField(f, "currency", &r.Total.Currency)
+	TextField(f, "fingerprint", &r.Fingerprint)
+	TextField(f, "customerId", &r.CustomerID) // a recreated row has none until its next message
+	f.status("status", &r.Status)
+	NumberField(f, "attempt", &r.Attempt)
+	NumberField(f, "seq", &r.Seq)
+	TextField(f, "owner", &r.Owner)
+	TimeField(f, "leaseUntil", &r.Until)
+	TextField(f, "intentId", &r.Intent)
+	TextField(f, "lostIntentId", &r.Suspect)
+	TextField(f, "stripeMode", &r.Mode)
+	TextField(f, "failure", &r.Failure)
+	TextField(f, "lastError", &r.LastError)
+	TimeField(f, "parkedAt", &r.ParkedAt)
+	f.dispute(&r.Dispute)
+	f.stock(&r.Stock)
+	TimeField(f, "createdAt", &r.CreatedAt)
+	TimeField(f, "updatedAt", &r.UpdatedAt)
+	TimeField(f, "dueAt", &r.DueAt)
+	f.trace(&r.Trace)
 }
 
 // encodeOrder returns the attributes of the order item, or none for a missing record.
@@ -115,76 +239,39 @@ func encodeOrder(r *order.Record) Item {
 	if r.Status == "" {
 		return nil
 	}
-	item := make(Item, 24)
-	item["amount"], item["currency"] = Number(r.Total.Amount), Text(r.Total.Currency)
-	item["attempt"], item["seq"] = Number(r.Attempt), Number(r.Seq)
-	AddTexts(item,
-		"status", string(r.Status), "fingerprint", string(r.Fingerprint), "customerId", r.CustomerID,
-		"owner", r.Owner, "intentId", string(r.Intent), "lostIntentId", string(r.Suspect),
-		"stripeMode", string(r.Mode), "failure", r.Failure, "lastError", r.LastError,
-		"disputeId", string(r.Dispute.ID), "disputeStatus", string(r.Dispute.Status), "traceparent", string(r.Trace))
-	AddTime(item, "leaseUntil", r.Until)
-	AddTime(item, "parkedAt", r.ParkedAt)
-	AddTime(item, "disputedAt", r.Dispute.CreatedAt)
-	AddTime(item, "createdAt", r.CreatedAt)
-	AddTime(item, "updatedAt", r.UpdatedAt)
-	AddTime(item, "dueAt", r.DueAt)
+	f := Fields{Item: make(Item, 24), Encodes: true}
+	orderFields(&f, r)
 	if !r.DueAt.IsZero() {
-		item["openShard"] = Number(ShardOf(r.OrderID))
+		f.Item["openShard"] = Number(ShardOf(r.OrderID))
 	}
-	if len(r.Stock) > 0 {
-		item["stock"] = encodeStock(r.Stock)
-	}
-	return item
+	return f.Item
 }
 
 // DecodeOrder decodes an order item. It returns ErrCorrupt for an item that a Store
 // cannot have written.
 func DecodeOrder(item Item) (order.Record, error) {
-	d := Decoder{Item: item}
-	r := order.Record{
-		OrderID:     order.ID(d.Text("orderId")),
-		CustomerID:  d.OptionalText("customerId"), // a recreated row has none until its next message
-		Total:       order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
-		Fingerprint: order.Fingerprint(d.Text("fingerprint")),
-		Status:      d.status("status"),
-		Owner:       d.OptionalText("owner"),
-		Attempt:     int(d.Number("attempt")),
-		Until:       d.OptionalTime("leaseUntil"),
-		Intent:      order.IntentID(d.OptionalText("intentId")),
-		Suspect:     order.IntentID(d.OptionalText("lostIntentId")),
-		Mode:        order.Mode(d.OptionalText("stripeMode")),
-		Failure:     d.OptionalText("failure"),
-		LastError:   d.OptionalText("lastError"),
-		ParkedAt:    d.OptionalTime("parkedAt"),
-		Dispute:     d.dispute(),
-		Stock:       d.quantities("stock"),
-		Seq:         int(d.Number("seq")),
-		CreatedAt:   d.Time("createdAt"),
-		UpdatedAt:   d.Time("updatedAt"),
-		DueAt:       d.OptionalTime("dueAt"),
-		Trace:       order.ParseTrace(d.OptionalText("traceparent")),
-	}
-	if d.Err != nil {
-		return order.Record{}, fmt.Errorf("row %q: %w", OrderRow, d.Err)
+	f, r := Fields{Item: item}, order.Record{}
+	f.Require("orderId")
+	TextField(&f, "orderId", &r.OrderID)
+	if orderFields(&f, &r); f.Err != nil {
+		return order.Record{}, fmt.Errorf("row %q: %w", OrderRow, f.Err)
 	}
 	return order.LoadRecord(r)
 }
 
 // AddRow adds one item of an order's partition to its record.
-func AddRow(r *order.Record, item Item) error {
+func AddRow(r *order.Record, item Item) (err error) {
 	switch sk := TextOf(item, "sk"); {
 	case sk == OrderRow:
-		decoded, err := DecodeOrder(item)
-		decoded.Events = r.Events
-		*r = decoded
-		return err
+		events := r.Events
+		*r, err = DecodeOrder(item)
+		r.Events = events
 	case strings.HasPrefix(sk, EventRow):
-		e, err := decodeEvent(item)
+		var e order.Event
+		e, err = decodeEvent(item)
 		r.Events = append(r.Events, e)
-		return err
 	}
-	return nil // a later release may add other kinds of items
+	return err // a later release may add other kinds of items
 }
 
 // TextOf returns a string attribute of an item, or "".
@@ -193,86 +280,4 @@ func TextOf(i Item, name string) string {
 		return s.Value
 	}
 	return ""
-}
-
-// Decoder reads attributes and collects every error. An error names the attribute and not
-// its value, which may be personal data.
-type Decoder struct {
-	Item  Item
-	Newer bool // accept the statuses of a newer release
-	Err   error
-}
-
-// Text reads a string.
-func (d *Decoder) Text(name string) string {
-	if v, ok := d.Item[name].(*types.AttributeValueMemberS); ok {
-		return v.Value
-	}
-	d.Want(name, "a string")
-	return ""
-}
-
-// Number reads an integer.
-func (d *Decoder) Number(name string) int64 {
-	if v, ok := d.Item[name].(*types.AttributeValueMemberN); ok {
-		if n, err := strconv.ParseInt(v.Value, 10, 64); err == nil {
-			return n
-		}
-	}
-	d.Want(name, "an integer")
-	return 0
-}
-
-func (d *Decoder) status(name string) order.Status {
-	text := d.Text(name)
-	s, err := order.ParseStatus(text)
-	if d.Newer {
-		return order.Status(text)
-	}
-	if err != nil && text != "" {
-		d.Err = errors.Join(d.Err, fmt.Errorf("%s: %w", name, err))
-	}
-	return s
-}
-
-func (d *Decoder) dispute() order.Dispute {
-	if d.Item["disputeId"] == nil {
-		return order.Dispute{}
-	}
-	return order.Dispute{
-		ID: order.DisputeID(d.Text("disputeId")), Status: order.DisputeStatus(d.Text("disputeStatus")),
-		CreatedAt: d.Time("disputedAt"),
-	}
-}
-
-// Time reads a time.
-func (d *Decoder) Time(name string) time.Time { return time.UnixMilli(d.Number(name)).UTC() }
-
-// OptionalText reads a string that may be missing.
-func (d *Decoder) OptionalText(name string) string {
-	if d.Item[name] == nil {
-		return ""
-	}
-	return d.Text(name)
-}
-
-// OptionalTime reads a time that may be missing.
-func (d *Decoder) OptionalTime(name string) time.Time {
-	if d.Item[name] == nil {
-		return time.Time{}
-	}
-	return d.Time(name)
-}
-
-// Want adds the error that an attribute is not of this kind.
-func (d *Decoder) Want(name, kind string) {
-	d.Err = errors.Join(d.Err, fmt.Errorf("%w: %s: want %s", order.ErrCorrupt, name, kind))
-}
-
-// OptionalNumber reads an attribute that may be missing.
-func (d *Decoder) OptionalNumber(name string) int64 {
-	if d.Item[name] == nil {
-		return 0
-	}
-	return d.Number(name)
 }

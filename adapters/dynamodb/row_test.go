@@ -257,28 +257,6 @@ func record() order.Record {
 	return order.Record{OrderID: "O1", Total: order.Money{Amount: 3998, Currency: "usd"}, Trace: traceparent}
 }
 
-func TestEventRoundTrip(t *testing.T) {
-	t.Parallel()
-	for _, want := range []order.Event{
-		{Seq: 1, From: order.Open, To: order.Paid, Intent: intent, At: at(0)},
-		{Seq: 999_999, From: order.Open, To: order.Declined, Intent: intent, Failure: "insufficient_funds", At: at(time.Hour)},
-		{Seq: 2, From: order.Paid, To: order.Paid, Intent: intent, Dispute: disputed(), At: at(time.Hour)},
-		{
-			Seq: 3, From: order.Paid, To: order.Refunded, Intent: intent, At: at(time.Hour),
-			Refund: order.RefundEvent{ID: "R1", Status: "succeeded", Amount: 3998},
-		},
-		{
-			Seq: 4, From: order.Paid, To: order.Refunded, Intent: intent, At: at(time.Hour),
-			Refund: order.RefundEvent{Status: order.RefundedOutside, Amount: 3998},
-		},
-	} {
-		got, err := dynamodb.DecodeEvent(dynamodb.EncodeEvent(record(), want))
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("got error %v and (-want +got):\n%s", err, diff)
-		}
-	}
-}
-
 // FuzzItem sets any attribute to any value. Decoding must return an error or a valid
 // record, and never panic.
 func FuzzItem(f *testing.F) {

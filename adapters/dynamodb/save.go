@@ -190,8 +190,8 @@ func (x *expressions) put(path, name string, value types.AttributeValue) {
 	x.sets = append(x.sets, path+" = "+x.value(name, value))
 }
 
-func (x *expressions) value(name string, v types.AttributeValue) string {
-	placeholder := ":" + plain(name)
+func (x *expressions) value(name string, v types.AttributeValue) (placeholder string) {
+	placeholder = ":" + plain(name)
 	x.values[placeholder] = v
 	return placeholder
 }
@@ -210,32 +210,22 @@ func (x *expressions) name(name string) string {
 // plain returns a name with every character that a placeholder cannot have written in
 // hexadecimal.
 func plain(name string) string {
-	odd := func(c rune) bool {
-		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_'
-	}
-	if strings.IndexFunc(name, odd) < 0 {
-		return name
-	}
-	var b strings.Builder
-	for _, c := range name {
-		if odd(c) {
-			fmt.Fprintf(&b, "%02x", c)
-		} else {
-			b.WriteRune(c)
+	for i, c := range name {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return fmt.Sprintf("%s%02x%s", name[:i], c, plain(name[i+len(string(c)):]))
 		}
 	}
-	return b.String()
+	return name
 }
 
-func (x *expressions) update() string {
-	var parts []string
+func (x *expressions) update() (text string) {
 	if len(x.sets) > 0 {
-		parts = append(parts, "SET "+strings.Join(x.sets, ", "))
+		text = "SET " + strings.Join(x.sets, ", ")
 	}
 	if len(x.removes) > 0 {
-		parts = append(parts, "REMOVE "+strings.Join(x.removes, ", "))
+		text += " REMOVE " + strings.Join(x.removes, ", ")
 	}
-	return strings.Join(parts, " ")
+	return strings.TrimPrefix(text, " ")
 }
 
 // Update makes one conditional UpdateItem and returns the item as it is afterwards. If

@@ -136,42 +136,39 @@ func (s *Store) AddStock(ctx context.Context, sku string, n int64) (order.Stock,
 	return s.Stock(ctx, sku)
 }
 
-func decodeStock(item Item) (order.Stock, error) {
-	d := Decoder{Item: item}
-	s := order.Stock{
-		SKU: d.Text("sku"), Available: d.Number("available"),
-		Reserved: d.Number("reserved"), Sold: d.Number("sold"),
-	}
-	if d.Err != nil {
-		return order.Stock{}, fmt.Errorf("stock item: %w", d.Err)
+func decodeStock(item Item) (s order.Stock, err error) {
+	f := Fields{Item: item}
+	f.Require("sku", "available", "reserved", "sold")
+	TextField(&f, "sku", &s.SKU)
+	NumberField(&f, "available", &s.Available)
+	NumberField(&f, "reserved", &s.Reserved)
+	if NumberField(&f, "sold", &s.Sold); f.Err != nil {
+		return order.Stock{}, fmt.Errorf("stock item: %w", f.Err)
 	}
 	return s, nil
 }
 
-func encodeStock(quantities order.Quantities) *types.AttributeValueMemberM {
-	m := Item{}
-	for sku, n := range quantities {
-		m[sku] = Number(n)
+// stock ties the stock that an order holds; nil if it holds none.
+func (f *Fields) stock(q *order.Quantities) {
+	of, isMap := f.Item["stock"].(*types.AttributeValueMemberM)
+	switch {
+	case f.Encodes && len(*q) > 0:
+		of = &types.AttributeValueMemberM{Value: make(Item, len(*q))}
+		for sku, n := range *q {
+			of.Value[sku] = Number(n)
+		}
+		f.Item["stock"] = of
+	case f.Encodes, f.Item["stock"] == nil:
+	case !isMap:
+		f.Want("stock", "a map")
+	default:
+		in := Fields{Item: of.Value}
+		*q = make(order.Quantities, len(of.Value))
+		for sku := range of.Value {
+			(*q)[sku] = in.Number(sku)
+		}
+		f.Err = errors.Join(f.Err, in.Err)
 	}
-	return &types.AttributeValueMemberM{Value: m}
-}
-
-// quantities decodes the stock that an order holds; nil if it holds none.
-func (d *Decoder) quantities(name string) order.Quantities {
-	if d.Item[name] == nil {
-		return nil
-	}
-	m, ok := d.Item[name].(*types.AttributeValueMemberM)
-	if !ok {
-		d.Want(name, "a map")
-		return nil
-	}
-	in, quantities := Decoder{Item: m.Value}, order.Quantities{}
-	for sku := range m.Value {
-		quantities[sku] = in.Number(sku)
-	}
-	d.Err = errors.Join(d.Err, in.Err)
-	return quantities
 }
 
 var errNoStockTable = errors.New("the order holds stock, but no stock table is configured: set STOCK_TABLE")

@@ -4,9 +4,6 @@
 // package compares, writes and reports. It does not read the clock, generate owners or
 // log, and it knows nothing of refunds, receipts and registrations: each of them is a
 // package below.
-//
-// save.go has the one write over a codec, store.go the calls, row.go the items, stock.go
-// the option that reserves stock, retry.go the retries and the meaning of failed calls.
 package dynamodb
 
 import (
@@ -89,17 +86,12 @@ func (s *Store) Save(ctx context.Context, before, after order.Record) (order.Rec
 func (s *Store) EventsSince(seq int, after *order.Record) (puts []types.TransactWriteItem) {
 	for _, e := range after.Events {
 		if e.Seq > seq {
-			puts = append(puts, s.event(after, e))
+			puts = append(puts, types.TransactWriteItem{Put: &types.Put{
+				TableName: &s.TableName, Item: encodeEvent(after, e), ConditionExpression: aws.String(Absent),
+			}})
 		}
 	}
 	return puts
-}
-
-// event returns the write of an event item.
-func (s *Store) event(r *order.Record, e order.Event) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &s.TableName, Item: encodeEvent(r, e), ConditionExpression: aws.String(Absent),
-	}}
 }
 
 // Load implements order.Store with one strongly consistent Query. Events may be missing
@@ -149,9 +141,6 @@ func Query(ctx context.Context, c *dynamodb.Client, in *dynamodb.QueryInput) ite
 	}
 }
 
-// duePage is how many orders one page of the index has.
-const duePage = 100
-
 // Due implements settle.Waiting with one Query per shard and page of the index, each
 // shard in the order of the due times. The index is eventually consistent.
 //
@@ -169,7 +158,7 @@ func (s *Store) DueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[
 		for n := range uint32(Shards) {
 			shard := base + (first+n)%Shards
 			for item, err := range Query(ctx, s.DB, &dynamodb.QueryInput{
-				TableName: &s.TableName, IndexName: aws.String("open"), Limit: aws.Int32(duePage),
+				TableName: &s.TableName, IndexName: aws.String("open"), Limit: aws.Int32(100),
 				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),
 				ExpressionAttributeValues: Item{":shard": Number(shard), ":at": Millis(at)},
 			}) {

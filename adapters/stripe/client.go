@@ -59,8 +59,17 @@ func New(o Options) *Client {
 	if o.Exchange != nil {
 		return &Client{exchange: o.Exchange}
 	}
-	return &Client{checkBaseURL(o.Key, o.BaseURL), NewExchange(o)}
+	c := &Client{exchange: NewExchange(o)}
+	if _, err := url.Parse(o.BaseURL); err != nil {
+		c.misconfigured = errBaseURL
+	}
+	if o.BaseURL != "" && Live(o.Key) {
+		c.misconfigured = ErrLiveKey
+	}
+	return c
 }
+
+var errBaseURL = errors.New("invalid base URL") // which may contain a password
 
 // Over returns a client that sends its requests by another Exchange.
 func (c *Client) Over(e Exchange) *Client { return &Client{c.misconfigured, e} }
@@ -72,18 +81,6 @@ func (c *Client) Call(name string) *Call { return &Call{client: c, name: name} }
 // path, where "" would list every intent, and "pi_1/cancel" would cancel one.
 func (c *Client) IntentCall(name string, id order.IntentID) *Call {
 	return &Call{client: c, name: name, intent: id, invalidID: !order.ValidReference(string(id))}
-}
-
-var errBaseURL = errors.New("invalid base URL") // which may contain a password
-
-func checkBaseURL(key, baseURL string) error {
-	if baseURL != "" && Live(key) {
-		return ErrLiveKey
-	}
-	if _, err := url.Parse(baseURL); err != nil {
-		return errBaseURL
-	}
-	return nil
 }
 
 // CallName is the method and path of an HTTP request, with "{id}" in place of an object's

@@ -73,7 +73,9 @@ func NewExchange(o Options) Exchange {
 }
 
 func newRequest(ctx context.Context, baseURL string, r Request) (*http.Request, error) {
-	address, body := baseURL+r.Path, encode(r.Params)
+	// As in stripe-go the parameters are sorted by name, and brackets are not escaped.
+	body := strings.ReplaceAll(strings.ReplaceAll(r.Params.Encode(), "%5B", "["), "%5D", "]")
+	address := baseURL + r.Path
 	if r.Method == http.MethodGet && body != "" {
 		address, body = address+"?"+body, ""
 	}
@@ -88,11 +90,6 @@ func newRequest(ctx context.Context, baseURL string, r Request) (*http.Request, 
 		req.Header.Set("Idempotency-Key", r.Key)
 	}
 	return req, nil
-}
-
-// encode encodes parameters sorted by name. As in stripe-go, brackets are not escaped.
-func encode(params url.Values) string {
-	return strings.ReplaceAll(strings.ReplaceAll(params.Encode(), "%5B", "["), "%5D", "]")
 }
 
 // networkError returns why there is no response, without the URL and without what the

@@ -122,6 +122,6 @@ func row(t *testing.T, c consumer.Consumer) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := own.Decoder{Item: out.Item}
+	d := own.Fields{Item: out.Item}
 	return map[string]string{"status": d.Text("status"), "seq": fmt.Sprint(d.Number("seq"))}
 }

@@ -429,7 +429,8 @@ func TestTheRolesAllowWhatTheFunctionsDoWithTheirTables(t *testing.T) {
 func TestTheIntakeFunctionMayWriteTheAttributesOfARegistration(t *testing.T) {
 	of := statements(t)["role intake"]
 	for sid, want := range map[string][]string{
-		"RegisterOrders": registrationAttributes(t, "func encodeRegistration(", `"(\w+)": `),
+		"RegisterOrders": set(append(registrationAttributes(t, "func encodeRegistration(", `"(\w+)": `),
+			registrationAttributes(t, "func registrationFields(", `Field\(f, "(\w+)"`)...)),
 		"MarkSentOrders": registrationAttributes(t, ") MarkSent(", `"(\w+)": |(openShard|dueAt)|attribute_exists\((\w+)\)`),
 	} {
 		_, attributes, _ := strings.Cut(of[sid].condition, ":[")

@@ -105,7 +105,7 @@ func (e erase) find(ctx context.Context, d cloud.Deployment) (found []dynamodb.I
 			return nil, fmt.Errorf("scan the table: %w", err)
 		}
 		for _, item := range page.Items {
-			decoder := dynamodb.Decoder{Item: item} // a row that cannot be decoded is erased, too
+			decoder := dynamodb.Fields{Item: item} // a row that cannot be decoded is erased, too
 			total := order.Money{
 				Amount: decoder.Number("amount"), Currency: order.Currency(decoder.Text("currency")),
 			}

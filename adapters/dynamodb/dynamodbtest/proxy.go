@@ -84,27 +84,15 @@ func (p *Proxy) Close() error {
 // so f may call Fail. f runs without locks and may block. If the client disconnects
 // meanwhile, the call still reaches the engine, as on a real network: to lose it, f adds
 // a LoseBefore for its Number.
-func (p *Proxy) Before(f func(Call)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.callbacks.before = f
-}
+func (p *Proxy) Before(f func(Call)) { p.locked(func() { p.callbacks.before = f }) }
 
 // After sets a function that runs between the engine's response and its delivery to the
 // client. f runs without locks and may block.
-func (p *Proxy) After(f func(Call)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.callbacks.after = f
-}
+func (p *Proxy) After(f func(Call)) { p.locked(func() { p.callbacks.after = f }) }
 
 // Observe sets a function that runs once for each call before its response is sent, also
 // for calls that a fault rejects or loses. f runs without locks and may block.
-func (p *Proxy) Observe(f func(Call)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.callbacks.observe = f
-}
+func (p *Proxy) Observe(f func(Call)) { p.locked(func() { p.callbacks.observe = f }) }
 
 // Fail makes the calls fail that the fault describes. Of several matching faults, the
 // first one added applies. It panics if the kind is not possible for the operation: the
@@ -113,37 +101,33 @@ func (p *Proxy) Fail(fault Fault) {
 	if fault.Operation != "" && !fault.Kind.Possible(fault.Operation) {
 		panic("dynamodbtest: " + string(fault.Kind) + " is not possible for " + fault.Operation)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.faults = append(p.faults, &fault)
+	p.locked(func() { p.faults = append(p.faults, &fault) })
 }
 
 // Heal removes all faults.
-func (p *Proxy) Heal() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.faults = nil
-}
+func (p *Proxy) Heal() { p.locked(func() { p.faults = nil }) }
 
 // Counts returns the number of calls of each operation, including failed ones.
-func (p *Proxy) Counts() map[string]int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.counts)
+func (p *Proxy) Counts() (counts map[string]int) {
+	p.locked(func() { counts = maps.Clone(p.counts) })
+	return counts
 }
 
 // Total returns the number of calls, including failed ones.
-func (p *Proxy) Total() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.total
+func (p *Proxy) Total() (n int) {
+	for _, calls := range p.Counts() {
+		n += calls
+	}
+	return n
 }
 
 // Reset sets the counts to zero. Faults and callbacks stay.
-func (p *Proxy) Reset() {
+func (p *Proxy) Reset() { p.locked(func() { p.total, p.counts = 0, map[string]int{} }) }
+
+func (p *Proxy) locked(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total, p.counts = 0, map[string]int{}
+	f()
 }
 
 // ServeHTTP handles one call. It panics with http.ErrAbortHandler to drop the connection
@@ -195,10 +179,9 @@ func (p *Proxy) count(r *http.Request, body []byte) Call {
 	return Call{Operation: operation, Number: p.total, Request: body}
 }
 
-func (p *Proxy) current() callbacks {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.callbacks
+func (p *Proxy) current() (c callbacks) {
+	p.locked(func() { c = p.callbacks })
+	return c
 }
 
 // wait returns early if the proxy is closed; forward then fails.

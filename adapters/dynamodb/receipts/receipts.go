@@ -124,34 +124,36 @@ func (s *Store) query(ctx context.Context, what string, in *sdk.QueryInput) iter
 	}
 }
 
-func encodeReceipt(i receipt.Item) dynamodb.Item {
-	item := dynamodb.Item{
-		"orderId": dynamodb.Text(i.OrderID), "sk": dynamodb.Text(i.Key), "status": dynamodb.Text(i.Status),
-		"attempt":  dynamodb.Number(i.Attempt),
-		"revision": dynamodb.Number(i.Revision), "createdAt": dynamodb.Millis(i.CreatedAt),
-		"updatedAt": dynamodb.Millis(i.UpdatedAt),
-	}
-	dynamodb.AddTexts(item, "owner", i.Owner, "messageId", string(i.Message), "failure", i.Failure)
-	dynamodb.AddTime(item, "leaseUntil", i.Until)
-	if i.Status == receipt.Doubtful || i.Wanted() {
-		item[doubtful] = dynamodb.Text(doubtful)
-	}
-	return item
+func receiptFields(f *dynamodb.Fields, i *receipt.Item) {
+	f.Require("orderId", "sk", "status", "attempt", "revision", "createdAt", "updatedAt")
+	dynamodb.TextField(f, "orderId", &i.OrderID)
+	dynamodb.TextField(f, "sk", &i.Key)
+	dynamodb.TextField(f, "status", &i.Status)
+	dynamodb.TextField(f, "owner", &i.Owner)
+	dynamodb.TimeField(f, "leaseUntil", &i.Until)
+	dynamodb.NumberField(f, "attempt", &i.Attempt)
+	dynamodb.TextField(f, "messageId", &i.Message)
+	dynamodb.TextField(f, "failure", &i.Failure)
+	dynamodb.NumberField(f, "revision", &i.Revision)
+	dynamodb.TimeField(f, "createdAt", &i.CreatedAt)
+	dynamodb.TimeField(f, "updatedAt", &i.UpdatedAt)
 }
 
-func decodeReceipt(item dynamodb.Item) (receipt.Item, error) {
-	d := dynamodb.Decoder{Item: item}
-	status, err := receipt.ParseStatus(d.Text("status"))
-	i := receipt.Item{
-		OrderID: order.ID(d.Text("orderId")), Key: receipt.Key(d.Text("sk")), Status: status,
-		Owner: d.OptionalText("owner"), Until: d.OptionalTime("leaseUntil"), Attempt: int(d.Number("attempt")),
-		Message: receipt.MessageID(d.OptionalText("messageId")), Failure: d.OptionalText("failure"),
-		Revision: int(d.Number("revision")), CreatedAt: d.Time("createdAt"), UpdatedAt: d.Time("updatedAt"),
+func encodeReceipt(i receipt.Item) dynamodb.Item {
+	f := dynamodb.Fields{Item: dynamodb.Item{}, Encodes: true}
+	if receiptFields(&f, &i); i.Status == receipt.Doubtful || i.Wanted() {
+		f.Item[doubtful] = dynamodb.Text(doubtful)
 	}
-	if err = cmp.Or(d.Err, err); err == nil {
+	return f.Item
+}
+
+func decodeReceipt(item dynamodb.Item) (i receipt.Item, err error) {
+	f := dynamodb.Fields{Item: item}
+	receiptFields(&f, &i)
+	if _, err = receipt.ParseStatus(string(i.Status)); cmp.Or(f.Err, err) == nil {
 		err = i.Validate()
 	}
-	return i, err
+	return i, cmp.Or(f.Err, err)
 }
 
 func wrapReceipt(verb string, id order.ID, k receipt.Key, err error) error {

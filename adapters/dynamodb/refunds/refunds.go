@@ -86,7 +86,7 @@ func encodeAccount(a *refund.Account) dynamodb.Item {
 		item["refundedOutside"] = dynamodb.Number(a.Outside)
 	}
 	for _, i := range a.Items {
-		item[refundName+string(i.ID)] = encodeRefund(i)
+		item[refundName+string(i.ID)] = &types.AttributeValueMemberM{Value: encodeRefund(i)}
 	}
 	if !a.Due.IsZero() {
 		item["openShard"], item["dueAt"] = dynamodb.Number(dynamodb.ShardOf(a.OrderID)), dynamodb.Millis(a.Due)
@@ -100,54 +100,56 @@ func Decode(item dynamodb.Item) (refund.Account, error) {
 	if err != nil {
 		return refund.Account{}, err
 	}
-	d := dynamodb.Decoder{Item: item}
+	f := dynamodb.Fields{Item: item}
 	a := refund.Account{
 		OrderID: r.OrderID, Status: r.Status, Charged: r.Total, Intent: r.Intent, Seq: r.Seq, Trace: r.Trace,
-		Outside: d.OptionalNumber("refundedOutside"), UpdatedAt: r.UpdatedAt, Due: r.DueAt,
+		Outside: f.Number("refundedOutside"), UpdatedAt: r.UpdatedAt, Due: r.DueAt,
 	}
 	for _, name := range slices.Sorted(maps.Keys(item)) {
 		if id, is := strings.CutPrefix(name, refundName); is {
-			a.Items = append(a.Items, decodeRefund(&d, name, refund.ID(id)))
+			a.Items = append(a.Items, decodeRefund(&f, name, refund.ID(id)))
 		}
 	}
-	if item["refundable"] != nil && d.Number("refundable") != a.Left() {
-		d.Want("refundable", fmt.Sprintf("%d, which the refunds leave", a.Left()))
+	if item["refundable"] != nil && f.Number("refundable") != a.Left() {
+		f.Want("refundable", fmt.Sprintf("%d, which the refunds leave", a.Left()))
 	}
-	return a, d.Err
+	return a, f.Err
 }
 
-func encodeRefund(i refund.Item) *types.AttributeValueMemberM {
-	m := dynamodb.Item{
-		"amount": dynamodb.Number(i.Amount), "status": dynamodb.Text(i.Status),
-		"fingerprint": dynamodb.Text(i.Fingerprint),
-		"attempt":     dynamodb.Number(i.Attempt), "keySeq": dynamodb.Number(i.KeySeq),
-		"createdAt": dynamodb.Millis(i.CreatedAt), "updatedAt": dynamodb.Millis(i.UpdatedAt),
-	}
-	dynamodb.AddTexts(m, "reason", string(i.Reason), "owner", i.Owner, "stripeRefundId", string(i.Refund),
-		"failure", i.Failure, "lastError", i.LastError)
-	dynamodb.AddTime(m, "leaseUntil", i.Until)
-	dynamodb.AddTime(m, "sentAt", i.SentAt)
-	return &types.AttributeValueMemberM{Value: m}
+func refundFields(f *dynamodb.Fields, i *refund.Item) {
+	f.Require("amount", "status", "fingerprint", "attempt", "keySeq", "createdAt", "updatedAt")
+	dynamodb.NumberField(f, "amount", &i.Amount)
+	dynamodb.TextField(f, "reason", &i.Reason)
+	dynamodb.TextField(f, "status", &i.Status)
+	dynamodb.TextField(f, "fingerprint", &i.Fingerprint)
+	dynamodb.TextField(f, "owner", &i.Owner)
+	dynamodb.TimeField(f, "leaseUntil", &i.Until)
+	dynamodb.NumberField(f, "attempt", &i.Attempt)
+	dynamodb.NumberField(f, "keySeq", &i.KeySeq)
+	dynamodb.TimeField(f, "sentAt", &i.SentAt)
+	dynamodb.TextField(f, "stripeRefundId", &i.Refund)
+	dynamodb.TextField(f, "failure", &i.Failure)
+	dynamodb.TextField(f, "lastError", &i.LastError)
+	dynamodb.TimeField(f, "createdAt", &i.CreatedAt)
+	dynamodb.TimeField(f, "updatedAt", &i.UpdatedAt)
 }
 
-// refund decodes one refund of the row.
-func decodeRefund(d *dynamodb.Decoder, name string, id refund.ID) refund.Item {
-	m, ok := d.Item[name].(*types.AttributeValueMemberM)
+func encodeRefund(i refund.Item) dynamodb.Item {
+	f := dynamodb.Fields{Item: dynamodb.Item{}, Encodes: true}
+	refundFields(&f, &i)
+	return f.Item
+}
+
+// decodeRefund decodes one refund of the row.
+func decodeRefund(of *dynamodb.Fields, name string, id refund.ID) refund.Item {
+	m, ok := of.Item[name].(*types.AttributeValueMemberM)
 	if !ok {
-		d.Want(refundName+"...", "a map")
+		of.Want(refundName+"...", "a map")
 		return refund.Item{}
 	}
-	in := dynamodb.Decoder{Item: m.Value}
-	status, err := refund.ParseStatus(in.Text("status"))
-	i := refund.Item{
-		ID: id, Amount: in.Number("amount"), Reason: refund.Reason(in.OptionalText("reason")), Status: status,
-		Fingerprint: order.Fingerprint(in.Text("fingerprint")), Owner: in.OptionalText("owner"),
-		Until: in.OptionalTime("leaseUntil"), Attempt: int(in.Number("attempt")),
-		KeySeq: int(in.Number("keySeq")),
-		SentAt: in.OptionalTime("sentAt"), Refund: refund.ProviderID(in.OptionalText("stripeRefundId")),
-		Failure: in.OptionalText("failure"), LastError: in.OptionalText("lastError"),
-		CreatedAt: in.Time("createdAt"), UpdatedAt: in.Time("updatedAt"),
-	}
-	d.Err = errors.Join(d.Err, cmp.Or(in.Err, err))
+	f, i := dynamodb.Fields{Item: m.Value}, refund.Item{ID: id}
+	refundFields(&f, &i)
+	_, err := refund.ParseStatus(string(i.Status))
+	of.Err = errors.Join(of.Err, cmp.Or(f.Err, err))
 	return i
 }

@@ -102,28 +102,32 @@ func (s *Store) Find(ctx context.Context, id order.ID) (e intake.Entry, err erro
 	return e, nil
 }
 
+func registrationFields(f *dynamodb.Fields, r *intake.Registration) {
+	f.Require("orderId", "fingerprint", "amount", "currency", "caller", "createdAt")
+	dynamodb.TextField(f, "orderId", &r.OrderID)
+	dynamodb.TextField(f, "fingerprint", &r.Fingerprint)
+	dynamodb.NumberField(f, "amount", &r.Total.Amount)
+	dynamodb.TextField(f, "currency", &r.Total.Currency)
+	dynamodb.TextField(f, "caller", &r.Caller)
+	dynamodb.TimeField(f, "createdAt", &r.At)
+}
+
 func encodeRegistration(r intake.Registration) dynamodb.Item {
-	return dynamodb.Item{
-		"orderId": dynamodb.Text(r.OrderID), "sk": dynamodb.Text(registrationRow),
-		"fingerprint": dynamodb.Text(r.Fingerprint),
-		"amount":      dynamodb.Number(r.Total.Amount), "currency": dynamodb.Text(r.Total.Currency),
-		"caller": dynamodb.Text(r.Caller), "createdAt": dynamodb.Millis(r.At),
+	f := dynamodb.Fields{Encodes: true, Item: dynamodb.Item{
+		"sk": dynamodb.Text(registrationRow),
 		// In the index until MarkSent, beside the dynamodb.Shards of the orders that wait.
 		"openShard": dynamodb.Number(dynamodb.Shards + dynamodb.ShardOf(r.OrderID)),
 		"dueAt":     dynamodb.Millis(r.At.Add(unsentAfter)),
-	}
+	}}
+	registrationFields(&f, &r)
+	return f.Item
 }
 
-func decodeRegistration(item dynamodb.Item) (intake.Registration, error) {
-	d := dynamodb.Decoder{Item: item}
-	r := intake.Registration{
-		OrderID: order.ID(d.Text("orderId")), Fingerprint: order.Fingerprint(d.Text("fingerprint")),
-		Total:  order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
-		Caller: intake.Caller(d.Text("caller")), At: d.Time("createdAt"),
-		Sent: d.OptionalTime("dueAt").IsZero(), // as every registration of an older release
-	}
-	if d.Err != nil {
-		return intake.Registration{}, fmt.Errorf("row %q: %w", registrationRow, d.Err)
+func decodeRegistration(item dynamodb.Item) (r intake.Registration, err error) {
+	f := dynamodb.Fields{Item: item}
+	r.Sent = f.Time("dueAt").IsZero() // as every registration of an older release
+	if registrationFields(&f, &r); f.Err != nil {
+		return intake.Registration{}, fmt.Errorf("row %q: %w", registrationRow, f.Err)
 	}
 	return r, nil
 }

@@ -49,7 +49,7 @@ func Handle(
 			if len(r.Change.NewImage) == 0 {
 				return out, fmt.Errorf("stream record %s: %w", r.Change.SequenceNumber, errNoImage)
 			}
-			records = append(records, decodeRecord(r))
+			records = append(records, decode(fromStream(r.Change.NewImage)))
 			sequence = append(sequence, r.Change.SequenceNumber)
 		}
 		if done := publish(ctx, records); done < len(records) {
@@ -64,42 +64,31 @@ func isNewEvent(r events.DynamoDBEventRecord) bool {
 		strings.HasPrefix(dynamodb.TextOf(fromStream(r.Change.Keys), "sk"), dynamodb.EventRow)
 }
 
-func decodeRecord(r events.DynamoDBEventRecord) Record {
-	item := fromStream(r.Change.NewImage)
-	e, err := decode(item)
-	return Record{SortKey: dynamodb.TextOf(item, "sk"), Event: e, Err: err}
-}
-
 // decode decodes an event item with what it has of its order. It does not
 // stop at a type, a status or an attribute of a newer release: while that release is
 // rolled out, its events would otherwise hold up every other event of their shard.
-func decode(item dynamodb.Item) (outbox.Event, error) {
-	d := dynamodb.Decoder{Item: item, Newer: true}
-	id := order.ID(d.Text("orderId"))
-	e := outbox.Event{
-		OrderID: id,
-		Total:   order.Money{Amount: d.Number("amount"), Currency: order.Currency(d.Text("currency"))},
-		Trace:   order.ParseTrace(d.OptionalText("traceparent")), // an invalid one is not worth an event
-		Event:   d.Event(), More: unknownAttributes(item),
-	}
-	if stored := d.Text("type"); stored != e.Event.Type() {
+func decode(item dynamodb.Item) Record {
+	f := dynamodb.Fields{Item: item, Known: map[string]bool{"sk": true, "expiresAt": true}}
+	var of order.Record
+	var e outbox.Event
+	dynamodb.EventFields(&f, &of, &e.Event)
+	f.Require("orderId", "amount", "currency", "type")
+	e.OrderID, e.Total, e.Trace = of.OrderID, of.Total, of.Trace
+	if stored := f.Text("type"); stored != e.Event.Type() {
 		e.NewerType = stored
 	}
-	if d.Err != nil {
-		return outbox.Event{OrderID: id}, fmt.Errorf("stream record: %w", d.Err)
+	if f.Err != nil {
+		return Record{f.Text("sk"), outbox.Event{OrderID: of.OrderID}, fmt.Errorf("stream record: %w", f.Err)}
 	}
-	return e, nil
+	e.More = unknownAttributes(f)
+	return Record{SortKey: f.Text("sk"), Event: e}
 }
 
-// unknownAttributes returns the texts and numbers of an event item that encodeEvent does
-// not write.
-func unknownAttributes(item dynamodb.Item) map[string]any {
+// unknownAttributes returns the texts and numbers of an item that were not read.
+func unknownAttributes(f dynamodb.Fields) map[string]any {
 	var more map[string]any
-	for name, value := range item {
-		switch name {
-		case "orderId", "sk", "type", "seq", "from", "to", "amount", "currency", "at", "expiresAt", "intentId",
-			"failure", "traceparent", "disputeId", "disputeStatus", "disputedAt", "refundId", "refundStatus",
-			"refundAmount":
+	for name, value := range f.Item {
+		if f.Known[name] {
 			continue
 		}
 		if more == nil {

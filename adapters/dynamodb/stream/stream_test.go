@@ -133,13 +133,13 @@ func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {
 		value events.DynamoDBAttributeValue
 		want  string
 	}{
-		"no seq":                    {"seq", events.NewNullAttribute(), "seq: want an integer"},
+		"no seq":                    {"seq", events.NewNullAttribute(), "seq: missing"},
 		"a seq that is a text":      {"seq", text("1"), "seq: want an integer"},
-		"no amount":                 {"amount", events.NewNullAttribute(), "amount: want an integer"},
+		"no amount":                 {"amount", events.NewNullAttribute(), "amount: missing"},
 		"an amount in decimals":     {"amount", events.NewNumberAttribute("1.5"), "amount: want an integer"},
-		"no currency":               {"currency", events.NewNullAttribute(), "currency: want a string"},
-		"no time":                   {"at", events.NewNullAttribute(), "at: want an integer"},
-		"no type":                   {"type", events.NewNullAttribute(), "type: want a string"},
+		"no currency":               {"currency", events.NewNullAttribute(), "currency: missing"},
+		"no time":                   {"at", events.NewNullAttribute(), "at: missing"},
+		"no type":                   {"type", events.NewNullAttribute(), "type: missing"},
 		"an intent of another type": {"intentId", events.NewBooleanAttribute(true), "intentId: want a string"},
 	} {
 		changed := paid(item{tt.name: tt.value})

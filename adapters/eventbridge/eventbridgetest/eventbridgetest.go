@@ -62,8 +62,6 @@ type Options struct {
 
 // Server is a pretend EventBridge. It is safe for concurrent use.
 type Server struct {
-	URL string // the endpoint for an SDK
-
 	*awstest.Server
 
 	options Options
@@ -76,11 +74,8 @@ type Server struct {
 // Serve starts a server on a free port of 127.0.0.1. Close ends it.
 func Serve(o Options) (s *Server, err error) {
 	s = &Server{options: o}
-	if s.Server, err = awstest.Serve(s.serve); err != nil {
-		return nil, err
-	}
-	s.URL = s.Server.URL
-	return s, nil
+	s.Server, err = awstest.Serve(s.serve)
+	return s, err
 }
 
 // Archive returns the events that the bus accepted, in the order of their acceptance.

@@ -115,18 +115,16 @@ func (s *Server) Machine(f func(*Machine)) {
 func (s *Server) Fail(fault Fault) { s.Machine(func(m *Machine) { m.Fail(fault) }) }
 
 // Calls returns the latest requests, oldest first: all of them, or at least 50,000.
-func (s *Server) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
+func (s *Server) Calls() (all []Call) {
+	s.Machine(func(*Machine) { all = slices.Clone(s.calls) })
+	return all
 }
 
 // Count returns how many requests for an endpoint have arrived, including those that
 // failed.
-func (s *Server) Count(e Endpoint) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.counts[e]
+func (s *Server) Count(e Endpoint) (n int) {
+	s.Machine(func(*Machine) { n = s.counts[e] })
+	return n
 }
 
 // ServeHTTP handles one request.

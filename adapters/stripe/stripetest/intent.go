@@ -119,29 +119,29 @@ func (m *Machine) confirm(now time.Time, c *call, intent *Intent) Response {
 	case method == "":
 		return unexpectedState(intent, "You cannot confirm a PaymentIntent without a payment method.")
 	}
-	card, _ := m.cardOf(method)
+	as, _ := cardOf(method)
 	if c.fault.Kind == Decline {
-		card = Declines
+		as = declines
 	}
-	return m.charge(now, c, intent, card, method)
+	return m.charge(now, c, intent, as, method)
 }
 
 // charge asks the card. docs.stripe.com/api/payment_intents/confirm: with off_session the
 // customer "can't authenticate", so a bank that wants the customer fails the payment.
-func (m *Machine) charge(now time.Time, c *call, intent *Intent, card Card, method string) Response {
-	switch card { //nolint:exhaustive // every other card declines
-	case Succeeds:
+func (m *Machine) charge(now time.Time, c *call, intent *Intent, as card, method string) Response {
+	switch as { //nolint:exhaustive // every other card declines
+	case succeeds:
 		charge := m.record(now, intent, Charged, ChargeFailure{}, c)
 		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusSucceeded, method, charge, nil
 		})}
-	case Processing:
+	case processing:
 		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LastError = StatusProcessing, method, nil
 		})}
 	}
-	failure := declineOf(card, method)
-	charge := m.record(now, intent, Declined, chargeFailure(card, failure), c)
+	failure := declineOf(as, method)
+	charge := m.record(now, intent, Declined, chargeFailure(as, failure), c)
 	declined := m.change(intent, func(i *Intent) {
 		i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, "", charge, failure
 	})

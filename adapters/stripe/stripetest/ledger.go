@@ -43,8 +43,8 @@ type ChargeFailure struct {
 // failure_code is "one of the error codes", outcome.reason is highest_risk_level if Radar
 // blocks by default. Otherwise it is the issuer's decline code. Both are
 // authentication_required if the bank requires authentication.
-func chargeFailure(card Card, decline *Error) ChargeFailure {
-	if card == Blocked {
+func chargeFailure(c card, decline *Error) ChargeFailure {
+	if c == blocked {
 		return ChargeFailure{Code: decline.Code, Reason: "highest_risk_level"}
 	}
 	return ChargeFailure{Code: decline.Code, Reason: decline.DeclineCode}

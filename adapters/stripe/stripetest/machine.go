@@ -44,8 +44,7 @@ type Machine struct {
 	events   []Event
 	keys     map[string]stored
 	running  map[Ticket]call
-	late     []call // Refund requests that RollForward executes.
-	cards    map[string]Card
+	late     []call          // Refund requests that RollForward executes.
 	gone     map[string]bool // Deleted customers and detached payment methods.
 	faults   []Fault
 }
@@ -72,8 +71,7 @@ type call struct {
 // New returns a Stripe without intents, keys or faults.
 func New(rules Rules) *Machine {
 	return &Machine{
-		rules: rules, keys: map[string]stored{}, running: map[Ticket]call{},
-		cards: map[string]Card{}, gone: map[string]bool{},
+		rules: rules, keys: map[string]stored{}, running: map[Ticket]call{}, gone: map[string]bool{},
 	}
 }
 
@@ -84,8 +82,7 @@ func (m *Machine) Clone() *Machine {
 	c.intents, c.ledger, c.faults = slices.Clone(m.intents), slices.Clone(m.ledger), slices.Clone(m.faults)
 	c.disputes, c.events = slices.Clone(m.disputes), slices.Clone(m.events)
 	c.refunds, c.late = slices.Clone(m.refunds), slices.Clone(m.late)
-	c.keys, c.running = maps.Clone(m.keys), maps.Clone(m.running)
-	c.cards, c.gone = maps.Clone(m.cards), maps.Clone(m.gone)
+	c.keys, c.running, c.gone = maps.Clone(m.keys), maps.Clone(m.running), maps.Clone(m.gone)
 	return &c
 }
 

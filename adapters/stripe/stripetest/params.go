@@ -131,7 +131,7 @@ func checkAmount(text string, i *Intent) *Response {
 func (m *Machine) checkParties(form url.Values, i *Intent) *Response {
 	customer, method := form.Get("customer"), cmp.Or(form.Get("payment_method"), i.PaymentMethod)
 	name, isCustomer := strings.CutPrefix(customer, "cus_")
-	_, isMethod := m.cardOf(method)
+	_, isMethod := cardOf(method)
 	switch {
 	case customer != "" && (!isCustomer || !isWord(name)):
 		return missing("customer", "customer", customer)

@@ -53,7 +53,7 @@ func (m *Machine) CustomerPays(now time.Time, id string) error {
 	if err != nil {
 		return err
 	}
-	m.charge(now, &call{}, intent, Succeeds, "pm_card_visa")
+	m.charge(now, &call{}, intent, succeeds, "pm_card_visa")
 	return nil
 }
 
@@ -63,11 +63,11 @@ func (m *Machine) Settle(now time.Time, id string, ok bool) error {
 	if err != nil {
 		return err
 	}
-	card := Succeeds
+	as := succeeds
 	if !ok {
-		card = Declines
+		as = declines
 	}
-	m.charge(now, &call{}, intent, card, intent.PaymentMethod)
+	m.charge(now, &call{}, intent, as, intent.PaymentMethod)
 	return nil
 }
 

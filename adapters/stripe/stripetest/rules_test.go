@@ -532,7 +532,6 @@ func TestEveryChangeThatCanMatterLaterChangesTheState(t *testing.T) {
 		name string
 		do   func(*world)
 	}{
-		{"a card", func(w *world) { w.Card("pm_x", stripetest.Declines) }},
 		{"a fault", func(w *world) {
 			w.Fail(stripetest.Fault{Kind: stripetest.Garbage, On: stripetest.List, Times: 2})
 		}},

@@ -44,10 +44,6 @@ func (m *Machine) AppendState(now time.Time, b []byte) []byte {
 		c := m.running[ticket]
 		s.add(int64(ticket), &c)
 	}
-	s.add("cards")
-	for _, method := range slices.Sorted(maps.Keys(m.cards)) {
-		s.add(method, string(m.cards[method]))
-	}
 	s.add("gone")
 	for _, id := range slices.Sorted(maps.Keys(m.gone)) {
 		s.add(id)

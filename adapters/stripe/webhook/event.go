@@ -11,20 +11,11 @@ import (
 	"orderonce/domain/settle"
 )
 
-// Event is a webhook event, as far as it is read. Its content is a hint to look at an
-// order, so neither its API version nor its age matters.
-type Event struct {
-	ID      string
-	Type    string
-	Created time.Time
-	Hint    settle.Hint // empty unless the event is about a PaymentIntent, its dispute or its refund
-}
-
-// ErrNotAnEvent means that a body is not a Stripe event.
-var ErrNotAnEvent = errors.New("not a Stripe event")
+var errNotAnEvent = errors.New("not a Stripe event")
 
 // event is a snapshot event (docs.stripe.com/api/events/object) or a thin one
-// (docs.stripe.com/event-destinations#thin-events).
+// (docs.stripe.com/event-destinations#thin-events), as far as it is read. Its content is
+// a hint to look at an order, so neither its API version nor its age matters.
 type event struct {
 	ID      string          `json:"id"`
 	Object  string          `json:"object"` // "event", or "v2.core.event" of a thin one
@@ -39,27 +30,30 @@ type event struct {
 	} `json:"related_object"`
 }
 
-// ParseEvent parses the body of a webhook request. The signature must be verified before,
-// over the same bytes.
-func ParseEvent(body []byte) (Event, error) {
-	var e event
+// parse parses the body of a webhook request. The signature must be verified before, over
+// the same bytes.
+func parse(body []byte) (e event, err error) {
 	if err := json.Unmarshal(body, &e); err != nil {
-		return Event{}, fmt.Errorf("%w: invalid JSON", ErrNotAnEvent)
+		return event{}, fmt.Errorf("%w: invalid JSON", errNotAnEvent)
 	}
 	if e.ID == "" || e.Type == "" || e.Object != "event" && e.Object != "v2.core.event" {
-		return Event{}, fmt.Errorf("%w: want an object with id and type", ErrNotAnEvent)
+		return event{}, fmt.Errorf("%w: want an object with id and type", errNotAnEvent)
 	}
-	parsed := Event{ID: e.ID, Type: e.Type, Created: e.created()}
+	return e, nil
+}
+
+// hint is empty unless the event is about a PaymentIntent, its dispute or its refund.
+func (e *event) hint() settle.Hint {
 	switch e.Type {
 	case "payment_intent.succeeded", "payment_intent.payment_failed", "payment_intent.canceled",
 		"payment_intent.processing", "payment_intent.requires_action":
-		parsed.Hint = e.intentHint()
+		return e.intentHint()
 	case "refund.created", "refund.updated", "refund.failed", "charge.refunded", "charge.refund.updated":
-		parsed.Hint = e.chargeHint(settle.Hint{Refunded: true})
+		return e.chargeHint(settle.Hint{Refunded: true})
 	case "charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed":
-		parsed.Hint = e.chargeHint(settle.Hint{Disputed: true})
+		return e.chargeHint(settle.Hint{Disputed: true})
 	}
-	return parsed, nil
+	return settle.Hint{}
 }
 
 func (e *event) created() time.Time {

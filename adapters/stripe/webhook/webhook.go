@@ -62,8 +62,13 @@ type response struct {
 // it in the Dashboard, and a forger learns nothing from it.
 func (h *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, out := h.receive(r)
-	if out.status == 0 {
-		followed, record, err := h.Follow(r.Context(), e.Hint)
+	hint := e.hint()
+	switch {
+	case out.status != 0:
+	case hint.Intent == "":
+		out = response{status: http.StatusOK, result: resultIgnored}
+	default:
+		followed, record, err := h.Follow(r.Context(), hint)
 		out = h.responseFor(e, followed, err)
 		out.record = record
 	}
@@ -74,36 +79,33 @@ func (h *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Log.LogAttrs(r.Context(), level, "webhook",
 		slog.String("event_id", e.ID), slog.String("event_type", e.Type),
-		slog.String("order_id", string(cmp.Or(out.record.OrderID, e.Hint.OrderID))),
-		slog.String("intent_id", string(e.Hint.Intent)), slog.String("trace_id", out.record.Trace.ID()),
+		slog.String("order_id", string(cmp.Or(out.record.OrderID, hint.OrderID))),
+		slog.String("intent_id", string(hint.Intent)), slog.String("trace_id", out.record.Trace.ID()),
 		slog.String("result", out.result), slog.Int("status", out.status), slog.Any("error", out.err))
 	w.WriteHeader(out.status)
 }
 
-// receive reads the event of a request. The response is zero if it has to be followed.
-func (h *Endpoint) receive(r *http.Request) (Event, response) {
+// receive reads the event of a request. The response is zero if the event is Stripe's.
+func (h *Endpoint) receive(r *http.Request) (event, response) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return Event{}, response{status: http.StatusRequestEntityTooLarge, result: resultTooLarge, err: err}
+		return event{}, response{status: http.StatusRequestEntityTooLarge, result: resultTooLarge, err: err}
 	}
 	if err != nil {
-		return Event{}, response{status: http.StatusBadRequest, result: resultUnreadable, err: err}
+		return event{}, response{status: http.StatusBadRequest, result: resultUnreadable, err: err}
 	}
-	if err := VerifySignature(body, r.Header.Get("Stripe-Signature"), h.Secrets, h.Now()); err != nil {
-		return Event{}, response{status: http.StatusBadRequest, result: resultUnsigned, err: err}
+	if err := verify(body, r.Header.Get("Stripe-Signature"), h.Secrets, h.Now()); err != nil {
+		return event{}, response{status: http.StatusBadRequest, result: resultUnsigned, err: err}
 	}
-	e, err := ParseEvent(body)
-	switch {
-	case err != nil:
-		return Event{}, response{status: http.StatusBadRequest, result: resultNotAnEvent, err: err}
-	case e.Hint.Intent == "":
-		return e, response{status: http.StatusOK, result: resultIgnored}
+	e, err := parse(body)
+	if err != nil {
+		return event{}, response{status: http.StatusBadRequest, result: resultNotAnEvent, err: err}
 	}
 	return e, response{}
 }
 
 // responseFor returns the response to an event after Follow.
-func (h *Endpoint) responseFor(e Event, followed settle.Followed, err error) response {
+func (h *Endpoint) responseFor(e event, followed settle.Followed, err error) response {
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	_, transition := errors.AsType[*order.TransitionError](err)
 	switch {
@@ -113,7 +115,7 @@ func (h *Endpoint) responseFor(e Event, followed settle.Followed, err error) res
 		return response{status: http.StatusOK, result: resultMismatch, err: err}
 	case !errors.Is(err, order.ErrNotFound):
 		return response{status: http.StatusServiceUnavailable, result: resultUnavailable, err: err}
-	case h.Now().Sub(e.Created) < rowLate:
+	case h.Now().Sub(e.created()) < rowLate:
 		return response{status: http.StatusServiceUnavailable, result: resultRowNotYet, err: err}
 	}
 	return response{status: http.StatusOK, result: resultRowMissing, err: err}

@@ -15,11 +15,20 @@ import (
 	"testing/iotest"
 	"time"
 
+	sdk "github.com/stripe/stripe-go/v76/webhook"
+
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/adapters/stripe/webhook"
 	"orderonce/domain/order"
 	"orderonce/domain/settle"
 )
+
+const (
+	endpointSecret = "whsec_pretend_current"
+	rolledSecret   = "whsec_pretend_rolled"
+)
+
+func signedAt() time.Time { return time.Unix(1_790_000_000, 0) }
 
 // delivery is one request to an endpoint, and what came of it.
 type delivery struct {
@@ -34,13 +43,17 @@ type endpoint struct {
 	record   order.Record
 	err      error
 	later    time.Duration // between the event and the request
+	secrets  []string      // nil: both
 }
 
 func (e endpoint) deliver(tb testing.TB, body io.Reader, header string) (d delivery, log string) {
 	tb.Helper()
 	var out bytes.Buffer
+	if e.secrets == nil {
+		e.secrets = []string{endpointSecret, rolledSecret}
+	}
 	h := &webhook.Endpoint{
-		Secrets: []string{endpointSecret, rolledSecret},
+		Secrets: e.secrets,
 		Follow: func(_ context.Context, hint settle.Hint) (settle.Followed, order.Record, error) {
 			d.Hint = hint
 			return e.followed, e.record, e.err
@@ -225,6 +238,50 @@ func TestARejectedRequestReadsNothing(t *testing.T) {
 	accepting := endpoint{followed: settle.HintAgrees}
 	if got, _ := accepting.deliver(t, bytes.NewReader(full), e.signed(full)); got.Status != http.StatusOK {
 		t.Errorf("a body of the largest size: got %d, want 200", got.Status)
+	}
+}
+
+func TestASignature(t *testing.T) {
+	const body = `{"id":"evt_1","object":"event","type":"x"}`
+	current, both := []string{endpointSecret}, []string{endpointSecret, rolledSecret}
+	sign := func(secrets ...string) string { return stripetest.Signature([]byte(body), signedAt(), secrets...) }
+	signed := sign(endpointSecret)
+	_, v1, _ := strings.Cut(signed, ",")
+	byStripe := sdk.GenerateTestSignedPayload(&sdk.UnsignedPayload{
+		Payload: []byte(body), Secret: endpointSecret, Timestamp: signedAt(),
+	})
+	for claim, tt := range map[string]struct {
+		body    string
+		header  string
+		secrets []string
+		after   time.Duration // between signature and verification
+		want    string
+	}{
+		"of ours":                         {body, signed, current, 0, "ignored"},
+		"of Stripe's library":             {body, byStripe.Header, current, 0, "ignored"},
+		"with an old, rolled secret":      {body, sign(rolledSecret), both, 0, "ignored"},
+		"the second of two":               {body, sign("whsec_other", endpointSecret), current, 0, "ignored"},
+		"of five minutes ago":             {body, signed, current, 300 * time.Second, "ignored"},
+		"by a clock five minutes ahead":   {body, signed, current, -300 * time.Second, "ignored"},
+		"that is too old":                 {body, signed, current, 301 * time.Second, "invalid_signature"},
+		"from the future":                 {body, signed, current, -301 * time.Second, "invalid_signature"},
+		"of the same JSON in other bytes": {body + " ", signed, current, 0, "invalid_signature"},
+		"without a secret":                {body, signed, []string{}, 0, "invalid_signature"},
+		"with an empty secret":            {body, sign(""), []string{""}, 0, "invalid_signature"},
+		"of another time":                 {body, "t=1790000001," + v1, current, 0, "invalid_signature"},
+		"without a time":                  {body, v1, current, 0, "invalid_signature"},
+		"of a time that is not a number":  {body, "t=now," + v1, current, 0, "invalid_signature"},
+		"that is missing":                 {body, "t=1790000000", current, 0, "invalid_signature"},
+		"that is not hexadecimal":         {body, "t=1790000000,v1=signature", current, 0, "invalid_signature"},
+		"of the scheme v0 alone":          {body, strings.Replace(signed, "v1=", "v0=", 1), current, 0, "invalid_signature"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			e := endpoint{secrets: tt.secrets, later: tt.after}
+			got, log := e.deliver(t, strings.NewReader(tt.body), tt.header)
+			if got.Count != tt.want || strings.Contains(log, "whsec") || strings.Contains(log, v1[3:]) {
+				t.Errorf("got %+v, want %s, and neither a secret nor a signature in %s", got, tt.want, log)
+			}
+		})
 	}
 }
 

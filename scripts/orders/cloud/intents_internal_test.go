@@ -46,7 +46,7 @@ func TestAPageListsIntentsNewestFirst(t *testing.T) {
 }
 
 func TestAPaymentHasWhatItsChargeShows(t *testing.T) {
-	s := rigtest.Prepare(t, stripetest.Succeeds)
+	s := rigtest.Prepare(t, "pm_card_visa")
 	_, err := s.Confirm(1)
 	rigtest.Must(t, err)
 	s.Refund(s.Intent.ID, 7)

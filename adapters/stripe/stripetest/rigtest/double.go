@@ -19,8 +19,8 @@ type Stripe struct {
 
 	Options  stripe.Options
 	Payments *charge.Payments
-	Order    order.Order
-	Intent   order.Intent // of the order, once it is prepared
+	Order    order.Order  // that Prepare prepared
+	Intent   order.Intent // of the order
 
 	t *testing.T
 }
@@ -37,15 +37,14 @@ func NewStripe(t *testing.T, rules stripetest.Rules) *Stripe {
 		_ = s.Close()
 	})
 	options := stripe.Options{Key: Key, BaseURL: s.URL, Scope: Scope, Transport: transport, Now: s.Now}
-	return &Stripe{Server: s, Options: options, Payments: charge.New(options), Order: NewOrder(t, "pm_1"), t: t}
+	return &Stripe{Server: s, Options: options, Payments: charge.New(options), t: t}
 }
 
-// Prepare starts a Stripe double, and prepares an order whose payment method acts as the
-// card.
-func Prepare(t *testing.T, card stripetest.Card) *Stripe {
+// Prepare starts a Stripe double, and prepares an order with a payment method.
+func Prepare(t *testing.T, method string) *Stripe {
 	t.Helper()
 	s := NewStripe(t, stripetest.Rules{})
-	s.Machine(func(m *stripetest.Machine) { m.Card("pm_1", card) })
+	s.Order = NewOrder(t, method)
 	var err error
 	s.Intent, err = s.Payments.Prepare(t.Context(), s.Order, order.PrepareKey(Scope, s.Order.ID()))
 	Must(t, err)
