@@ -56,7 +56,8 @@ func ShardOf(id order.ID) uint32 {
 
 // Fields ties the fields of a struct to the attributes of an item: one function lists
 // them for both directions. TextField and its like write a field, or read it and collect
-// every error. An error names the attribute and not its value, which may be personal data.
+// every error. An error names the attribute and not its value, which may be personal
+// data.
 type Fields struct {
 	Item    Item
 	Encodes bool

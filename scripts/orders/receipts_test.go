@@ -22,7 +22,7 @@ func TestReceipts(t *testing.T) {
 		{OrderID: "ORD-1001", Key: "refund#R-1", Status: receipt.Delivered, Message: "message-1"},
 		{OrderID: "ORD-2", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response"},
 	} {
-		i.Attempt, i.Revision, i.UpdatedAt = 1, 2, noon()
+		i.Attempt, i.Revision, i.CreatedAt, i.UpdatedAt = 1, 2, noon(), noon()
 		_, err := store.Save(t.Context(), receipt.Item{OrderID: i.OrderID, Key: i.Key}, i)
 		must(t, err)
 	}

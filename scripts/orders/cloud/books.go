@@ -51,7 +51,7 @@ func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 	}
 }
 
-// Payments implements audit.Books with one call for a hundred PaymentIntents or refunds.
+// Payments implements audit.Books, with one call for a hundred.
 func (b *Books) Payments(
 	ctx context.Context, w audit.Window, refunded bool, after string,
 ) pages[audit.Payment] {

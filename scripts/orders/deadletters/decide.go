@@ -92,7 +92,7 @@ func decideOrder(m Message, f Facts) Verdict {
 // decideSettled decides about an order that no message changes any more.
 func decideSettled(r order.Record, money Money) Verdict {
 	if money == ChargedOpen && r.Status == order.OutOfStock {
-		return fix(money, "the row is %s, and Stripe has charged it: refund it in Stripe's Dashboard, "+
+		return fix(money, "the row is %s, and Stripe has charged it: return the money in Stripe's Dashboard, "+
 			"then discard", r.Status)
 	}
 	if money == ChargedOpen {
