@@ -97,7 +97,8 @@ func (r *record) parkedAttributes() map[string]types.MessageAttributeValue {
 		out[AttrDetail] = stringValue(printable(r.result.Err.Error()))
 	}
 	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(r.MessageAttributes)), func(name string) bool {
-		return strings.HasPrefix(name, "orderonce-") || name == AttrTrace && order.ParseTrace(text(r.SQSMessage, AttrTrace)) == ""
+		return strings.HasPrefix(name, "orderonce-") ||
+			name == AttrTrace && order.ParseTrace(text(r.SQSMessage, AttrTrace)) == ""
 	})
 	if room := maxAttributes - len(out); len(theirs) > room {
 		room-- // for AttrDropped
