@@ -268,8 +268,11 @@ func (s *session) built(t tree) (tree, error) {
 		}
 	}
 	dead, err := textcut.Links(dir)
-	if err != nil || len(dead) > 0 {
-		return nil, errors.Join(err, fmt.Errorf("links of documents that lead nowhere:\n%s", strings.Join(dead, "\n")))
+	if len(dead) > 0 {
+		err = fmt.Errorf("links of documents that lead nowhere:\n%s", strings.Join(dead, "\n"))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return readTree(dir)
 }

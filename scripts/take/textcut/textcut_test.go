@@ -218,7 +218,8 @@ func TestWhatRefersToNothingOrIsUnusedGoesFromAModule(t *testing.T) {
 
 func TestDeadLinksAreFoundAndUnlinked(t *testing.T) {
 	dir := t.TempDir()
-	text := "# A `b` c\n[here](#a-b-c), [gone](#b), [other](b.md).\n\n- [other](b.md)\n- [other](b.md): what is there\n- See [the other](b.md#x).\n\n```\n[x](y)\n```\n"
+	text := "# A `b` c\n[here](#a-b-c), [gone](#b), [other](b.md).\n\n" +
+		"- [other](b.md)\n- [other](b.md): what is there\n- See [the other](b.md#x).\n\n```\n[x](y)\n```\n"
 	file := filepath.Join(dir, "a.md")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
