@@ -53,6 +53,9 @@ alarms ([the calculation](guides/deploy.md#what-it-costs)).
 }
 
 func thousands(n int) string {
+	if n == 0 {
+		return "not measured"
+	}
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}
