@@ -111,12 +111,14 @@ type Output struct {
 	text bytes.Buffer
 }
 
+// Write adds to the output. It returns no error.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(p)
 }
 
+// String returns what was printed until now.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -25,13 +25,13 @@ func TestNotes(t *testing.T) {
 	const one, two = "## [1.0.0] - 2026-11-24\n\n- [One](docs/one.md).\n", "## [1.1.0] - 2026-12-01\n\n- Two.\n\n"
 	for _, tt := range []struct{ name, changelog, version, tag, want string }{
 		{"the newest of two", "# Changelog\n\n## [Unreleased]\n\n- Soon.\n\n" + two + one, "1.1.0", "v1.1.0", "- Two.\n"},
-		{"links from elsewhere", "# Changelog\n\n" + one, "1.0.0", "v1.0.0", "- [One](https://root/docs/one.md).\n"},
+		{"links from elsewhere", "# Changelog\n\n" + one, "1.0.0", "v1.0.0", "- [One](https://example.com/docs/one.md).\n"},
 		{"another tag", one, "1.0.0", "v1.0.1", ""},
 		{"another version", two + one, "1.0.0", "v1.0.0", ""},
 		{"a section without its date", "## [1.0.0]\n", "1.0.0", "v1.0.0", ""},
 		{"nothing released yet", "## [Unreleased]\n", "0.0.0", "v0.0.0", ""},
 	} {
-		got, err := release.Notes(tt.changelog, tt.version, tt.tag, "https://root")
+		got, err := release.Notes(tt.changelog, tt.version, tt.tag, "https://example.com")
 		if got != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%s: got %q and error %v, want %q", tt.name, got, err, tt.want)
 		}

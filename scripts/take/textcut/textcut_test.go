@@ -195,9 +195,11 @@ func TestWhatHasNoUnitIsRefused(t *testing.T) {
 
 func TestWhatRefersToNothingOrIsUnusedGoesFromAModule(t *testing.T) {
 	got, err := textcut.Terraform(map[string][]byte{
-		"m/a.tf":               []byte("locals {\n  a = merge({ b = 1 }, local.b, local.h)\n  b = aws_x.refund.y\n  c = 1\n}\n\nvariable \"d\" {\n  validation {\n    condition = var.d > 0\n  }\n}\n"),
-		"m/refund.tf":          []byte("locals {\n  h = { c = 1 }\n}\n"),
-		"m/b.tf":               []byte("resource \"aws_x\" \"refund\" {\n  d = var.d\n  e = local.c\n}\n\noutput \"f\" {\n  value = local.b\n}\n"),
+		"m/a.tf": []byte("locals {\n  a = merge({ b = 1 }, local.b, local.h)\n" +
+			"  b = aws_x.refund.y\n  c = 1\n}\n\nvariable \"d\" {\n  validation {\n    condition = var.d > 0\n  }\n}\n"),
+		"m/refund.tf": []byte("locals {\n  h = { c = 1 }\n}\n"),
+		"m/b.tf": []byte("resource \"aws_x\" \"refund\" {\n  d = var.d\n  e = local.c\n}\n\n" +
+			"output \"f\" {\n  value = local.b\n}\n"),
 		"m/tests/a.tfvars":     []byte("d = 1\n"),
 		"m/tests/a.tftest.hcl": []byte("run \"a\" {\n  variables {\n    d = 1\n  }\n\n  assert {\n    condition = local.a == 1\n  }\n}\n"),
 		"c/main.tf":            []byte("module \"m\" {\n  source = \"../m\"\n  d      = 1\n}\n"),
