@@ -202,7 +202,10 @@ func deploy(t *testing.T) *deployment {
 		"AWS_SECRET_ACCESS_KEY="+credentials.SecretAccessKey, "AWS_SESSION_TOKEN="+credentials.SessionToken,
 	)
 	payments := charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
-	return &deployment{t, rows{t, h.Client, h.Table}, environ, s, dynamodb.New(h.Config, h.Table), payments, h, false}
+	return &deployment{
+		T: t, rows: rows{t, h.Client, h.Table}, environ: environ, stripe: s, store: dynamodb.New(h.Config, h.Table),
+		payments: payments, engine: h,
+	}
 }
 
 // steps runs command lines one after the other. None prints who pays, how, or a secret.

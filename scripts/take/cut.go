@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,12 +17,7 @@ import (
 
 // cut returns the files of the origin without what belongs to an absent part.
 func (s *session) cut(o origin, gone absence) (tree, error) {
-	whole := maps.Clone(o.files)
-	for _, x := range gone.texts {
-		f := whole[x.Path]
-		whole[x.Path] = file{f.mode, bytes.Replace(f.data, []byte(x.From), []byte(x.To), 1)}
-	}
-	t := maps.Clone(whole)
+	t := maps.Clone(o.files)
 	if err := errors.Join(t.cutTexts(gone), t.cutTerraform(gone)); err != nil {
 		return nil, fmt.Errorf("reword these, or split them:\n%w", err)
 	}
@@ -32,12 +26,12 @@ func (s *session) cut(o origin, gone absence) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)                  //nolint:errcheck // a temporary folder
-	if err := whole.write(dir); err != nil { // whole, because Go embeds other files
+	defer os.RemoveAll(dir)                    //nolint:errcheck // a temporary folder
+	if err := o.files.write(dir); err != nil { // all, because Go embeds other files
 		return nil, err
 	}
 	report, err := gocut.Cut(s.ctx, dir, gocut.Options{
-		Mentions: gone.mentions, Names: gone.named, Drop: gone.owns, Modules: whole.modules(), Progress: s.out,
+		Mentions: gone.mentions, Names: gone.named, Drop: gone.owns, Modules: o.files.modules(), Progress: s.out,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reword these, or split them:\n%w", err)

@@ -15,8 +15,8 @@ import (
 type catalog struct {
 	Default []string `hcl:"default"` // parts taken if none is named
 	Parts   []part   `hcl:"part,block"`
-	Never   part     `hcl:"never,block"` // what no project gets
-	Texts   []text   `hcl:"text,block"`
+	Shared  []part   `hcl:"shared,block"` // what goes when every part that has it goes
+	Never   part     `hcl:"never,block"`  // what no project gets
 }
 
 type part struct {
@@ -28,6 +28,7 @@ type part struct {
 	AWS      string   `hcl:"aws,optional"`     // resources
 	Dollars  float64  `hcl:"dollars,optional"` // a month, without an order
 	Needs    []string `hcl:"needs,optional"`
+	Of       []string `hcl:"of,optional"`     // the parts that share it
 	Words    []string `hcl:"words,optional"`  // what mentions one belongs to the part
 	Except   []string `hcl:"except,optional"` // texts in which no word counts
 	Paths    []string `hcl:"paths,optional"`  // globs; FOLDER/** is everything below
@@ -37,21 +38,13 @@ type part struct {
 // everything names every part.
 const everything = "everything"
 
-// text is a sentence that a project without a part has in other words.
-type text struct {
-	Path    string   `hcl:"path,label"`
-	Without []string `hcl:"without"`
-	From    string   `hcl:"from"`
-	To      string   `hcl:"to"`
-}
-
 func readParts(files tree) (c catalog, err error) {
 	if err := hclsimple.Decode(partsFile, files[partsFile].data, nil, &c); err != nil {
 		return c, err
 	}
 	var wrong []error
-	for _, p := range append(slices.Clone(c.Parts), c.Never) {
-		for _, need := range p.Needs {
+	for _, p := range slices.Concat(c.Parts, c.Shared, []part{c.Never}) {
+		for _, need := range append(p.Needs, p.Of...) {
 			if !slices.ContainsFunc(c.Parts, func(p part) bool { return p.Name == need }) {
 				wrong = append(wrong, fmt.Errorf("part %s needs %s, which is not a part", p.Name, need))
 			}
@@ -60,11 +53,6 @@ func readParts(files tree) (c catalog, err error) {
 			if !anyMatches(files, glob) {
 				wrong = append(wrong, fmt.Errorf("part %s: no file matches %s", p.Name, glob))
 			}
-		}
-	}
-	for _, t := range c.Texts {
-		if n := strings.Count(string(files[t.Path].data), t.From); n != 1 {
-			wrong = append(wrong, fmt.Errorf("text %s: %q occurs %d times, want once", t.Path, t.From, n))
 		}
 	}
 	if err := errors.Join(wrong...); err != nil {
@@ -132,7 +120,6 @@ func (c catalog) choose(names []string) ([]string, error) {
 type absence struct {
 	parts []part // with Never
 	words []words
-	texts []text
 }
 
 // words finds what mentions a part. A regular expression without an alternative would
@@ -146,38 +133,22 @@ func anyOf(expressions []string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(expressions, "|"))
 }
 
-// minus returns what is not taken. What several parts name leaves with the last of them.
-func minus(all, taken []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(taken, s) })
-}
-
 func (c catalog) without(chosen []string) absence {
 	a := absence{parts: []part{c.Never}}
-	missing := map[string]bool{}
-	var taken part
+	missing := func(name string) bool { return !slices.Contains(chosen, name) }
 	for _, p := range c.Parts {
-		if missing[p.Name] = !slices.Contains(chosen, p.Name); !missing[p.Name] {
-			taken.Words = append(taken.Words, p.Words...)
-			taken.Paths = append(taken.Paths, p.Paths...)
-			taken.Names = append(taken.Names, p.Names...)
+		if missing(p.Name) {
+			a.parts = append(a.parts, p)
 		}
 	}
-	for _, p := range c.Parts {
-		if missing[p.Name] {
-			p.Words = minus(p.Words, taken.Words)
-			p.Paths = minus(p.Paths, taken.Paths)
-			p.Names = minus(p.Names, taken.Names)
+	for _, p := range c.Shared {
+		if !slices.ContainsFunc(p.Of, func(name string) bool { return !missing(name) }) {
 			a.parts = append(a.parts, p)
 		}
 	}
 	for _, p := range a.parts {
 		if len(p.Words) > 0 {
 			a.words = append(a.words, words{anyOf(p.Words), anyOf(p.Except)})
-		}
-	}
-	for _, t := range c.Texts {
-		if slices.ContainsFunc(t.Without, func(name string) bool { return missing[name] || name == c.Never.Name }) {
-			a.texts = append(a.texts, t)
 		}
 	}
 	return a
