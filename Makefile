@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ new: ## a project of your own from this clone: make new MODULE=github.com/acme/s
 
 projects: ## make three projects with make new, and run lint, build, tests, run and tf in each; PARTS=charge: that one
 	@scripts/take/projects.sh $(PARTS)
+
+parts: ## make a project of each part alone, and of everything without it, and compare their lines with docs/parts.md; half an hour
+	@$(call program,take) check
 
 upgrade: ## merge a later version of its origin into a project: make upgrade FROM=path-or-URL
 	@test -n '$(FROM)' || { echo 'say where the later version is: make upgrade FROM=path-or-URL'; exit 1; }

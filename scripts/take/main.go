@@ -24,7 +24,7 @@ type commands struct {
 	New     newProject `cmd:"" help:"Make a project."`
 	Upgrade upgrade    `cmd:"" help:"Merge this version into a project that an earlier one made."`
 	Parts   listParts  `cmd:"" help:"List the parts: what each is, promises, needs and costs."`
-	Check   checkParts `cmd:"" help:"Make a project of each part alone, and of everything without it; 20 minutes."`
+	Check   checkParts `cmd:"" help:"Make a project of each part alone, and of everything without it; half an hour."`
 }
 
 // session is what every command has from outside.

@@ -17,18 +17,18 @@ func clone(t *testing.T) (*session, *strings.Builder) {
 	root := filepath.Join(t.TempDir(), "clone")
 	files := tree{}
 	for name, text := range map[string]string{
-		"go.mod":              "module example.com/once\n\ngo 1.26.0\n",
+		"go.mod":              "module example.com/payonce\n\ngo 1.26.0\n",
 		versionFile:           "package config\n\nconst Version = \"0.1.0\"\n",
 		"domain/order/pay.go": "package order\n\n// Limit is the most that is paid.\nconst Limit = 100\n",
-		"functions/order/main.go": "package main\n\nimport \"example.com/once/domain/order\"\n\n" +
-			"func main() { println(\"once\", order.Limit) }\n",
+		"functions/order/main.go": "package main\n\nimport \"example.com/payonce/domain/order\"\n\n" +
+			"func main() { println(\"payonce\", order.Limit) }\n",
 		"domain/refund/refund.go": "package refund\n",
 		"infra/pay.tf":            "resource \"pay\" \"one\" {\n  count = 1\n}\n",
 		"CHANGELOG.md":            "# Changelog\n\n## [0.1.0]\n\n- All.\n",
-		"README.md":               "# once\n\nOrders.\n",
+		"README.md":               "# payonce\n\nOrders.\n",
 		"docs/README.md":          "# Documents\n\n[Rules](../AGENTS.md).\n",
 		"AGENTS.md":               "# Rules\n\nNone.\n",
-		".ci/run":                 "#!/bin/sh\nONCE_ALL=1 make test\n",
+		".ci/run":                 "#!/bin/sh\nPAYONCE_ALL=1 make test\n",
 		partsFile: `default = ["charge"]
 			part "charge" {}
 			part "refund" {
@@ -78,7 +78,7 @@ func TestAProjectHasItsOwnNamesAndOnlyItsParts(t *testing.T) {
 		"docs.md":                 "# web-shop",
 		rememberFile:              `"version": "0.1.0"`,
 		versionFile:               `const Version = "0.0.0"`,
-		"CHANGELOG.md":            "## [Unreleased]\n\n- Taken from once.\n",
+		"CHANGELOG.md":            "## [Unreleased]\n\n- Taken from payonce.\n",
 	} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); !strings.Contains(string(got), want) {
 			t.Errorf("%s: got %q, %v, want %q in it", name, got, err, want)
@@ -95,7 +95,7 @@ func TestAProjectHasItsOwnNamesAndOnlyItsParts(t *testing.T) {
 	must(t, err)
 	head, err := git(t.Context(), dir, "rev-parse", "HEAD")
 	must(t, err)
-	if want := fmt.Sprintf("main %s\nonce %s", head, head); branches != want {
+	if want := fmt.Sprintf("main %s\npayonce %s", head, head); branches != want {
 		t.Errorf("branches: got %q, want %q", branches, want)
 	}
 	if status, err := git(t.Context(), dir, "status", "--porcelain"); err != nil || status != "" {
@@ -103,6 +103,32 @@ func TestAProjectHasItsOwnNamesAndOnlyItsParts(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "make run") {
 		t.Errorf("got %s, want what to do next", out)
+	}
+}
+
+func TestAProjectWithWhatIsNotItsOwnIsNotMade(t *testing.T) {
+	t.Parallel()
+	for want, damage := range map[string]func(root string) error{
+		`old.md:1: "refund" in ./refund`: func(root string) error {
+			return os.Symlink("./refund/../README.md", filepath.Join(root, "old.md"))
+		},
+		"docs/name.md: names payonce": func(root string) error {
+			return os.WriteFile(filepath.Join(root, "docs/name.md"), []byte("# PayOnce\n"), 0o600)
+		},
+		"README.md:25: AGENTS.md": func(root string) error { return os.Remove(filepath.Join(root, "AGENTS.md")) },
+	} {
+		s, _ := clone(t)
+		must(t, damage(s.root))
+		_, err := git(t.Context(), s.root, "add", "-A")
+		must(t, err)
+		dir := filepath.Join(t.TempDir(), "shop")
+		err = newProject{Module: "github.com/acme/shop", Dir: dir}.Run(s)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: the project was made all the same", want)
+		}
 	}
 }
 

@@ -37,9 +37,9 @@ Without PARTS it has %s. [The guide](guides/take.md) says what is made, and how 
 	b.WriteString(`
 ## What each costs
 
-Lines are what a project grows by, with tests, documents and Terraform: ` + "`charge`" + ` alone, the others
-beside it and what they need. The first part beside the charge brings the operator's tool, which is
-not counted. Dollars are for a month without an order, in us-east-1 at list prices, with the default
+Lines are what a part adds to a project that has all parts that do not need it, with tests, documents
+and Terraform; for ` + "`charge`" + `, the project of it alone. The operator's tool comes with the first part beside
+the charge, and is in no line of this table. Dollars are for a month without an order, in us-east-1 at list prices, with the default
 alarms ([the calculation](guides/deploy.md#what-it-costs)).
 
 | part | lines | in AWS | dollars |

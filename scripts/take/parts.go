@@ -24,7 +24,7 @@ type part struct {
 	Is       string   `hcl:"is,optional"`
 	Promises string   `hcl:"promises,optional"`
 	Guide    string   `hcl:"guide,optional"`
-	Lines    int      `hcl:"lines,optional"`   // that go without it, of a project with everything
+	Lines    int      `hcl:"lines,optional"`   // that it adds; see page
 	AWS      string   `hcl:"aws,optional"`     // resources
 	Dollars  float64  `hcl:"dollars,optional"` // a month, without an order
 	Needs    []string `hcl:"needs,optional"`

@@ -111,6 +111,19 @@ part "audit" {
   names = ["scripts/orders.restore.FromTable", "scripts/orders.restore.Status", "scripts/orders.restore.TableRate", "scripts/orders.restore.Validate"]
 }
 
+part "settings" {
+  is = "each function compares its queues' settings with what it was built for"
+  promises = "A queue that would lose messages raises an alarm"
+  guide = "docs/reference/configuration.md"
+  aws = "4 alarms with alarms = \"all\""
+  dollars = 0.00
+  needs = ["charge"]
+  words = ["queue.settings", "queues. settings", "settings of the queues", "queue.?misconfigured", "queues are misconfigured", "settings check", "what is compared with the queues"]
+  names = ["adapters/sqs.Handler.Settings", "adapters/sqs.settingsOf", "functions/order.settings", "scripts/orders/cloud.Deployment.CompareQueues", "scripts/orders/cloud.Deployment.compare"]
+  except = ["\\(queue settings\\)"]
+  paths = ["adapters/sqs/settings*.go"]
+}
+
 part "release" {
   is = "a tag builds, attests and publishes the zips"
   promises = "Two builds of a tag have the same bytes"
@@ -166,10 +179,12 @@ part "page" {
 shared "operator" {
   of = ["webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"]
   words = [
-    "make (orders|smoke)\\b", "operator.s tool",
+    "make (orders|smoke)\\b", "scripts/orders", "operator", "\\bcanceler\\b", "cancel intent", "cancellation", "cancel key", "cancel promises",
     "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)",
   ]
-  paths = ["scripts/orders/**", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
+  except = ["comparison operator"] # of an alarm
+  names = ["domain/order/ordertest.cancel", "domain/order/ordertest.Cancel"]
+  paths = ["scripts/orders/**", "domain/order/cancel*.go", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
 shared "http api" {
@@ -182,13 +197,18 @@ shared "stripe key" {
   words = ["stripe read", "read-only key"]
 }
 
+shared "redrive" {
+  of = ["page", "lab"]
+  names = ["adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "scripts/local/system.System.Redrive"]
+}
+
 never "origin" {
   words = [
-    "make new(?:[^\\w-]|$)", "make projects", "scripts/take", "decisions\\.md", "rooms\\.md",
+    "make new(?:[^\\w-]|$)", "make (projects|parts)\\b", "scripts/take", "decisions\\.md", "rooms\\.md",
     "each room keeps its budget", "system/upgrade test", "upgrade under way",
   ]
   paths = [
-    "README.md", "CHANGELOG.md", "scripts/take/**", "rooms_test.go", "docs/reference/rooms.md", "docs/decisions.md", "docs/parts.md", "docs/guides/take.md",
+    "README.md", "CHANGELOG.md", ".github/ISSUE_TEMPLATE/**", ".github/workflows/parts.yml", "scripts/take/**", "rooms_test.go", "docs/reference/rooms.md", "docs/decisions.md", "docs/parts.md", "docs/guides/take.md",
     "scripts/local/system/upgrade_test.go", # it needs the history of the clone
     "examples/label/**", "examples/existing/**", "docs/guides/existing.md", "scripts/newjob/example_test.go",
   ]

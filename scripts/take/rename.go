@@ -59,6 +59,9 @@ func rename(t tree, o origin, modulePath, name string) (tree, error) {
 				}
 			}
 		}
+		if strings.Contains(strings.ToLower(string(f.data)), o.name) && !strings.Contains(modulePath, o.name) {
+			return nil, fmt.Errorf("%s: names %s in a way that is not renamed: write it in lower case", file, o.name)
+		}
 		renamed[names.Replace(file)] = f
 	}
 	return renamed, nil

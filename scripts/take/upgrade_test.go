@@ -58,7 +58,7 @@ func TestAnUpgradeKeepsLocalChanges(t *testing.T) {
 		},
 		"in a history that was squashed": func(t *testing.T, dir string) string {
 			t.Helper()
-			for _, args := range [][]string{{"checkout", "-q", "--orphan", "new"}, {"branch", "-D", "main", "once"}} {
+			for _, args := range [][]string{{"checkout", "-q", "--orphan", "new"}, {"branch", "-D", "main", "payonce"}} {
 				_, err := git(t.Context(), dir, args...)
 				must(t, err)
 			}
@@ -108,7 +108,7 @@ func TestAClashIsAnOrdinaryConflict(t *testing.T) {
 		t.Errorf("got %v, want the file in conflict", err)
 	}
 	got, _ := os.ReadFile(filepath.Join(dir, "infra/pay.tf"))
-	for _, want := range []string{"<<<<<<< HEAD\n  count = 3\n", "count = var.many ? 2 : 1\n>>>>>>> once\n"} {
+	for _, want := range []string{"<<<<<<< HEAD\n  count = 3\n", "count = var.many ? 2 : 1\n>>>>>>> payonce\n"} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("got %s, want %q in it", got, want)
 		}
@@ -136,7 +136,7 @@ func TestAnUpgradeRefusesWhatWouldLoseSomething(t *testing.T) {
 		"has no .orderonce":  func(dir string) { must(t, os.Remove(filepath.Join(dir, rememberFile))) },
 		`unknown part "old"`: func(dir string) { edit(t, dir, rememberFile, `"charge"`, `"charge", "old"`) },
 		"earlier version":    func(dir string) { edit(t, dir, rememberFile, "0.1.0", "0.3.0") },
-		"has once 0.1.0":     func(string) {},
+		"has payonce 0.1.0":  func(string) {},
 		"unknown field":      func(dir string) { edit(t, dir, rememberFile, `"parts"`, `"partz"`) },
 		"root of a git":      func(dir string) { must(t, os.RemoveAll(filepath.Join(dir, ".git"))) },
 	} {

@@ -1,5 +1,5 @@
-// Package charge is order.Payments and order.Canceler over Stripe's API: it turns an
-// order into a PaymentIntent, and moves its money.
+// Package charge is order.Payments over Stripe's API: it turns an order into a
+// PaymentIntent, and moves its money. It is order.Canceler too.
 //
 // A restricted key needs "PaymentIntents: Write" and, to explain a failed intent that was
 // edited since, "Charges and Refunds: Read".

@@ -14,8 +14,8 @@ var (
 	ErrLocked = errors.New("PaymentIntent locked by an executing request")
 )
 
-// CancelInDashboard cancels an intent as an operator can, in the statuses in which the
-// API can.
+// CancelInDashboard cancels an intent as a person can, in the statuses in which the API
+// can.
 func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
 	intent, err := m.unlocked(id, cancelable)
 	if err != nil {
@@ -25,8 +25,8 @@ func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
-// EditInDashboard edits an intent as an operator can, in any status, which clears its
-// last error. docs.stripe.com/api/payment_intents/object: last_payment_error "will be
+// EditInDashboard edits an intent as a person can, in any status, which clears its last
+// error. docs.stripe.com/api/payment_intents/object: last_payment_error "will be
 // cleared if the PaymentIntent is later updated for any reason".
 func (m *Machine) EditInDashboard(_ time.Time, id string) error {
 	intent, err := m.unlocked(id, func(Status) bool { return true })
@@ -37,7 +37,7 @@ func (m *Machine) EditInDashboard(_ time.Time, id string) error {
 	return nil
 }
 
-// DeleteCustomer deletes a customer, as an operator or the API can. From then on,
+// DeleteCustomer deletes a customer, as a person or the API can. From then on,
 // creating or confirming an intent for the customer is refused.
 func (m *Machine) DeleteCustomer(id string) { m.gone[id] = true }
 

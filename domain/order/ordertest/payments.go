@@ -74,7 +74,7 @@ type PaymentsUnderTest struct {
 	Cancel       func(order.IntentID) // as a person can at the provider
 }
 
-// TestPayments tests the contracts of order.Payments and order.Canceler.
+// TestPayments tests the contract of order.Payments, and that of order.Canceler.
 func TestPayments(t *testing.T, open func(t *testing.T) PaymentsUnderTest) {
 	t.Helper()
 	for _, p := range paymentPromises() {

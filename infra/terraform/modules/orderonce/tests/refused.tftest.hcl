@@ -13,7 +13,7 @@ run "values_that_are_too_small_or_of_another_kind_are_rejected" {
   command = plan
 
   variables {
-    name                         = "OrderOnce"
+    name                         = "Orders"
     scope                        = "a23456789-123456789-123456789-123"
     stripe_secret_key            = "pk_test_canary"
     stripe_secret_version        = 0
