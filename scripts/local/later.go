@@ -10,21 +10,39 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// attend does what follows from a kill while messages wait: the operator cancels an order
-// that was not charged, and the clocks move until the lease of a refund has ended.
-func (l *local) attend(ctx context.Context, dead []victim) (err error) {
+// attend does what follows from a kill while messages wait.
+func (l *local) attend(ctx context.Context, dead []victim) error {
+	if err := l.cancelUncharged(ctx, dead); err != nil {
+		return err
+	}
+	if err := l.endRefundLeases(ctx, dead); err != nil {
+		return err
+	}
+	return nil
+}
+
+// cancelUncharged cancels the order that was not charged, as `orders cancel` does.
+func (l *local) cancelUncharged(ctx context.Context, dead []victim) error {
 	for _, v := range dead {
-		switch v.at { //nolint:exhaustive // an order that was charged is settled by its message or by the schedule
-		case stripetest.Create: // as `orders cancel` does
+		if v.at == stripetest.Create {
 			c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
-			_, err = c.Cancel(ctx, v.id, time.Now())
-		case stripetest.CreateRefund:
+			if _, err := c.Cancel(ctx, v.id, time.Now()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// endRefundLeases moves the clocks until the lease of a refund has ended.
+func (l *local) endRefundLeases(ctx context.Context, dead []victim) error {
+	for _, v := range dead {
+		if v.at == stripetest.CreateRefund {
 			fmt.Printf("Killed after Stripe made the refund. No other worker takes it over before "+
 				"its lease ends: skipping %.0f minutes ...\n", order.MaxLease.Minutes())
-			err = l.SkipLeases(ctx)
-		}
-		if err != nil {
-			return err
+			if err := l.SkipLeases(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"path"
 	"regexp"
 	"strings"
 
 	"golang.org/x/mod/module"
+	"mvdan.cc/gofumpt/format"
 )
 
 // nameOf returns the name of the product of a module, which is the first part of the name
@@ -28,7 +28,7 @@ func nameOf(modulePath string) (string, error) {
 }
 
 // rename gives the tree another module path and the product another name, in the names of
-// files too.
+// files too, and formats its Go.
 func rename(t tree, o origin, modulePath, name string) (tree, error) {
 	const placeholder = "\x00"
 	own := regexp.QuoteMeta(o.module)
@@ -50,13 +50,11 @@ func rename(t tree, o origin, modulePath, name string) (tree, error) {
 			f.data = everywhere.ReplaceAll(f.data, []byte(placeholder))
 		}
 		f.data = packages.ReplaceAll(f.data, []byte("$1"+placeholder+"$2"))
-		if text := names.Replace(string(f.data)); text != string(f.data) {
-			f.data = []byte(text)
-			if path.Ext(file) == ".go" {
-				var err error
-				if f.data, err = format.Source(f.data); err != nil {
-					return nil, fmt.Errorf("%s: %w", file, err)
-				}
+		f.data = []byte(names.Replace(string(f.data)))
+		if path.Ext(file) == ".go" {
+			var err error
+			if f.data, err = format.Source(f.data, format.Options{ModulePath: modulePath}); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 		}
 		if strings.Contains(strings.ToLower(string(f.data)), o.name) && !strings.Contains(modulePath, o.name) {
