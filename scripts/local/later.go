@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,15 +11,30 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// attend does what follows from a kill while messages wait.
-func (l *local) attend(ctx context.Context, dead []victim) error {
-	if err := l.cancelUncharged(ctx, dead); err != nil {
-		return err
+// attention has the error of what followed a kill, once.
+type attention chan error
+
+// attend does what follows from a kill, while messages wait.
+func (l *local) attend(ctx context.Context, k *killer) attention {
+	done := make(attention, 1)
+	go func() {
+		select {
+		case <-k.killed:
+			done <- errors.Join(l.cancelUncharged(ctx, k.deaths()), l.endRefundLeases(ctx, k.deaths()))
+		case <-ctx.Done():
+		}
+	}()
+	return done
+}
+
+// wait waits until what followed a kill is done, if there was one.
+func (a attention) wait(k *killer) error {
+	if len(k.deaths()) == 0 {
+		return nil
 	}
-	if err := l.endRefundLeases(ctx, dead); err != nil {
-		return err
-	}
-	return nil
+	err := <-a
+	a <- err
+	return err
 }
 
 // cancelUncharged cancels the order that was not charged, as `orders cancel` does.

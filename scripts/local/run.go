@@ -207,20 +207,11 @@ func readWaves(path string) ([][]string, error) {
 	return waves, nil
 }
 
-// post sends each wave once the queue is empty, and returns when it is empty again. When
-// the killer has killed, it attends to the dead meanwhile.
+// post sends each wave once the queue is empty, and returns when it is empty again.
 func (l *local) post(ctx context.Context, s stage) (posted []invariants.Message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	attended := make(chan error, 1)
-	go func() {
-		select {
-		case <-s.killer.killed:
-			attended <- l.attend(ctx, s.killer.deaths())
-		case <-ctx.Done():
-			attended <- nil
-		}
-	}()
+	attended := l.attend(ctx, s.killer)
 	decoder := jobs.NewDecoder()
 	for _, wave := range s.waves {
 		drafts := make([]sqstest.Draft, len(wave))
@@ -237,13 +228,11 @@ func (l *local) post(ctx context.Context, s stage) (posted []invariants.Message,
 		if err := l.Drained(ctx); err != nil {
 			return nil, fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
 		}
-		if len(s.killer.deaths()) > 0 {
-			err := <-attended
-			attended <- err
+		if err := attended.wait(s.killer); err != nil {
+			return nil, err
 		}
 	}
-	cancel()
-	return posted, <-attended
+	return posted, nil
 }
 
 // tally counts deliveries by message, and invocations that ended without a response.
