@@ -123,7 +123,7 @@ func newWorld(t *testing.T, kind string) *world {
 	w.server = server
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
 		s := sqstest.DefaultSettings()
-		s.Retention, s.FIFO = 14*day, kind == fifo
+		s.Retention = 14 * day
 		w.must(m.Create(now, w.dead, s))
 		s.Visibility, s.Retention = 3*time.Minute, 7*day
 		s.DeadLetters, s.MaxReceives = w.dead, sqs.DefaultPolicy().MaxReceives

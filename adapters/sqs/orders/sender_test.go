@@ -28,9 +28,7 @@ func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		settings := sqstest.DefaultSettings()
-		settings.FIFO = name == "orders.fifo"
-		err = m.Create(now, name, settings)
+		err = m.Create(now, name, sqstest.DefaultSettings())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func newWorld(t *testing.T, fifo bool) *world {
 	w := &world{Machine: sqstest.New(1), t: t, now: start()}
 	for _, suffix := range []string{"", ".fifo"} {
 		s := sqstest.DefaultSettings()
-		s.FIFO, s.Retention = suffix != "", 5*day
+		s.Retention = 5 * day
 		w.must(w.Create(w.now, "dead"+suffix, s))
 		s.Retention, s.DeadLetters, s.MaxReceives = 4*day, "dead"+suffix, 2
 		w.must(w.Create(w.now, "orders"+suffix, s))
@@ -235,7 +235,7 @@ func TestADeadLetterAndARedrivenMessage(t *testing.T) {
 		}
 		dead := w.receive("dead", 10)[0]
 		want := sqstest.Message{
-			ID: sent.ID, Body: "a", Sent: start(), FirstReceived: start(), Receives: 3, Source: "orders" + w.fifo,
+			ID: sent.ID, Draft: sqstest.Draft{Body: "a"}, Sent: start(), FirstReceived: start(), Receives: 3, Source: "orders" + w.fifo,
 			Handle: dead.Handle, State: sqstest.InFlight, VisibleAt: w.now.Add(30 * time.Second),
 		}
 		if fifo {

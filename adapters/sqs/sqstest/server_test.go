@@ -72,7 +72,7 @@ func newServer(t *testing.T) *testServer {
 	})
 	f.create("dead", func(*sqstest.Settings) {})
 	f.create("orders", func(s *sqstest.Settings) { s.DeadLetters, s.MaxReceives = "dead", 2 })
-	f.create("orders.fifo", func(s *sqstest.Settings) { s.FIFO = true })
+	f.create("orders.fifo", func(*sqstest.Settings) {})
 	return f
 }
 
