@@ -113,6 +113,7 @@ func TestInvocation(t *testing.T) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	first.PID, first.Deadline, first.Env = 0, first.Deadline.UTC(), names
 	want := report{
 		RequestID: "00000000-0000-4000-8000-000000000001",
@@ -384,6 +385,42 @@ func TestReport(t *testing.T) {
 	if live.Live != 1 || got.Live != 0 || got.FirstResponseMS <= 0 || got.CPUMS <= 0 ||
 		live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
 		t.Errorf("report = %+v, then %+v, want one live process, times and memory", live, got)
+	}
+}
+
+// history records what a host observes.
+type history struct {
+	mu     sync.Mutex
+	events []lambdatest.Event
+}
+
+func (h *history) observe(e lambdatest.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, e)
+}
+
+// changes returns the number of the instance and the change of each event.
+func (h *history) changes() (all []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.events {
+		all = append(all, fmt.Sprint(e.Instance, " ", e.Change))
+	}
+	return all
+}
+
+func TestAnInvocationIsObservedBeforeTheFunctionRuns(t *testing.T) {
+	t.Parallel()
+	lines := make(starts, 2)
+	host := start(t, lambdatest.Options{Output: lines, Observe: func(e lambdatest.Event) {
+		if e.Change == lambdatest.Invoked {
+			lines <- "observed"
+		}
+	}})
+	ask(t, host, do("print", "printed"))
+	if diff := cmp.Diff([]string{"observed", "printed"}, []string{<-lines, <-lines}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
