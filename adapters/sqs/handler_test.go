@@ -95,7 +95,7 @@ func (brokenError) Error() string { panic("boom " + canary) }
 // it has the same effect.
 func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	const panics, exits = "panic of type ", "worker goroutine exited"
-	boom := func() { panic("boom " + canary) }
+	const boom = "boom " + canary
 	broken := func(r order.Result) order.Result {
 		r.Err = brokenError{}
 		return r
@@ -109,19 +109,15 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		"decoding": {func(w *world) {
 			w.Decode = func(body string) (sqs.Task, error) {
 				if strings.Contains(body, "BAD") {
-					boom()
+					panic(boom)
 				}
 				return w.Task(body)
 			}
 		}, []int{1}, "WARN panic", panics},
-		"processing":        {func(w *world) { w.duringOrder("BAD", boom) }, []int{1}, "WARN panic", panics},
-		"exits, processing": {func(w *world) { w.duringOrder("BAD", runtime.Goexit) }, []int{1}, "WARN panic", exits},
-		"creating an owner": {func(w *world) {
-			w.NewOwner = func() string { boom(); return "" }
-		}, []int{1}, "WARN panic", panics},
-		"choosing the delay": {func(w *world) {
-			w.Jitter = func() float64 { boom(); return 0 }
-		}, []int{0, 1, 2}, "WARN panic", panics},
+		"processing":         {func(w *world) { w.duringOrder("BAD", func() { panic(boom) }) }, []int{1}, "WARN panic", panics},
+		"exits, processing":  {func(w *world) { w.duringOrder("BAD", runtime.Goexit) }, []int{1}, "WARN panic", exits},
+		"creating an owner":  {func(w *world) { w.NewOwner = func() string { panic(boom) } }, []int{1}, "WARN panic", panics},
+		"choosing the delay": {func(w *world) { w.Jitter = func() float64 { panic(boom) } }, []int{0, 1, 2}, "WARN panic", panics},
 		"exits, reading the clock": {func(w *world) {
 			first := sync.OnceValue(w.Handler.Now)
 			calls := 0

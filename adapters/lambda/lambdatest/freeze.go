@@ -39,8 +39,10 @@ func (h *Host) Freeze(d time.Duration, match func(payload []byte) bool) (frozen 
 }
 
 func (h *Host) thawAfter(d time.Duration, in *instance, call *invocation) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-time.After(d):
+	case <-timer.C:
 	case <-in.dead:
 		return
 	}
