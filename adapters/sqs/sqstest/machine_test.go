@@ -153,7 +153,6 @@ const invalid = sqstest.CodeInvalidParameterValue
 // Each case names its source in the API reference, or in the SQS developer guide. The
 // result of a step follows after its colon; the queue hides a message for 30 seconds.
 func TestRulesOfQueues(t *testing.T) {
-	const invalid = sqstest.CodeInvalidParameterValue
 	for rule, script := range map[string]string{
 		"ReceiveMessage: a message is hidden for the visibility timeout": "send a; take 9: a:1; wait 29.999999999s; " +
 			"take 9:; wait 1ns; take 9: a:2",
