@@ -345,16 +345,17 @@ func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 
 // A lease ends with the function, and is never longer than a function can run.
 func TestEveryRecordHasItsOwnLease(t *testing.T) {
-	for name, tt := range map[string]struct{ deadline, leased time.Duration }{ // from now
-		"at the deadline":           {30 * time.Second, 30 * time.Second},
-		"at most as a function":     {time.Hour, 15 * time.Minute},
-		"without a deadline":        {0, 15 * time.Minute},
-		"a second after a deadline": {-time.Minute, time.Second},
+	const answerTime, took = 100 * time.Millisecond, 100 * time.Millisecond
+	for name, tt := range map[string]struct{ deadline, leased, ends time.Duration }{ // from now
+		"at the deadline":           {30 * time.Second, 30 * time.Second, 30*time.Second - answerTime},
+		"at most as a function":     {time.Hour, 15 * time.Minute, 15*time.Minute - answerTime},
+		"without a deadline":        {0, 15 * time.Minute, 15*time.Minute - answerTime},
+		"a second after a deadline": {-time.Minute, time.Second, -time.Minute}, // a context ends with its parent
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, standard)
-			w.OrderBudget, w.AnswerTime = 0, 100*time.Millisecond
-			w.during = func(order.ID) { w.advance(100 * time.Millisecond) }
+			w.OrderBudget, w.AnswerTime = 0, answerTime
+			w.during = func(order.ID) { w.advance(took) }
 			ctx := t.Context()
 			if tt.deadline != 0 {
 				var cancel context.CancelFunc
@@ -366,17 +367,12 @@ func TestEveryRecordHasItsOwnLease(t *testing.T) {
 			if err != nil || len(response.BatchItemFailures) > 0 {
 				t.Errorf("got %v, %v, want no batch item failures", response, err)
 			}
-			until := start().Add(tt.leased)
-			ends := until.Add(-w.AnswerTime)
-			if tt.deadline < 0 {
-				ends = start().Add(tt.deadline) // a context ends with its parent
-			}
 			var want []work
 			for i := range 3 {
 				lease := order.Lease{
-					Owner: fmt.Sprint("owner-", i), From: start().Add(time.Duration(i) * 100 * time.Millisecond), Until: until,
+					Owner: fmt.Sprint("owner-", i), From: start().Add(time.Duration(i) * took), Until: start().Add(tt.leased),
 				}
-				want = append(want, work{"ORD12345", start(), lease, ends})
+				want = append(want, work{"ORD12345", start(), lease, start().Add(tt.ends)})
 			}
 			if diff := cmp.Diff(w.processed, want); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)

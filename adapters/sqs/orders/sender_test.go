@@ -28,11 +28,10 @@ func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		err = m.Create(now, name, sqstest.DefaultSettings())
+		if err := m.Create(now, name, sqstest.DefaultSettings()); err != nil {
+			t.Fatal(err)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return server, orders.NewSender(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &server.URL, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		Credentials: aws.AnonymousCredentials{},

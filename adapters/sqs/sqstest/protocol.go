@@ -18,10 +18,9 @@ import (
 // request has the members of every operation and of every batch entry, whose names do not
 // clash.
 type request struct {
-	QueueURL  string `json:"QueueUrl"`
-	QueueName string
-	Entries   []request
-	ID        string `json:"Id"` // of a batch entry
+	QueueURL string `json:"QueueUrl"`
+	Entries  []request
+	ID       string `json:"Id"` // of a batch entry
 
 	MessageBody            string
 	MessageAttributes      map[string]Attribute
@@ -127,18 +126,14 @@ func respond(w http.ResponseWriter, out any, err error) {
 
 // perform performs one operation. Only ReceiveMessage waits.
 func (s *Server) perform(ctx context.Context, operation string, in request) (out any, err error) {
-	switch {
-	case operation == "GetQueueUrl":
-	case in.QueueURL == "":
+	if in.QueueURL == "" {
 		return nil, missing("QueueUrl")
-	case operation == "ReceiveMessage":
+	}
+	if operation == "ReceiveMessage" {
 		return s.receiveMessage(ctx, in)
 	}
 	s.Machine(func(m *Machine, now time.Time) {
 		switch operation {
-		case "GetQueueUrl":
-			_, err = m.Settings(in.QueueName)
-			out = map[string]string{"QueueUrl": s.QueueURL(in.QueueName)}
 		case "GetQueueAttributes":
 			out, err = m.attributes(now, in)
 		case "SendMessage":
