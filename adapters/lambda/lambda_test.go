@@ -3,6 +3,7 @@ package lambda_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -13,18 +14,6 @@ import (
 
 	"orderonce/adapters/lambda"
 )
-
-func decode(t *testing.T, text string) map[string]any {
-	t.Helper()
-	if strings.Count(text, "\n") != 1 {
-		t.Fatalf("output = %q, want one line", text)
-	}
-	var line map[string]any
-	if err := json.Unmarshal([]byte(text), &line); err != nil {
-		t.Fatal(err)
-	}
-	return line
-}
 
 func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
 	for level, want := range map[slog.Level][]string{
@@ -39,10 +28,11 @@ func TestLoggerWritesLinesOfItsLevelAndAbove(t *testing.T) {
 		}
 		var got []string
 		for text := range strings.Lines(out.String()) {
-			line := decode(t, text)
+			var line map[string]any
+			err := json.Unmarshal([]byte(text), &line)
 			got = append(got, fmt.Sprint(line["level"]))
-			_, err := time.Parse(time.RFC3339Nano, fmt.Sprint(line["timestamp"]))
-			if err != nil || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
+			_, timeErr := time.Parse(time.RFC3339Nano, fmt.Sprint(line["timestamp"]))
+			if err = errors.Join(err, timeErr); err != nil || line["message"] != "order parked" || line["order_id"] != "ORD1" || len(line) != 4 {
 				t.Errorf("line = %v, %v, want a level, the message, the order id and a timestamp", line, err)
 			}
 		}

@@ -30,13 +30,6 @@ func Unwrap(body string) ([]byte, error) {
 	return raw, err
 }
 
-// fields are the fields of orders and refunds.
-func fields() []string {
-	return []string{
-		"type", "orderId", "customerId", "currency", "lines", "payment", "refundId", "amount", "reason",
-	}
-}
-
 // wrapperOf returns the fields of a notification or of an event, or none. A body without
 // the marker of either is neither, and is not read.
 func wrapperOf(raw []byte) (wrapper map[string][]byte, err error) {
@@ -44,7 +37,9 @@ func wrapperOf(raw []byte) (wrapper map[string][]byte, err error) {
 		return wrapper, nil
 	}
 	wrapper, err = strictjson.Members(raw)
-	ofMessage := slices.ContainsFunc(fields(), func(name string) bool { return wrapper[name] != nil })
+	ofMessage := slices.ContainsFunc([]string{
+		"type", "orderId", "customerId", "currency", "lines", "payment", "refundId", "amount", "reason",
+	}, func(field string) bool { return wrapper[field] != nil })
 	if ofBoth := wrapper["Message"] != nil && wrapper["detail"] != nil; err != nil || ofMessage || ofBoth {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
 	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"), orderWithID("CLASHES"), "no order")
 	if diff := cmp.Diff(w.deliver(), ids[1:2]); diff != "" {
@@ -32,14 +32,14 @@ func TestOnlyRedeliveredMessagesAreBatchItemFailures(t *testing.T) {
 	want := [][]string{
 		{"WAITS"}, {"CLASHES conflict", "no order invalid_order"}, {"CLASHES", "PAID", "WAITS"}, {"CLASHES conflict"},
 	}
-	if diff := cmp.Diff(got, want); diff != "" || w.counted("flush") != 1 {
-		t.Errorf("%d flushes; queue, dead letters, processed and notes (-got +want):\n%s", w.counted("flush"), diff)
+	if diff := cmp.Diff(got, want); diff != "" || w.meter["flush"] != 1 {
+		t.Errorf("%d flushes; queue, dead letters, processed and notes (-got +want):\n%s", w.meter["flush"], diff)
 	}
 }
 
 // Lambda accepts null as an empty list, but other readers of the response may not.
 func TestBatchItemFailuresIsNeverNull(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.send(good)
 	for _, e := range []events.SQSEvent{{}, w.receive()} {
 		response, err := w.Handle(t.Context(), e)
@@ -56,11 +56,9 @@ func TestBatchItemFailuresIsNeverNull(t *testing.T) {
 func large(id string) string { return orderWithID(id) + strings.Repeat(" ", 20<<10) }
 
 func TestALargeBodyDelaysNoOtherOrder(t *testing.T) {
-	for name, newWorld := range map[string]func(*testing.T) *world{
-		"on a standard queue": newWorld, "in another FIFO group": newFIFOWorld,
-	} {
+	for name, kind := range map[string]string{"on a standard queue": standard, "in another FIFO group": fifo} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, kind)
 			w.sendGrouped("1", large("LARGE"))
 			w.sendGrouped("2", orderWithID("A"), orderWithID("B"))
 			e := w.receive()
@@ -97,7 +95,7 @@ func (brokenError) Error() string { panic("boom " + canary) }
 // it has the same effect.
 func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 	const panics, exits = "panic of type ", "worker goroutine exited"
-	boom := func() { panic("boom " + canary) }
+	const boom = "boom " + canary
 	broken := func(r order.Result) order.Result {
 		r.Err = brokenError{}
 		return r
@@ -111,19 +109,15 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		"decoding": {func(w *world) {
 			w.Decode = func(body string) (sqs.Task, error) {
 				if strings.Contains(body, "BAD") {
-					boom()
+					panic(boom)
 				}
 				return w.Task(body)
 			}
 		}, []int{1}, "WARN panic", panics},
-		"processing":        {func(w *world) { w.before("BAD", boom) }, []int{1}, "WARN panic", panics},
-		"exits, processing": {func(w *world) { w.before("BAD", runtime.Goexit) }, []int{1}, "WARN panic", exits},
-		"creating an owner": {func(w *world) {
-			w.NewOwner = func() string { boom(); return "" }
-		}, []int{1}, "WARN panic", panics},
-		"choosing the delay": {func(w *world) {
-			w.Jitter = func() float64 { boom(); return 0 }
-		}, []int{0, 1, 2}, "WARN panic", panics},
+		"processing":         {func(w *world) { w.duringOrder("BAD", func() { panic(boom) }) }, []int{1}, "WARN panic", panics},
+		"exits, processing":  {func(w *world) { w.duringOrder("BAD", runtime.Goexit) }, []int{1}, "WARN panic", exits},
+		"creating an owner":  {func(w *world) { w.NewOwner = func() string { panic(boom) } }, []int{1}, "WARN panic", panics},
+		"choosing the delay": {func(w *world) { w.Jitter = func() float64 { panic(boom) } }, []int{0, 1, 2}, "WARN panic", panics},
 		"exits, reading the clock": {func(w *world) {
 			first := sync.OnceValue(w.Handler.Now)
 			calls := 0
@@ -141,7 +135,7 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 		"reporting a settled message": {func(w *world) { w.script["BAD"] = broken(paid()) }, nil, "ERROR <nil>", panics},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			tt.breaks(w)
 			ids := w.send("no order", orderWithID("BAD"), "no order either")
 			var want []string
@@ -159,7 +153,7 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 			if strings.Contains(w.log.String(), canary) {
 				t.Error("the log contains the value of the panic")
 			}
-			if got := w.counted("Received"); got != 3 {
+			if got := w.meter["Received"]; got != 3 {
 				t.Errorf("Received = %d, want 3", got)
 			}
 		})
@@ -167,18 +161,18 @@ func TestACrashInAnyStepFailsOnlyItsRecord(t *testing.T) {
 }
 
 func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	for i := range 6 {
 		w.send(orderWithID(fmt.Sprintf("ORD%d", i)))
 	}
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
 		w.Parallel = 2
-		started, gate := gated(w)
+		gate := w.gate()
 		go func() { _, _ = w.Handle(t.Context(), e) }()
 		for finished := range 6 {
 			synctest.Wait()
-			if got, want := len(*started), min(finished+2, 6); got != want {
+			if got, want := len(w.processed), min(finished+2, 6); got != want {
 				t.Errorf("%d orders started after %d have finished, want %d", got, finished, want)
 			}
 			gate <- struct{}{}
@@ -188,15 +182,15 @@ func TestLanesRunInParallelUpToTheLimit(t *testing.T) {
 }
 
 func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.send(orderWithID("A"), large("A"), orderWithID("B"), orderWithID("A"))
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {
-		started, gate := gated(w)
+		gate := w.gate()
 		go func() { _, _ = w.Handle(t.Context(), e) }()
 		for _, want := range [][]string{{"A", "B"}, {"A", "A", "B"}, {"A", "A", "A", "B"}} {
 			synctest.Wait()
-			if diff := cmp.Diff(slices.Sorted(slices.Values(*started)), want); diff != "" {
+			if diff := cmp.Diff(w.ids(), want); diff != "" {
 				t.Errorf("started orders (-got +want):\n%s", diff)
 			}
 			if len(want) == 2 {
@@ -205,21 +199,6 @@ func TestMessagesOfOneOrderRunOneAfterTheOther(t *testing.T) {
 			gate <- struct{}{}
 		}
 	})
-}
-
-// gated replaces Process: each order starts, and ends when it receives from gate. Read
-// started only after synctest.Wait.
-func gated(w *world) (started *[]string, gate chan struct{}) {
-	var mu sync.Mutex
-	started, gate = new([]string), make(chan struct{})
-	w.Process = func(_ context.Context, o order.Order, _ time.Time, _ order.Lease) order.Result {
-		mu.Lock()
-		*started = append(*started, string(o.ID()))
-		mu.Unlock()
-		<-gate
-		return paid()
-	}
-	return started, gate
 }
 
 // A group keeps its order for whatever reason its head is redelivered: the messages
@@ -233,20 +212,18 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 		delay  time.Duration // 0 means 3 s
 	}{
 		"the store is unavailable":                {result: outage()},
-		"the order failed by itself":              {result: unconfirmed(1)},
 		"another attempt holds the order":         {result: inProgress(time.Minute), delay: 61 * time.Second},
-		"its result has no verdict":               {},
 		"it cannot be parked":                     {result: conflict(), breaks: unavailable},
 		"it is not an order and cannot be parked": {head: "no order", breaks: unavailable},
 		"the response to parking it is lost": {
 			result: conflict(), breaks: func(w *world) { w.server.Lose("SendMessage", 1) },
 		},
 		"parking it panics":                 {result: order.Result{Verdict: order.Park, Err: brokenError{}}, delay: 5 * time.Second},
-		"its worker exits":                  {breaks: func(w *world) { w.before("HEAD", runtime.Goexit) }},
+		"its worker exits":                  {breaks: func(w *world) { w.duringOrder("HEAD", runtime.Goexit) }},
 		"the function timeout is too short": {breaks: func(w *world) { w.OrderBudget = order.MaxLease }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newFIFOWorld(t)
+			w := newWorld(t, fifo)
 			w.script["HEAD"] = tt.result
 			if tt.breaks != nil {
 				tt.breaks(w)
@@ -280,7 +257,7 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 // Messages of a standard queue may have group ids, for fairness (SQS developer guide,
 // "Amazon SQS fair queues").
 func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.script["A1"] = outage()
 	ids := w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
 	if diff := cmp.Diff(w.deliver(), ids[:1]); diff != "" {
@@ -308,9 +285,9 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 		"a timeout without time for calls":     {0, answerTime, true, "WARN misconfigured 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			w.Parallel = 1
-			w.takes(tt.first)
+			w.during = func(order.ID) { w.advance(tt.first) }
 			second := orderWithID("B")
 			if tt.poison {
 				second = "{"
@@ -331,7 +308,7 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 
 // Lambda redelivers the whole batch if it kills the function before the response.
 func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.script["WAITS"] = outage()
 	ids := w.send(orderWithID("PAID"), orderWithID("WAITS"))
 	e := w.receive()
@@ -354,7 +331,7 @@ func TestAQueueThatNeverRespondsDoesNotUseUpTheFunctionTimeout(t *testing.T) {
 
 // Lambda may freeze a worker after its invocation has ended, and resume it much later.
 func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.script["CLASHES"], w.script["WAITS"] = conflict(), outage()
 	w.send(orderWithID("CLASHES"), orderWithID("WAITS"), orderWithID("PAID"))
 	e := w.receive()
@@ -368,16 +345,17 @@ func TestAnEndedInvocationDoesNotCallSQS(t *testing.T) {
 
 // A lease ends with the function, and is never longer than a function can run.
 func TestEveryRecordHasItsOwnLease(t *testing.T) {
-	for name, tt := range map[string]struct{ deadline, leased time.Duration }{ // from now
-		"at the deadline":           {30 * time.Second, 30 * time.Second},
-		"at most as a function":     {time.Hour, 15 * time.Minute},
-		"without a deadline":        {0, 15 * time.Minute},
-		"a second after a deadline": {-time.Minute, time.Second},
+	const answerTime, took = 100 * time.Millisecond, 100 * time.Millisecond
+	for name, tt := range map[string]struct{ deadline, leased, ends time.Duration }{ // from now
+		"at the deadline":           {30 * time.Second, 30 * time.Second, 30*time.Second - answerTime},
+		"at most as a function":     {time.Hour, 15 * time.Minute, 15*time.Minute - answerTime},
+		"without a deadline":        {0, 15 * time.Minute, 15*time.Minute - answerTime},
+		"a second after a deadline": {-time.Minute, time.Second, -time.Minute}, // a context ends with its parent
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.OrderBudget, w.AnswerTime = 0, 100*time.Millisecond
-			w.takes(100 * time.Millisecond)
+			w := newWorld(t, standard)
+			w.OrderBudget, w.AnswerTime = 0, answerTime
+			w.during = func(order.ID) { w.advance(took) }
 			ctx := t.Context()
 			if tt.deadline != 0 {
 				var cancel context.CancelFunc
@@ -389,17 +367,12 @@ func TestEveryRecordHasItsOwnLease(t *testing.T) {
 			if err != nil || len(response.BatchItemFailures) > 0 {
 				t.Errorf("got %v, %v, want no batch item failures", response, err)
 			}
-			until := start().Add(tt.leased)
-			ends := until.Add(-w.AnswerTime)
-			if tt.deadline < 0 {
-				ends = start().Add(tt.deadline) // a context ends with its parent
-			}
 			var want []work
 			for i := range 3 {
 				lease := order.Lease{
-					Owner: fmt.Sprint("owner-", i), From: start().Add(time.Duration(i) * 100 * time.Millisecond), Until: until,
+					Owner: fmt.Sprint("owner-", i), From: start().Add(time.Duration(i) * took), Until: start().Add(tt.leased),
 				}
-				want = append(want, work{"ORD12345", start(), lease, ends})
+				want = append(want, work{"ORD12345", start(), lease, start().Add(tt.ends)})
 			}
 			if diff := cmp.Diff(w.processed, want); diff != "" {
 				t.Errorf("mismatch (-got +want):\n%s", diff)
@@ -411,7 +384,7 @@ func TestEveryRecordHasItsOwnLease(t *testing.T) {
 // Messages that failed together must not be redelivered together, also those of one batch
 // and those that cannot be parked.
 func TestEachMessageHasItsOwnJitter(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	jitter := 0.0
 	w.Parallel, w.Jitter = 1, func() float64 { jitter += 0.1; return jitter }
 	w.script = map[order.ID]order.Result{"A": outage(), "B": outage(), "C": conflict(), "D": conflict()}
@@ -443,15 +416,13 @@ func TestTheHandlerAppliesItsPolicy(t *testing.T) {
 	}{
 		"a lease":                       {7 * day, inProgress(20 * time.Minute), 0, false, "redeliver 1191"},
 		"its retention":                 {2 * day, outage(), day - took, false, "park <nil>"},
-		"the last day begins":           {7 * day, outage(), 6*day - took, false, "park <nil>"},
 		"the last day has not begun":    {7 * day, outage(), 6*day - took - time.Second, false, "redeliver 600"},
 		"the last day, without parking": {7 * day, conflict(), 6*day - took, true, "redeliver 30"},
-		"parking fails before that":     {7 * day, conflict(), 6*day - took - time.Second, true, "redeliver 600"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			w.Policy.Retention, w.deliveries = tt.retention, 9
-			w.takes(took)
+			w.during = func(order.ID) { w.advance(took) }
 			w.script["ORD12345"] = tt.result
 			if tt.fails {
 				w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
@@ -488,7 +459,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 		}, "change the visibility of 1 messages: ", 1, 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			for i := range tt.messages {
 				id := fmt.Sprintf("ORD%d", i)
 				w.script[order.ID(id)] = outage()
@@ -517,7 +488,7 @@ func TestAVisibilityChangeThatFailsIsOnlyAWarning(t *testing.T) {
 
 // A task without the optional functions is run, logged with its attributes, and parked.
 func TestATaskNeedsNoMoreThanRun(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.Decode = func(body string) (sqs.Task, error) {
 		return sqs.Task{
 			ID: order.ID(body), Attrs: []slog.Attr{slog.String("label_id", "L-"+body)},

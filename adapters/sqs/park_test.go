@@ -18,14 +18,14 @@ import (
 // the same message. A standard queue rejects a deduplication id, so a message with a
 // group for fairness is parked without one.
 func TestAParkedMessageKeepsItsGroup(t *testing.T) {
-	for name, newWorld := range map[string]func(*testing.T) *world{"standard": newWorld, "FIFO": newFIFOWorld} {
+	for name, kind := range map[string]string{"standard": standard, "FIFO": fifo} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, kind)
 			w.script["ORD12345"] = conflict()
 			id := w.sendGrouped("g", good)[0]
 			w.deliver()
 			wantID := ""
-			if name == "FIFO" {
+			if kind == fifo {
 				wantID = id
 			}
 			dead := w.messages(w.dead)
@@ -39,7 +39,7 @@ func TestAParkedMessageKeepsItsGroup(t *testing.T) {
 // A body reaches the dead-letter queue as it was sent, also one that is not an order.
 func TestASecondParkKeepsTheOrigin(t *testing.T) {
 	const body = "\t{ \"ünïcode\": 1 }\n"
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	theirs := map[string]sqstest.Attribute{"bytes": {Type: "Binary.png", Binary: []byte{0, 1, 0xff}}}
 	first := w.sendDraft(sqstest.Draft{Body: body, Attributes: theirs})
 	w.deliver()
@@ -72,7 +72,7 @@ func TestAMessageThatCannotBeParkedIsRedelivered(t *testing.T) {
 		"the response is lost": {func(w *world) { w.server.Lose("SendMessage", 1) }, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			id := w.send("no order")[0]
 			tt.breaks(w)
 			failed, parked := w.deliver(), len(w.messages(w.dead))
@@ -98,7 +98,7 @@ func TestAParkedMessageThatCannotBeNotedIsAcknowledged(t *testing.T) {
 		"a panic":  func() error { panic("a bug") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			w.script["CLASHES"] = conflict()
 			w.NoteParked = func(context.Context, order.Order, order.Reason, time.Time) error { return note() }
 			w.send(orderWithID("CLASHES"))

@@ -3,7 +3,6 @@ package sqs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,8 +25,7 @@ func FIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 // DeduplicationID returns the deduplication id of a message on a FIFO queue: a hash of
 // its body, so that SQS drops what was sent twice within five minutes.
 func DeduplicationID(body string) string {
-	hash := sha256.Sum256([]byte(body))
-	return hex.EncodeToString(hash[:])
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(body)))
 }
 
 // Queue is a queue and its dead-letter queue.

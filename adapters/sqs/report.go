@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -52,10 +53,7 @@ func (b *batch) logRecord(ctx context.Context, r *record) {
 // traceAttrs returns the trace id of the order, and that of the message if it differs: a
 // duplicate has a trace of its own.
 func traceAttrs(ofOrder, ofMessage order.Trace) (attrs []slog.Attr) {
-	if ofOrder == "" {
-		ofOrder = ofMessage
-	}
-	if ofOrder != "" {
+	if ofOrder = cmp.Or(ofOrder, ofMessage); ofOrder != "" {
 		attrs = append(attrs, slog.String("trace_id", ofOrder.ID()))
 	}
 	if ofMessage != "" && ofMessage.ID() != ofOrder.ID() {

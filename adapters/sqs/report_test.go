@@ -37,15 +37,17 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 		"a paid order": {
 			result: paid(),
 			line:   line{"status": "paid", "verdict": "done", "reason": "settled", "intent_id": "pi_1", "attempt": 1.0},
-			meter:  []string{"Settled", "Settled paid", "OrderAge", "OrderAge 90"},
+			meter:  []string{"Settled paid", "OrderAge 90"},
 		},
-		"a duplicate": {
+		"a duplicate, with a failure that no redelivery repairs": {
 			result: order.Result{
 				Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined, Intent: "pi_2", Trace: orderTrace,
+				Err: order.ErrConflict,
 			},
 			line: line{
-				"status": "declined", "verdict": "done", "reason": "duplicate", "intent_id": "pi_2",
+				"level": "WARN", "status": "declined", "verdict": "done", "reason": "duplicate", "intent_id": "pi_2",
 				"trace_id": orderTrace.ID(), "message_trace_id": messageTrace.ID(),
+				"error": "order id already used with different content",
 			},
 			meter: []string{"Duplicates"},
 		},
@@ -60,26 +62,17 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 				"retry_after_s": 3.0, "provider_request_id": "req_1",
 				"error": "unknown: context deadline exceeded (request req_1)",
 			},
-			meter: []string{
-				"Unknown", "Takeovers", "Redelivered", "Redelivered provider_unknown", "WaitingAge", "WaitingAge 90",
-			},
+			meter: []string{"Unknown", "Takeovers", "Redelivered provider_unknown", "WaitingAge 90"},
 		},
 		"an order that another attempt holds": {
 			result: inProgress(150 * time.Second),
 			line:   line{"verdict": "redeliver", "reason": "in_progress", "retry_after_s": 61.0},
-			meter:  []string{"InProgress", "Redelivered", "Redelivered in_progress", "WaitingAge", "WaitingAge 90"},
+			meter:  []string{"InProgress", "Redelivered in_progress", "WaitingAge 90"},
 		},
 		"a claim that was lost": {
 			result: order.Result{Verdict: order.Redeliver, Reason: order.ReasonClaimLost, Transient: true},
 			line:   line{"level": "WARN", "verdict": "redeliver", "reason": "claim_lost", "retry_after_s": 3.0},
-			meter:  []string{"ClaimsLost", "Redelivered", "Redelivered claim_lost", "WaitingAge", "WaitingAge 90"},
-		},
-		"a failure that no redelivery repairs": {
-			result: order.Result{Verdict: order.Done, Reason: order.ReasonDuplicate, Err: order.ErrConflict},
-			line: line{
-				"level": "WARN", "verdict": "done", "reason": "duplicate", "error": "order id already used with different content",
-			},
-			meter: []string{"Duplicates"},
+			meter:  []string{"ClaimsLost", "Redelivered claim_lost", "WaitingAge 90"},
 		},
 		"a parked order": {
 			result: conflict(),
@@ -87,7 +80,7 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 				"level": "ERROR", "verdict": "park", "reason": "conflict",
 				"error": "order id already used with different content",
 			},
-			meter: []string{"Parked", "Parked conflict"},
+			meter: []string{"Parked conflict"},
 		},
 		"an order that waited too long": {
 			result: order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnavailable, Transient: true, Attempt: 7},
@@ -95,16 +88,16 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 			line: line{
 				"level": "ERROR", "verdict": "park", "reason": "provider_unavailable", "attempt": 7.0, "delivery": 33.0,
 			},
-			meter: []string{"Parked", "Parked provider_unavailable"},
+			meter: []string{"Parked provider_unavailable"},
 		},
 		"an order that cannot be parked": {
 			result: order.Result{Verdict: order.Park, Reason: order.ReasonRefused, Attempt: 2, Intent: "pi_2"}, fails: true,
 			line:  line{"level": "WARN", "verdict": "redeliver", "reason": "park_failed", "retry_after_s": 3.0},
-			meter: []string{"Redelivered", "Redelivered park_failed", "WaitingAge", "WaitingAge 90"},
+			meter: []string{"Redelivered park_failed", "WaitingAge 90"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			w.script["ORD12345"], w.deliveries = tt.result, tt.deliveries
 			if tt.fails {
 				w.server.Fail("SendMessage", 1, "AccessDenied")
@@ -144,7 +137,7 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 // its first parking wrote, that of a settled order from its redrive: the days in the
 // dead-letter queue would raise the alarm of the order queue.
 func TestTheAgesOfARedrivenMessage(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.script["ORD12345"] = conflict()
 	w.send(good)
 	for _, wait := range []time.Duration{time.Hour, 3 * day, 9 * day} { // parked three times, redriven twice
@@ -158,7 +151,7 @@ func TestTheAgesOfARedrivenMessage(t *testing.T) {
 		w.advance(4 * time.Second)
 		w.deliver()
 	}
-	if w.counted("WaitingAge 1.040404e+06") != 1 || w.counted("OrderAge 8") != 1 || w.counted("Parked") != 3 {
+	if w.meter["WaitingAge 1.040404e+06"] != 1 || w.meter["OrderAge 8"] != 1 || w.meter["Parked conflict"] != 3 {
 		t.Errorf("metrics = %v, want a WaitingAge of 12 days and an hour, and an OrderAge of 8 seconds", w.meter)
 	}
 }
@@ -198,15 +191,15 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 			bodies = append(bodies, bad, event, bodytest.FromSNS(event), twice)
 		}
 	}
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
-	w.before("PANICS", func() { panic(fmt.Errorf("%s %s %s", panicked, customer, payer)) })
+	w.duringOrder("PANICS", func() { panic(fmt.Errorf("%s %s %s", panicked, customer, payer)) })
 	for _, b := range bodies {
 		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(trace)}})
 	}
 	w.deliver()
-	if got := w.counted("Parked"); got != len(bodies)-3 {
-		t.Errorf("got %d parked of %d, want all but three", got, len(bodies))
+	if got := w.meter["Parked invalid_order"]; got != len(bodies)-4 {
+		t.Errorf("got %d parked of %d, want all but four", got, len(bodies))
 	}
 	output := w.log.String() + strings.Join(slices.Sorted(maps.Keys(w.meter)), " ")
 	for _, m := range w.messages(w.dead) {
@@ -233,14 +226,14 @@ func TestOnlyItsOwnFailuresParkAMessage(t *testing.T) {
 		order.ReasonUnconfirmed:   {func(w *world) { w.script["B"] = unconfirmed(0) }, true},
 		order.ReasonMisconfigured: {func(w *world) { w.OrderBudget = time.Minute }, false},
 		sqs.ReasonBehind:          {func(w *world) { w.script["A"] = outage() }, false},
-		sqs.ReasonPanic:           {func(w *world) { w.before("B", runtime.Goexit) }, true},
-		sqs.ReasonNotStarted:      {func(w *world) { w.takes(25 * time.Second) }, false},
+		sqs.ReasonPanic:           {func(w *world) { w.duringOrder("B", runtime.Goexit) }, true},
+		sqs.ReasonNotStarted:      {func(w *world) { w.during = func(order.ID) { w.advance(25 * time.Second) } }, false},
 		sqs.ReasonParkFailed: {func(w *world) {
 			w.script["B"] = conflict()
 			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
 		}, false},
 	} {
-		w := newFIFOWorld(t)
+		w := newWorld(t, fifo)
 		w.deliveries = 500
 		tt.breaks(w)
 		w.sendGrouped("g", orderWithID("A"), orderWithID("B"))

@@ -45,7 +45,7 @@ func TestTheComparisonOfSettings(t *testing.T) {
 		}, 0, "", nil},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t, standard)
 			w.Settings = new(sqs.SettingsCheck)
 			tt.before(w)
 			for range 3 {
@@ -62,7 +62,7 @@ func TestTheComparisonOfSettings(t *testing.T) {
 			for _, line := range w.lines("msg", "queue misconfigured") {
 				reported = append(reported, fmt.Sprint(line["setting"]))
 				if line["level"] != "ERROR" || line["request_id"] != "request-1" || line["remedy"] == "" ||
-					w.counted("QueueMisconfigured "+fmt.Sprint(line["setting"])) != 1 {
+					w.meter["QueueMisconfigured "+fmt.Sprint(line["setting"])] != 1 {
 					t.Errorf("got %v and %v, want an error with a remedy, counted once", line, w.meter)
 				}
 			}
@@ -130,7 +130,7 @@ func TestSettingsThatCanLoseMessagesAreMismatches(t *testing.T) {
 // the batch. The invocation's context ends with its response, but the comparison
 // continues.
 func TestABatchDoesNotWaitForTheComparison(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, standard)
 	w.send(good)
 	e := w.receive()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,10 +90,14 @@ type world struct {
 	now       time.Time
 	calls     []string // operations of the queues
 	processed []work
-	notes     []string // "order reason" of each call to NoteParked
+	during    func(order.ID) // what Process calls before it returns
+	notes     []string       // "order reason" of each call to NoteParked
 	log       bytes.Buffer
-	meter     map[string]int // by "metric" and by "metric value"
+	meter     map[string]int // by "metric", "metric value" or "metric seconds"
 }
+
+// The types of queues, which their names end in.
+const standard, fifo = "", ".fifo"
 
 // work is one call of Process.
 type work struct {
@@ -102,20 +107,10 @@ type work struct {
 	Deadline time.Time // of its context
 }
 
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	return newWorldOf(t, "")
-}
-
-func newFIFOWorld(t *testing.T) *world {
-	t.Helper()
-	return newWorldOf(t, ".fifo")
-}
-
-func newWorldOf(t *testing.T, suffix string) *world {
+func newWorld(t *testing.T, kind string) *world {
 	t.Helper()
 	w := &world{
-		t: t, orders: "orders" + suffix, dead: "dead" + suffix, now: start(),
+		t: t, orders: "orders" + kind, dead: "dead" + kind, now: start(), during: func(order.ID) {},
 		script: map[order.ID]order.Result{}, meter: map[string]int{},
 	}
 	server, err := sqstest.Serve(sqstest.Options{Now: w.Now, Before: func(c sqstest.Call) {
@@ -128,18 +123,19 @@ func newWorldOf(t *testing.T, suffix string) *world {
 	w.server = server
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
 		s := sqstest.DefaultSettings()
-		s.Retention, s.FIFO = 14*day, suffix != ""
+		s.Retention = 14 * day
 		w.must(m.Create(now, w.dead, s))
 		s.Visibility, s.Retention = 3*time.Minute, 7*day
 		s.DeadLetters, s.MaxReceives = w.dead, sqs.DefaultPolicy().MaxReceives
 		w.must(m.Create(now, w.orders, s))
 	})
+	var owners atomic.Int64
 	w.Tasks = &orders.Tasks{Decoder: orders.NewDecoder(), Process: w.process, NoteParked: w.noteParked}
 	w.Handler = &sqs.Handler{
 		Decode: func(body string) (sqs.Task, error) { return w.Task(body) },
-		Policy: sqs.DefaultPolicy(), Meter: counter{w}, Name: "order",
-		Log: slog.New(slog.NewJSONHandler(lockedWriter{w}, nil)),
-		Now: w.Now, NewOwner: w.newOwner, Jitter: func() float64 { return minJitter },
+		Policy: sqs.DefaultPolicy(), Meter: w, Name: "order", Log: slog.New(slog.NewJSONHandler(&w.log, nil)),
+		Now: w.Now, Jitter: func() float64 { return minJitter },
+		NewOwner:  func() string { return fmt.Sprint("owner-", owners.Add(1)-1) },
 		RequestID: func(context.Context) string { return "request-1" },
 		Parallel:  4, OrderBudget: orderBudget, AnswerTime: answerTime,
 	}
@@ -187,40 +183,33 @@ func (w *world) advance(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-func (w *world) newOwner() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return fmt.Sprint("owner-", len(w.processed))
-}
-
 // process records the call and returns the scripted result.
 func (w *world) process(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 	deadline, _ := ctx.Deadline()
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.processed = append(w.processed, work{o.ID(), sent.UTC(), l, deadline})
+	w.mu.Unlock()
+	w.during(o.ID())
 	if r, scripted := w.script[o.ID()]; scripted {
 		return r
 	}
 	return paid()
 }
 
-// before makes Process call f first for one order.
-func (w *world) before(id order.ID, f func()) {
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		if o.ID() == id {
+// duringOrder makes Process call f for one order.
+func (w *world) duringOrder(id order.ID, f func()) {
+	w.during = func(other order.ID) {
+		if other == id {
 			f()
 		}
-		return w.process(ctx, o, sent, l)
 	}
 }
 
-// takes makes each order take d.
-func (w *world) takes(d time.Duration) {
-	w.Process = func(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
-		defer w.advance(d)
-		return w.process(ctx, o, sent, l)
-	}
+// gate makes Process wait, for each order, until it receives from the channel.
+func (w *world) gate() chan struct{} {
+	gate := make(chan struct{})
+	w.during = func(order.ID) { <-gate }
+	return gate
 }
 
 func (w *world) noteParked(_ context.Context, o order.Order, why order.Reason, _ time.Time) error {
@@ -232,8 +221,6 @@ func (w *world) noteParked(_ context.Context, o order.Order, why order.Reason, _
 
 // ids returns the processed orders, sorted.
 func (w *world) ids() (ids []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, d := range w.processed {
 		ids = append(ids, string(d.ID))
 	}
@@ -241,46 +228,22 @@ func (w *world) ids() (ids []string) {
 	return ids
 }
 
-// counted returns how often a metric was counted, or "metric value" for one value of its
-// dimension, or of its seconds.
-func (w *world) counted(metric string) int {
+// Count, Observe and Flush make the world the meter of its handler.
+func (w *world) Count(metric, _, value string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.meter[metric]
+	w.meter[strings.TrimSpace(metric+" "+value)]++
 }
 
-// counter is a sqs.Meter that counts in its world.
-type counter struct{ *world }
-
-func (c counter) Count(metric, dimension, value string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.meter[metric]++
-	if dimension != "" {
-		c.meter[metric+" "+value]++
-	}
+func (w *world) Observe(metric, _, _ string, d time.Duration) {
+	w.Count(metric, "", fmt.Sprint(d.Seconds()))
 }
 
-func (c counter) Observe(metric, _, _ string, d time.Duration) {
-	c.Count(metric, "seconds", fmt.Sprint(d.Seconds()))
-}
-
-func (c counter) Flush() { c.Count("flush", "", "") }
-
-// lockedWriter is the log, to which the lanes of a batch write in parallel.
-type lockedWriter struct{ *world }
-
-func (l lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.log.Write(p)
-}
+func (w *world) Flush() { w.Count("flush", "", "") }
 
 // lines returns the log lines that have this value in a field, without their times.
 func (w *world) lines(field, value string) (all []map[string]any) {
 	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for line := range strings.Lines(w.log.String()) {
 		var fields map[string]any
 		w.must(json.Unmarshal([]byte(line), &fields))
@@ -304,10 +267,7 @@ func (w *world) line(field, value string) map[string]any {
 // send sends bodies to the order queue and returns their message ids.
 func (w *world) send(bodies ...string) (ids []string) {
 	w.t.Helper()
-	for _, body := range bodies {
-		ids = append(ids, w.sendDraft(sqstest.Draft{Body: body}))
-	}
-	return ids
+	return w.sendGrouped("", bodies...)
 }
 
 // sendGrouped sends bodies to a group, on either type of queue.
@@ -315,7 +275,7 @@ func (w *world) sendGrouped(group string, bodies ...string) (ids []string) {
 	w.t.Helper()
 	for i, body := range bodies {
 		d := sqstest.Draft{Body: body, Group: group}
-		if w.orders == "orders.fifo" {
+		if sqs.FIFO(w.orders) {
 			d.DeduplicationID = fmt.Sprint(group, i)
 		}
 		ids = append(ids, w.sendDraft(d))
@@ -372,16 +332,16 @@ func (w *world) deliverWithin(left time.Duration, e events.SQSEvent) (failed []s
 	w.must(err)
 	raw, err := json.Marshal(response)
 	w.must(err)
-	handles := map[string]string{}
 	var ids []string
 	for _, r := range e.Records {
 		ids = append(ids, r.MessageId)
-		handles[r.MessageId] = r.ReceiptHandle
 	}
 	deleted, failed := sqstest.Verdict(ids, raw, nil)
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, id := range deleted {
-			w.must(m.Delete(now, w.orders, handles[id]))
+		for _, r := range e.Records {
+			if slices.Contains(deleted, r.MessageId) {
+				w.must(m.Delete(now, w.orders, r.ReceiptHandle))
+			}
 		}
 	})
 	if len(failed) != len(response.BatchItemFailures) {

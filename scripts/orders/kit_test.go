@@ -356,7 +356,7 @@ func serveQueues(
 	s.Machine(func(m *sqstest.Machine, now time.Time) {
 		must(t, m.Create(now, "dead", dead))
 		for _, name := range []string{"orders", "refunds", "orders.fifo", "refunds.fifo"} {
-			if orders.FIFO = strings.HasSuffix(name, ".fifo"); orders.FIFO {
+			if strings.HasSuffix(name, ".fifo") {
 				orders.DeadLetters = ""
 			}
 			must(t, m.Create(now, name, orders))

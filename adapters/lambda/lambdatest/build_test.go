@@ -35,7 +35,9 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	if out, err := child.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	opened := linesOf(t, notes)
+	text, err := os.ReadFile(filepath.Clean(notes))
+	must(t, err)
+	opened := strings.Split(string(text), "\n")
 	root, err := filepath.Abs("../../..") // go test looks only at what is below the folder of its own go.mod
 	must(t, err)
 	for _, path := range []string{
@@ -48,11 +50,4 @@ func TestATestThatBuildsABinaryIsRunAgainWhenItsSourcesChange(t *testing.T) {
 	if slices.Contains(opened, "open "+filepath.Join(root, "scripts/orders")) {
 		t.Error("scripts/orders was opened, although the binary is not built from it")
 	}
-}
-
-func linesOf(t *testing.T, path string) []string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Clean(path))
-	must(t, err)
-	return strings.Split(string(text), "\n")
 }

@@ -28,19 +28,14 @@ func (h *Host) Freeze(d time.Duration, match func(payload []byte) bool) (frozen 
 		if call == nil || in.frozen || (match != nil && !match(call.payload)) {
 			continue
 		}
-		h.stop(in, call, d)
+		in.freeze()
+		in.frozen = true
+		call.timer.Reset(max(call.deadline.Sub(h.opts.Now()), d+thawGrace))
+		h.note(in, Frozen, nil)
+		h.ended.Go(func() { h.thawAfter(d, in, call) }) // the instance lives, so Close waits
 		frozen++
 	}
 	return frozen
-}
-
-// stop freezes an instance for d. The caller holds h.mu.
-func (h *Host) stop(in *instance, call *invocation, d time.Duration) {
-	in.freeze()
-	in.frozen = true
-	call.timer.Reset(max(call.deadline.Sub(h.opts.Now()), d+thawGrace))
-	h.note(in, Frozen, nil)
-	h.ended.Go(func() { h.thawAfter(d, in, call) }) // the instance lives, so Close waits
 }
 
 func (h *Host) thawAfter(d time.Duration, in *instance, call *invocation) {
@@ -59,7 +54,7 @@ func (h *Host) thawAfter(d time.Duration, in *instance, call *invocation) {
 	}
 }
 
-// resume ends what stop began, unless that has ended. The caller holds h.mu.
+// resume ends what Freeze began, unless that has ended. The caller holds h.mu.
 func (h *Host) resume(in *instance) {
 	if in.frozen {
 		in.frozen = false

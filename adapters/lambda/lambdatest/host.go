@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,23 +94,6 @@ type Options struct {
 	Observe func(Event)
 }
 
-func (o Options) withDefaults() (Options, error) {
-	binary, err := filepath.Abs(o.Binary)
-	if err != nil {
-		return o, fmt.Errorf("locate %q: %w", o.Binary, err)
-	}
-	o.Binary = binary
-	o.Timeout = cmp.Or(o.Timeout, 3*time.Second)
-	o.Instances = max(o.Instances, 1)
-	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // real processes have the real clock
-	}
-	if o.Observe == nil {
-		o.Observe = func(Event) {}
-	}
-	return o, nil
-}
-
 const functionName = "function"
 
 // Host runs one function. It is safe for concurrent use.
@@ -141,14 +123,22 @@ type Host struct {
 // Start returns a host, which starts processes as invocations need them. The caller must
 // Close it.
 func Start(opts Options) (*Host, error) {
-	opts, err := opts.withDefaults()
+	binary, err := filepath.Abs(opts.Binary)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("locate %q: %w", opts.Binary, err)
+	}
+	opts.Timeout = cmp.Or(opts.Timeout, 3*time.Second)
+	opts.Instances = max(opts.Instances, 1)
+	if opts.Now == nil {
+		opts.Now = time.Now //nolint:forbidigo // real processes have the real clock
+	}
+	if opts.Observe == nil {
+		opts.Observe = func(Event) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	alive, exited := context.WithCancelCause(context.Background())
 	return &Host{
-		opts: opts, binary: opts.Binary, slots: make(chan struct{}, opts.Instances),
+		opts: opts, binary: binary, slots: make(chan struct{}, opts.Instances),
 		live: map[*instance]*invocation{},
 		ctx:  ctx, close: cancel, alive: alive, exited: exited,
 	}, nil
@@ -296,34 +286,30 @@ func (h *Host) assign(in *instance, payload []byte) *invocation {
 }
 
 // environ is what the documentation lists as defined runtime environment variables, under
-// what the caller gives.
+// what the caller gives: a process has the last value of a name.
 func (h *Host) environ(binary, api string) []string {
-	env := map[string]string{
-		"AWS_ACCESS_KEY_ID":               "pretend",
-		"AWS_SECRET_ACCESS_KEY":           "pretend",
-		"AWS_SESSION_TOKEN":               "pretend",
-		"AWS_REGION":                      "us-east-1",
-		"AWS_DEFAULT_REGION":              "us-east-1",
-		"AWS_EXECUTION_ENV":               "AWS_Lambda_provided.al2023",
-		"AWS_LAMBDA_FUNCTION_NAME":        functionName,
-		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "128",
-		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
-		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + functionName,
-		"AWS_LAMBDA_LOG_STREAM_NAME":      "pretend",
-		"LAMBDA_TASK_ROOT":                filepath.Dir(binary),
-		"PATH":                            "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
-		"TZ":                              ":UTC",
-		"_HANDLER":                        filepath.Base(binary),
+	env := []string{
+		"AWS_ACCESS_KEY_ID=pretend",
+		"AWS_SECRET_ACCESS_KEY=pretend",
+		"AWS_SESSION_TOKEN=pretend",
+		"AWS_REGION=us-east-1",
+		"AWS_DEFAULT_REGION=us-east-1",
+		"AWS_EXECUTION_ENV=AWS_Lambda_provided.al2023",
+		"AWS_LAMBDA_FUNCTION_NAME=" + functionName,
+		"AWS_LAMBDA_FUNCTION_VERSION=$LATEST",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=128",
+		"AWS_LAMBDA_INITIALIZATION_TYPE=on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME=/aws/lambda/" + functionName,
+		"AWS_LAMBDA_LOG_STREAM_NAME=pretend",
+		"LAMBDA_TASK_ROOT=" + filepath.Dir(binary),
+		"PATH=/usr/local/bin:/usr/bin/:/bin:/opt/bin",
+		"TZ=:UTC",
+		"_HANDLER=" + filepath.Base(binary),
 	}
-	maps.Copy(env, h.opts.Env)
-	env["AWS_LAMBDA_RUNTIME_API"] = api
-	list := make([]string, 0, len(env))
-	for name, value := range env {
-		list = append(list, name+"="+value)
+	for name, value := range h.opts.Env {
+		env = append(env, name+"="+value)
 	}
-	slices.Sort(list)
-	return list
+	return append(env, "AWS_LAMBDA_RUNTIME_API="+api)
 }
 
 // lastLines is the number of lines in an ExitError. A panic of a small program prints

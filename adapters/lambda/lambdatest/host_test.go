@@ -59,8 +59,6 @@ type report struct {
 	Env                         []string
 }
 
-func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
-
 func start(t *testing.T, opts lambdatest.Options) *lambdatest.Host {
 	t.Helper()
 	opts.Binary = subject(t)
@@ -113,6 +111,7 @@ func TestInvocation(t *testing.T) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	first.PID, first.Deadline, first.Env = 0, first.Deadline.UTC(), names
 	want := report{
 		RequestID: "00000000-0000-4000-8000-000000000001",
@@ -361,8 +360,8 @@ func TestClose(t *testing.T) {
 	host := start(t, lambdatest.Options{Output: &output})
 	idle := ask(t, host, do("print", "the last words")).PID
 	must(t, host.Close())
-	if !gone(idle) {
-		t.Errorf("process %d still runs, want it ended", idle)
+	if err := syscall.Kill(idle, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("signal to process %d = %v, want it ended", idle, err)
 	}
 	if got := output.String(); got != "the last words\n" {
 		t.Errorf("output = %q, want all of it", got)
@@ -384,6 +383,42 @@ func TestReport(t *testing.T) {
 	if live.Live != 1 || got.Live != 0 || got.FirstResponseMS <= 0 || got.CPUMS <= 0 ||
 		live.PeakRSSBytes < 1<<20 || got.PeakRSSBytes < live.PeakRSSBytes || got.PeakRSSBytes > 1<<28 {
 		t.Errorf("report = %+v, then %+v, want one live process, times and memory", live, got)
+	}
+}
+
+// history records what a host observes.
+type history struct {
+	mu     sync.Mutex
+	events []lambdatest.Event
+}
+
+func (h *history) observe(e lambdatest.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, e)
+}
+
+// changes returns the number of the instance and the change of each event.
+func (h *history) changes() (all []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.events {
+		all = append(all, fmt.Sprint(e.Instance, " ", e.Change))
+	}
+	return all
+}
+
+func TestAnInvocationIsObservedBeforeTheFunctionRuns(t *testing.T) {
+	t.Parallel()
+	lines := make(starts, 2)
+	host := start(t, lambdatest.Options{Output: lines, Observe: func(e lambdatest.Event) {
+		if e.Change == lambdatest.Invoked {
+			lines <- "observed"
+		}
+	}})
+	ask(t, host, do("print", "printed"))
+	if diff := cmp.Diff([]string{"observed", "printed"}, []string{<-lines, <-lines}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

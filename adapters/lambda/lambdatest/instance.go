@@ -1,7 +1,7 @@
 package lambdatest
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -60,10 +60,14 @@ const initTimeout = 10 * time.Second
 // launch starts a process and waits until it requests an invocation.
 func (h *Host) launch() (*instance, error) {
 	in, err := h.spawn()
-	if err != nil {
+	switch {
+	case err == nil:
+		h.publish()
+	case h.ctx.Err() != nil:
+		return nil, ErrClosed
+	default:
 		return nil, err
 	}
-	h.publish()
 	timer := time.NewTimer(initTimeout)
 	defer timer.Stop()
 	select {
@@ -72,9 +76,7 @@ func (h *Host) launch() (*instance, error) {
 	case <-in.dead:
 		err = in.exit
 	case <-timer.C:
-		err = fmt.Errorf("%w after %v", ErrTimedOut, initTimeout)
-		_ = in.kill(TimedOut)
-		<-in.dead
+		err = in.timeOut(initTimeout)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrInit, err)
 }
@@ -82,7 +84,7 @@ func (h *Host) launch() (*instance, error) {
 func (h *Host) spawn() (*instance, error) {
 	listener, err := (&net.ListenConfig{}).Listen(h.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, closedOr(h, fmt.Errorf("listen for a runtime: %w", err))
+		return nil, fmt.Errorf("listen for a runtime: %w", err)
 	}
 	h.mu.Lock() // Close waits for h.ended only after it had the lock
 	defer h.mu.Unlock()
@@ -103,7 +105,8 @@ func (h *Host) spawn() (*instance, error) {
 	dieWithParent(in.cmd)
 	if err := in.cmd.Start(); err != nil {
 		_ = listener.Close()
-		if err = closedOr(h, fmt.Errorf("start %s: %w", in.binary, err)); !errors.Is(err, ErrClosed) {
+		err = fmt.Errorf("start %s: %w", in.binary, err)
+		if h.ctx.Err() == nil {
 			h.exited(fmt.Errorf("%w: %w", ErrExited, err))
 		}
 		return nil, err
@@ -129,7 +132,7 @@ func (h *Host) reap(in *instance) {
 	defer h.publish()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.note(in, in.why(), nil)
+	h.note(in, *cmp.Or(in.cause.Load(), new(Exited)), nil)
 	delete(h.live, in)
 	h.ends.CPUMS += ms(in.cmd.ProcessState.UserTime() + in.cmd.ProcessState.SystemTime())
 	h.ends.PeakRSSBytes = max(h.ends.PeakRSSBytes, in.peakRSS.Load())
@@ -146,29 +149,18 @@ func killed(state *os.ProcessState) bool {
 	return ok && status.Signaled() && (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGTERM)
 }
 
-// why returns how an ended process ended.
-func (in *instance) why() Change {
-	if cause := in.cause.Load(); cause != nil {
-		return *cause
-	}
-	return Exited
-}
-
 // run hands the invocation over and waits for its result, its deadline or the end of the
 // process.
 func (in *instance) run(call *invocation) result {
 	select {
 	case in.work <- call:
-	case <-in.dead:
-		return result{err: fmt.Errorf("%w: %w", ErrCrashed, in.exit)}
-	}
-	select {
-	case got := <-call.result:
-		return got
-	case <-call.timer.C:
-		_ = in.kill(TimedOut)
-		<-in.dead
-		return result{err: fmt.Errorf("%w after %v", ErrTimedOut, call.deadline.Sub(call.began))}
+		select {
+		case got := <-call.result:
+			return got
+		case <-call.timer.C:
+			return result{err: in.timeOut(call.deadline.Sub(call.began))}
+		case <-in.dead:
+		}
 	case <-in.dead:
 	}
 	select {
@@ -188,10 +180,16 @@ func (in *instance) waitReady(call *invocation) bool {
 	case <-in.dead:
 		return false
 	case <-call.timer.C:
-		_ = in.kill(TimedOut)
-		<-in.dead
+		_ = in.timeOut(0)
 		return false
 	}
+}
+
+// timeOut ends the process, and returns an error after it has ended.
+func (in *instance) timeOut(after time.Duration) error {
+	_ = in.kill(TimedOut)
+	<-in.dead
+	return fmt.Errorf("%w after %v", ErrTimedOut, after)
 }
 
 func (in *instance) alive() bool {
@@ -208,11 +206,4 @@ func (in *instance) kill(cause Change) error {
 	in.cause.CompareAndSwap(nil, &cause)
 	in.sample()
 	return in.cmd.Process.Kill()
-}
-
-func closedOr(h *Host, err error) error {
-	if h.ctx.Err() != nil {
-		return ErrClosed
-	}
-	return err
 }

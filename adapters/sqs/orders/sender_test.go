@@ -28,13 +28,10 @@ func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		settings := sqstest.DefaultSettings()
-		settings.FIFO = name == "orders.fifo"
-		err = m.Create(now, name, settings)
+		if err := m.Create(now, name, sqstest.DefaultSettings()); err != nil {
+			t.Fatal(err)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return server, orders.NewSender(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &server.URL, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		Credentials: aws.AnonymousCredentials{},

@@ -3,6 +3,7 @@ package sqstest
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 )
@@ -13,13 +14,11 @@ func Event(queue string, messages []Message) []byte {
 	for i, m := range messages {
 		event.Records[i] = record(queue, m)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(event); err != nil {
+	b, err := json.Marshal(event)
+	if err != nil {
 		panic(err) // only strings and bytes
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }
 
 // record returns one message of a function's event (Lambda developer guide, "Example
@@ -57,18 +56,12 @@ func Verdict(ids []string, response []byte, err error) (deleted, failed []string
 	if err != nil || !ok {
 		return nil, ids
 	}
-	stays := make(map[string]bool, len(ids)) // of each id in the batch
-	for _, id := range ids {
-		stays[id] = false
-	}
-	for _, id := range reported {
-		if _, known := stays[id]; !known { // an empty one is in no batch
-			return nil, ids
-		}
-		stays[id] = true
+	unknown := func(id string) bool { return !slices.Contains(ids, id) } // an empty one is in no batch
+	if slices.ContainsFunc(reported, unknown) {
+		return nil, ids
 	}
 	for _, id := range ids {
-		if stays[id] {
+		if slices.Contains(reported, id) {
 			failed = append(failed, id)
 		} else {
 			deleted = append(deleted, id)

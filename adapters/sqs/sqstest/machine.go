@@ -46,8 +46,9 @@ type Settings struct {
 	Retention   time.Duration // 60 s to 14 days
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
-	FIFO        bool          // as the queue's name says
 }
+
+func isFIFO(queue string) bool { return strings.HasSuffix(queue, ".fifo") }
 
 // DefaultSettings returns the settings of a queue that is created without attributes (API
 // reference, CreateQueue).
@@ -102,6 +103,7 @@ type entry struct {
 
 type queue struct {
 	name     string
+	fifo     bool
 	settings Settings
 	entries  []*entry  // by serial
 	recent   []Message // FIFO: what was sent within deduplicationInterval, oldest first
@@ -121,7 +123,7 @@ func (m *Machine) Create(_ time.Time, name string, s Settings) error {
 	if err := m.check(name, s); err != nil {
 		return err
 	}
-	m.queues[name] = &queue{name: name, settings: s}
+	m.queues[name] = &queue{name: name, fifo: isFIFO(name), settings: s}
 	return nil
 }
 
@@ -132,11 +134,9 @@ func (m *Machine) check(name string, s Settings) error {
 		attribute = "VisibilityTimeout"
 	case s.Retention < time.Minute || s.Retention > 14*24*time.Hour:
 		attribute = "MessageRetentionPeriod"
-	case s.FIFO != strings.HasSuffix(name, ".fifo"):
-		attribute = "FifoQueue"
 	case s.DeadLetters == "":
 	case m.queues[s.DeadLetters] == nil, s.MaxReceives < 1, s.MaxReceives > 1000,
-		m.queues[s.DeadLetters].settings.FIFO != s.FIFO: // "must be same type of queue as the source"
+		m.queues[s.DeadLetters].fifo != isFIFO(name): // "must be same type of queue as the source"
 		attribute = "RedrivePolicy"
 	}
 	if attribute != "" {
@@ -151,12 +151,12 @@ func (m *Machine) check(name string, s Settings) error {
 func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	q, err := m.open(now, name)
 	if err == nil {
-		err = d.check(q.settings)
+		err = d.check(q.fifo)
 	}
 	if err != nil {
 		return Message{}, err
 	}
-	if q.settings.FIFO {
+	if q.fifo {
 		same := func(sent Message) bool { return sent.DeduplicationID == d.DeduplicationID }
 		if i := slices.IndexFunc(q.recent, same); i >= 0 {
 			return q.recent[i], nil
@@ -165,7 +165,7 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	e := m.newEntry(now, d)
 	q.add(e)
 	q.counts.Sent++
-	if q.settings.FIFO { // SQS remembers the id "even after the message is received and deleted"
+	if q.fifo { // SQS remembers the id "even after the message is received and deleted"
 		q.recent = append(q.recent, e.Message)
 	}
 	return e.Message, nil
@@ -228,7 +228,7 @@ func (m *Machine) Delete(now time.Time, name, handle string) error {
 	switch {
 	case err != nil || e == nil:
 		return err
-	case q.settings.FIFO && (!latest || e.State != InFlight):
+	case q.fifo && (!latest || e.State != InFlight):
 		return outside("ReceiptHandle", handle, "The receipt handle has expired.")
 	case !latest:
 		return nil
@@ -260,7 +260,7 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 		return outside("VisibilityTimeout", seconds(d), "Must be between 0 and 43200.")
 	case err != nil:
 		return err
-	case e == nil, q.settings.FIFO && (!latest || e.State != InFlight):
+	case e == nil, q.fifo && (!latest || e.State != InFlight):
 		return outside(
 			"ReceiptHandle", handle, "Message does not exist or is not available for visibility timeout change.",
 		)
@@ -298,9 +298,7 @@ func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error)
 	})
 	for _, e := range all {
 		source.remove(e)
-		target.add(m.newEntry(now, Draft{
-			Body: e.Body, Attributes: e.Attributes, Group: e.Group, DeduplicationID: e.DeduplicationID,
-		}))
+		target.add(m.newEntry(now, e.Draft))
 	}
 	source.counts.Redriven += len(all)
 	target.counts.Arrived += len(all)
@@ -372,10 +370,7 @@ func (m *Machine) newEntry(now time.Time, d Draft) *entry {
 	m.serial++
 	id := fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
 		m.seed>>32, m.seed>>16&0xffff, m.seed>>4&0xfff, m.seed&0xf, m.serial&(1<<48-1))
-	return &entry{serial: m.serial, Message: Message{
-		ID: id, Body: d.Body, Attributes: d.Attributes, Sent: now, VisibleAt: now,
-		Group: d.Group, DeduplicationID: d.DeduplicationID,
-	}}
+	return &entry{serial: m.serial, Message: Message{ID: id, Draft: d, Sent: now, VisibleAt: now}}
 }
 
 // deadLetter keeps the id and the receive count. On a standard queue the message keeps
@@ -387,7 +382,7 @@ func (m *Machine) deadLetter(now time.Time, from, to *queue, e *entry) {
 	from.remove(e)
 	from.counts.DeadLettered++
 	e.Source, e.Handle, e.VisibleAt = from.name, "", now
-	if to.settings.FIFO {
+	if to.fifo {
 		m.serial++
 		e.serial, e.Sent, e.DeduplicationID = m.serial, now, e.ID
 	}
@@ -443,11 +438,11 @@ func (q *queue) offered() (lines [][]*entry) {
 	for _, e := range q.entries {
 		if e.State == Visible {
 			visible = append(visible, e)
-		} else if q.settings.FIFO {
+		} else if q.fifo {
 			blocked[e.Group] = true
 		}
 	}
-	if !q.settings.FIFO {
+	if !q.fifo {
 		slices.SortStableFunc(visible, func(a, b *entry) int { return a.VisibleAt.Compare(b.VisibleAt) })
 		return slices.Collect(slices.Chunk(visible, 1))
 	}

@@ -37,7 +37,7 @@ func newWorld(t *testing.T, fifo bool) *world {
 	w := &world{Machine: sqstest.New(1), t: t, now: start()}
 	for _, suffix := range []string{"", ".fifo"} {
 		s := sqstest.DefaultSettings()
-		s.FIFO, s.Retention = suffix != "", 5*day
+		s.Retention = 5 * day
 		w.must(w.Create(w.now, "dead"+suffix, s))
 		s.Retention, s.DeadLetters, s.MaxReceives = 4*day, "dead"+suffix, 2
 		w.must(w.Create(w.now, "orders"+suffix, s))
@@ -153,7 +153,6 @@ const invalid = sqstest.CodeInvalidParameterValue
 // Each case names its source in the API reference, or in the SQS developer guide. The
 // result of a step follows after its colon; the queue hides a message for 30 seconds.
 func TestRulesOfQueues(t *testing.T) {
-	const invalid = sqstest.CodeInvalidParameterValue
 	for rule, script := range map[string]string{
 		"ReceiveMessage: a message is hidden for the visibility timeout": "send a; take 9: a:1; wait 29.999999999s; " +
 			"take 9:; wait 1ns; take 9: a:2",
@@ -235,7 +234,7 @@ func TestADeadLetterAndARedrivenMessage(t *testing.T) {
 		}
 		dead := w.receive("dead", 10)[0]
 		want := sqstest.Message{
-			ID: sent.ID, Body: "a", Sent: start(), FirstReceived: start(), Receives: 3, Source: "orders" + w.fifo,
+			ID: sent.ID, Draft: sqstest.Draft{Body: "a"}, Sent: start(), FirstReceived: start(), Receives: 3, Source: "orders" + w.fifo,
 			Handle: dead.Handle, State: sqstest.InFlight, VisibleAt: w.now.Add(30 * time.Second),
 		}
 		if fifo {

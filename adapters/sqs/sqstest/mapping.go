@@ -44,7 +44,6 @@ type Mapping struct {
 // visibility timeout ends, which the function may have changed.
 type Batch struct {
 	Messages []Message // a duplicate in the same batch appears twice
-	Deleted  []string  // message ids; one that was visible again is redelivered all the same
 	Failed   []string  // message ids
 	Lost     []string  // message ids that should have been deleted, see LoseDelete
 	Err      error     // of Invoke
@@ -65,34 +64,24 @@ func (m *Mapping) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drained waits until the queue is empty and every batch was observed; see
-// Server.Drained.
-func (m *Mapping) Drained(ctx context.Context) error { return m.Server.Drained(ctx, m.Queue) }
-
 // Check returns an error for invalid settings, as Lambda does when a mapping is created
 // (Lambda API reference, CreateEventSourceMapping and ScalingConfig). Run calls it first.
 func (m *Mapping) Check() error {
-	var s Settings
+	var queue Settings
 	var err error
-	m.Server.Machine(func(machine *Machine, _ time.Time) { s, err = machine.Settings(m.Queue) })
-	if err == nil {
-		err = m.check(s)
+	m.Server.Machine(func(machine *Machine, _ time.Time) { queue, err = machine.Settings(m.Queue) })
+	switch {
+	case err != nil:
+	case m.BatchSize < 1 || m.BatchSize > maxReceive:
+		err = fmt.Errorf("batch size %d: want 1 to %d", m.BatchSize, maxReceive)
+	case m.Concurrency < 1 || m.Concurrency > 1000:
+		err = fmt.Errorf("concurrency %d: want 1 to 1000", m.Concurrency)
+	case m.FunctionTimeout > queue.Visibility: // a message must not be redelivered while the function may run
+		err = fmt.Errorf("queue visibility timeout: %g seconds is less than Function timeout: %g seconds",
+			queue.Visibility.Seconds(), m.FunctionTimeout.Seconds())
 	}
 	if err != nil {
 		return fmt.Errorf("mapping of queue %q: %w", m.Queue, err)
-	}
-	return nil
-}
-
-func (m *Mapping) check(queue Settings) error {
-	switch {
-	case m.BatchSize < 1 || m.BatchSize > maxReceive:
-		return fmt.Errorf("batch size %d: want 1 to %d", m.BatchSize, maxReceive)
-	case m.Concurrency < 1 || m.Concurrency > 1000:
-		return fmt.Errorf("concurrency %d: want 1 to 1000", m.Concurrency)
-	case m.FunctionTimeout > queue.Visibility: // a message must not be redelivered while the function may run
-		return fmt.Errorf("queue visibility timeout: %g seconds is less than Function timeout: %g seconds",
-			queue.Visibility.Seconds(), m.FunctionTimeout.Seconds())
 	}
 	return nil
 }
@@ -141,38 +130,27 @@ func (m *Mapping) deliver(ctx context.Context, messages []Message) {
 	beside.Wait()
 }
 
-// invoke runs the function once and deletes the messages that did not fail.
+// invoke runs the function once and deletes the messages that did not fail, except those
+// with a lost delete.
 func (m *Mapping) invoke(ctx context.Context, messages []Message) {
 	ids := make([]string, len(messages))
+	byID := map[string]Message{}
 	for i, message := range messages {
-		ids[i] = message.ID
+		ids[i], byID[message.ID] = message.ID, message
 	}
 	response, err := m.Invoke(ctx, Event(m.Queue, messages))
 	done, failed := Verdict(ids, response, err)
 	b := Batch{Messages: messages, Failed: failed, Err: err}
-	b.Deleted, b.Lost = m.remove(messages, done)
+	for _, id := range done {
+		if m.LoseDelete != nil && m.LoseDelete(byID[id]) {
+			b.Lost = append(b.Lost, id)
+			continue
+		}
+		m.Server.Machine(func(machine *Machine, now time.Time) {
+			_ = machine.Delete(now, m.Queue, byID[id].Handle) // an expired handle fails; so does Lambda's delete
+		})
+	}
 	if m.Observe != nil {
 		m.Observe(b)
 	}
-}
-
-// remove deletes the messages that did not fail, except those with a lost delete.
-func (m *Mapping) remove(messages []Message, done []string) (deleted, lost []string) {
-	byID := make(map[string]Message, len(messages))
-	for _, message := range messages {
-		byID[message.ID] = message
-	}
-	for _, id := range done {
-		if m.LoseDelete != nil && m.LoseDelete(byID[id]) { // called without the lock
-			lost = append(lost, id)
-		} else {
-			deleted = append(deleted, id)
-		}
-	}
-	m.Server.Machine(func(machine *Machine, now time.Time) {
-		for _, id := range deleted {
-			_ = machine.Delete(now, m.Queue, byID[id].Handle) // an expired handle fails; so does Lambda's delete
-		}
-	})
-	return deleted, lost
 }

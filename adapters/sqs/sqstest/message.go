@@ -20,11 +20,18 @@ const (
 	InFlight
 )
 
+// Draft is a message to send. A FIFO queue requires a Group and a DeduplicationID.
+type Draft struct {
+	Body                   string
+	Attributes             map[string]Attribute
+	Group, DeduplicationID string
+}
+
 // Message is a copy of a stored message. Its Attributes are shared: do not change them.
 type Message struct {
+	Draft
+
 	ID            string
-	Body          string
-	Attributes    map[string]Attribute
 	Sent          time.Time
 	FirstReceived time.Time // zero: never received
 	Receives      int       // across all queues, until redriven
@@ -32,9 +39,6 @@ type Message struct {
 	Handle        string    // handle of the latest receive in this queue, empty if none
 	State         State
 	VisibleAt     time.Time // from which it can be received
-
-	Group           string // message group id
-	DeduplicationID string // in a FIFO queue
 }
 
 // Attribute is a message attribute. Type is String, Number or Binary, optionally with a
@@ -48,14 +52,6 @@ type Attribute struct {
 // Text returns a String attribute.
 func Text(s string) Attribute { return Attribute{Type: "String", Text: s} }
 
-// Draft is a message to send. A FIFO queue requires a Group and a DeduplicationID.
-type Draft struct {
-	Body       string
-	Attributes map[string]Attribute
-
-	Group, DeduplicationID string
-}
-
 // maxSize is the limit of a message, and of all messages of a batch.
 const maxSize = 1 << 20
 
@@ -63,7 +59,7 @@ const wordCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 // check applies the limits of the API reference, SendMessage. A standard queue accepts a
 // group, for fair queues; it has no effect here.
-func (d Draft) check(s Settings) error {
+func (d Draft) check(fifo bool) error {
 	switch {
 	case d.Body == "":
 		return missing("MessageBody")
@@ -74,12 +70,12 @@ func (d Draft) check(s Settings) error {
 			maxSize)
 	case strings.ContainsFunc(d.Body, forbidden):
 		return fault(CodeInvalidMessageContents, "The message contains characters outside the allowed set.")
-	case s.FIFO && d.Group == "":
+	case fifo && d.Group == "":
 		return missing("MessageGroupId")
-	case s.FIFO && d.DeduplicationID == "":
+	case fifo && d.DeduplicationID == "":
 		return invalid("The queue should either have ContentBasedDeduplication enabled or " +
 			"MessageDeduplicationId provided explicitly")
-	case !s.FIFO && d.DeduplicationID != "":
+	case !fifo && d.DeduplicationID != "":
 		return outside("MessageDeduplicationId", d.DeduplicationID,
 			"The request include parameter that is not valid for this queue type.")
 	}

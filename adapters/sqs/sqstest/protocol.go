@@ -18,10 +18,9 @@ import (
 // request has the members of every operation and of every batch entry, whose names do not
 // clash.
 type request struct {
-	QueueURL  string `json:"QueueUrl"`
-	QueueName string
-	Entries   []request
-	ID        string `json:"Id"` // of a batch entry
+	QueueURL string `json:"QueueUrl"`
+	Entries  []request
+	ID       string `json:"Id"` // of a batch entry
 
 	MessageBody            string
 	MessageAttributes      map[string]Attribute
@@ -73,30 +72,26 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	var in request
 	decodeErr := json.Unmarshal(body, &in)
-	call := Call{Operation: operation, Queue: in.queue(), Request: body}
 	if s.options.Before != nil {
-		s.options.Before(call)
+		s.options.Before(Call{Operation: operation, Queue: in.queue(), Request: body})
 	}
 	f := s.fault(operation)
 	var out any
 	switch {
 	case f.code != "" && !f.after:
-		call.Err = fault(f.code, "This fault was injected.")
+		err = fault(f.code, "This fault was injected.")
 	case decodeErr != nil:
-		call.Err = invalid("The request is not valid JSON for %s: %v.", operation, decodeErr)
+		err = invalid("The request is not valid JSON for %s: %v.", operation, decodeErr)
 	default:
-		out, call.Err = s.perform(r.Context(), operation, in)
+		out, err = s.perform(r.Context(), operation, in)
 	}
-	if f.after && call.Err == nil {
-		call.Err = fault(f.code, "This fault was injected.")
-	}
-	if s.options.After != nil {
-		s.options.After(call)
+	if f.after && err == nil {
+		err = fault(f.code, "This fault was injected.")
 	}
 	if f.loses {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
-	respond(w, out, call.Err)
+	respond(w, out, err)
 }
 
 // rejectQuery responds to a client of the older Query protocol, such as the AWS CLI 2.9
@@ -131,18 +126,14 @@ func respond(w http.ResponseWriter, out any, err error) {
 
 // perform performs one operation. Only ReceiveMessage waits.
 func (s *Server) perform(ctx context.Context, operation string, in request) (out any, err error) {
-	switch {
-	case operation == "GetQueueUrl":
-	case in.QueueURL == "":
+	if in.QueueURL == "" {
 		return nil, missing("QueueUrl")
-	case operation == "ReceiveMessage":
+	}
+	if operation == "ReceiveMessage" {
 		return s.receiveMessage(ctx, in)
 	}
 	s.Machine(func(m *Machine, now time.Time) {
 		switch operation {
-		case "GetQueueUrl":
-			_, err = m.Settings(in.QueueName)
-			out = map[string]string{"QueueUrl": s.QueueURL(in.QueueName)}
 		case "GetQueueAttributes":
 			out, err = m.attributes(now, in)
 		case "SendMessage":
@@ -184,7 +175,7 @@ func (m *Machine) attributes(now time.Time, in request) (any, error) {
 			`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, ARN(s.DeadLetters), s.MaxReceives,
 		)
 	}
-	if s.FIFO {
+	if q.fifo {
 		all["FifoQueue"] = true
 	}
 	out := struct {
@@ -198,11 +189,12 @@ func (m *Machine) attributes(now time.Time, in request) (any, error) {
 	return out, nil
 }
 
-// sent is the response to SendMessage, and an entry in that to SendMessageBatch.
-type sent struct {
+// result is the response to a SendMessage or a ChangeMessageVisibility, and an entry in
+// that to a batch of them.
+type result struct {
 	ID                     string `json:"Id,omitempty"`
-	MessageID              string `json:"MessageId"`
-	MD5OfMessageBody       string
+	MessageID              string `json:"MessageId,omitempty"`
+	MD5OfMessageBody       string `json:",omitempty"`
 	MD5OfMessageAttributes string `json:",omitempty"`
 }
 
@@ -210,7 +202,7 @@ type sent struct {
 func (m *Machine) sendEntry(now time.Time, queue string, in request) (any, error) {
 	d := in.draft()
 	got, err := m.Send(now, queue, d)
-	return sent{
+	return result{
 		ID: in.ID, MessageID: got.ID, MD5OfMessageBody: digest([]byte(d.Body)),
 		MD5OfMessageAttributes: attributesMD5(d.Attributes),
 	}, err
@@ -218,19 +210,17 @@ func (m *Machine) sendEntry(now time.Time, queue string, in request) (any, error
 
 // draft returns the message of a SendMessage or of an entry in a SendMessageBatch.
 func (r request) draft() Draft {
-	return Draft{r.MessageBody, r.MessageAttributes, r.MessageGroupID, r.MessageDeduplicationID}
-}
-
-// changed is an entry in the response to ChangeMessageVisibilityBatch.
-type changed struct {
-	ID string `json:"Id,omitempty"`
+	return Draft{
+		Body: r.MessageBody, Attributes: r.MessageAttributes,
+		Group: r.MessageGroupID, DeduplicationID: r.MessageDeduplicationID,
+	}
 }
 
 func (m *Machine) changeEntry(now time.Time, queue string, in request) (any, error) {
 	if in.VisibilityTimeout == nil {
 		return nil, missing("VisibilityTimeout")
 	}
-	return changed{in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, *duration(in.VisibilityTimeout))
+	return result{ID: in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, *duration(in.VisibilityTimeout))
 }
 
 // failed is an entry of a batch that failed.
@@ -257,13 +247,13 @@ func (m *Machine) batch(
 		return nil, err
 	}
 	for _, e := range in.Entries {
-		result, err := do(now, in.queue(), e)
+		done, err := do(now, in.queue(), e)
 		if sqsErr, ok := errors.AsType[*Error](err); ok {
 			out.Failed = append(out.Failed, failed{
 				e.ID, sqsErr.blame() == "Sender", sqsErr.queryCode(), sqsErr.Message,
 			})
 		} else {
-			out.Successful = append(out.Successful, result)
+			out.Successful = append(out.Successful, done)
 		}
 	}
 	return out, nil

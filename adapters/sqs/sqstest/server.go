@@ -14,9 +14,9 @@ import (
 type Options struct {
 	Now func() time.Time // nil: the real clock
 
-	// Before and After are called around each operation, without the lock, from several
-	// goroutines. Before may block, to delay the operation. Either may be nil.
-	Before, After func(Call)
+	// Before is called before each operation, without the lock, from several goroutines. It
+	// may block, to delay the operation, or be nil.
+	Before func(Call)
 }
 
 // Call is one operation.
@@ -24,7 +24,6 @@ type Call struct {
 	Operation string // as in the API reference, such as SendMessage
 	Queue     string // name, empty if the call names none
 	Request   []byte // JSON; do not change it
-	Err       error  // After only: the error in the response
 }
 
 // Server serves a Machine with the AWS JSON 1.0 protocol. It does not check signatures:

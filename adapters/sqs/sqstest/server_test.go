@@ -70,18 +70,13 @@ func newServer(t *testing.T) *testServer {
 		Region: sqstest.Region, BaseEndpoint: &s.URL, RetryMaxAttempts: 1,
 		Credentials: aws.AnonymousCredentials{},
 	})
-	f.create("dead", func(*sqstest.Settings) {})
-	f.create("orders", func(s *sqstest.Settings) { s.DeadLetters, s.MaxReceives = "dead", 2 })
-	f.create("orders.fifo", func(s *sqstest.Settings) { s.FIFO = true })
+	f.edit(func(m *sqstest.Machine, now time.Time) error {
+		settings := sqstest.DefaultSettings()
+		err := errors.Join(m.Create(now, "dead", settings), m.Create(now, "orders.fifo", settings))
+		settings.DeadLetters, settings.MaxReceives = "dead", 2
+		return errors.Join(err, m.Create(now, "orders", settings))
+	})
 	return f
-}
-
-// create creates a queue with changed default settings.
-func (f *testServer) create(queue string, change func(*sqstest.Settings)) {
-	f.t.Helper()
-	settings := sqstest.DefaultSettings()
-	change(&settings)
-	f.edit(func(m *sqstest.Machine, now time.Time) error { return m.Create(now, queue, settings) })
 }
 
 // edit changes the machine without a call.

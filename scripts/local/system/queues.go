@@ -37,9 +37,9 @@ const fifo = ".fifo"
 // policy and the receive count of infra/terraform.
 func (s *System) createQueues(p pair) (err error) {
 	dead := sqstest.DefaultSettings()
-	dead.Retention, dead.FIFO = 14*24*time.Hour, strings.HasSuffix(p.dead, fifo)
+	dead.Retention = 14 * 24 * time.Hour
 	live := sqstest.DefaultSettings()
-	live.Visibility, live.Retention, live.FIFO = s.Options.Visibility, 7*24*time.Hour, dead.FIFO
+	live.Visibility, live.Retention = s.Options.Visibility, 7*24*time.Hour
 	live.DeadLetters, live.MaxReceives = p.dead, s.Options.MaxReceives
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
 		err = errors.Join(m.Create(now, p.dead, dead), m.Create(now, p.live, live))

@@ -54,7 +54,7 @@ func newQueues(t *testing.T, fifo bool) *queues {
 	t.Cleanup(func() { _ = s.Close() })
 	q.Server = s
 	settings := sqstest.DefaultSettings()
-	settings.FIFO, settings.Retention = fifo, 14*day
+	settings.Retention = 14 * day
 	q.Machine(func(m *sqstest.Machine, now time.Time) {
 		must(t, m.Create(now, q.refunds, settings))
 		must(t, m.Create(now, q.deadRefunds, settings))

@@ -111,7 +111,7 @@ func (w *World) makeQueues() {
 	}
 	settings := sqstest.DefaultSettings()
 	if w.setup.FIFO {
-		w.queue.orders, w.queue.dead, settings.FIFO = ordersQueue+fifo, deadQueue+fifo, true
+		w.queue.orders, w.queue.dead = ordersQueue+fifo, deadQueue+fifo
 	}
 	settings.Retention = oracle.DeadRetention
 	must(w.queue.Create(epoch(), w.queue.dead, settings))

@@ -62,9 +62,9 @@ func (e *end) audit(t *testing.T, leaks ...string) *audit {
 }
 
 func (e *end) park(m message, reason order.Reason) {
-	e.dead = append(e.dead, sqstest.Message{Attributes: map[string]sqstest.Attribute{
+	e.dead = append(e.dead, sqstest.Message{Draft: sqstest.Draft{Attributes: map[string]sqstest.Attribute{
 		AttrName: sqstest.Text(m.name()), sqs.AttrReason: sqstest.Text(string(reason)),
-	}})
+	}}})
 }
 
 func (e *end) unpark(m message) {

@@ -56,7 +56,7 @@ func newScene(t *testing.T) *scene {
 
 // deliver delivers the message of the order to a new instance.
 func (s *scene) deliver(instance int) {
-	message := sqstest.Message{ID: "message-0001", Body: body, Receives: 1, Sent: s.now}
+	message := sqstest.Message{ID: "message-0001", Draft: sqstest.Draft{Body: body}, Receives: 1, Sent: s.now}
 	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Started, Instance: instance, Binary: "/up/order-v2"})
 	s.taps.ObserveInstance(lambdatest.Event{
 		Change: lambdatest.Invoked, Instance: instance, Binary: "/up/order-v2",
