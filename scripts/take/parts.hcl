@@ -120,8 +120,18 @@ part "settings" {
   needs = ["charge"]
   words = ["queue.settings", "queues. settings", "settings of the queues", "queue.?misconfigured", "queues are misconfigured", "settings check", "what is compared with the queues"]
   names = ["adapters/sqs.Handler.Settings", "adapters/sqs.settingsOf", "functions/order.settings", "scripts/orders/cloud.Deployment.CompareQueues", "scripts/orders/cloud.Deployment.compare"]
-  except = ["\\(queue settings\\)"]
   paths = ["adapters/sqs/settings*.go"]
+}
+
+part "fifo" {
+  is = "queues may be FIFO, or fair: messages keep their group"
+  promises = "In a FIFO group no message overtakes another"
+  guide = "docs/guides/deploy.md"
+  aws = "none"
+  dollars = 0.00
+  needs = ["charge"]
+  words = ["fifo", "message.group", "dedup"]
+  names = ["adapters/sqs.Delivery.Group", "adapters/sqs/sqstest.Draft.Group", "scripts/orders/deadletters.Message.Group"]
 }
 
 part "release" {

@@ -67,18 +67,18 @@ func (m *Mapping) Run(ctx context.Context) error {
 // Check returns an error for invalid settings, as Lambda does when a mapping is created
 // (Lambda API reference, CreateEventSourceMapping and ScalingConfig). Run calls it first.
 func (m *Mapping) Check() error {
-	var queue Settings
+	var s Settings
 	var err error
-	m.Server.Machine(func(machine *Machine, _ time.Time) { queue, err = machine.Settings(m.Queue) })
+	m.Server.Machine(func(machine *Machine, _ time.Time) { s, err = machine.Settings(m.Queue) })
 	switch {
 	case err != nil:
 	case m.BatchSize < 1 || m.BatchSize > maxReceive:
 		err = fmt.Errorf("batch size %d: want 1 to %d", m.BatchSize, maxReceive)
 	case m.Concurrency < 1 || m.Concurrency > 1000:
 		err = fmt.Errorf("concurrency %d: want 1 to 1000", m.Concurrency)
-	case m.FunctionTimeout > queue.Visibility: // a message must not be redelivered while the function may run
+	case m.FunctionTimeout > s.Visibility: // a message must not be redelivered while the function may run
 		err = fmt.Errorf("queue visibility timeout: %g seconds is less than Function timeout: %g seconds",
-			queue.Visibility.Seconds(), m.FunctionTimeout.Seconds())
+			s.Visibility.Seconds(), m.FunctionTimeout.Seconds())
 	}
 	if err != nil {
 		return fmt.Errorf("mapping of queue %q: %w", m.Queue, err)
