@@ -41,10 +41,10 @@ func (b *batch) decode(r *record) {
 // one FIFO group, and on a standard queue those of one order, its refunds included. A
 // record has no order before it is decoded.
 func (r *record) lane() string {
-	switch {
-	case r.delivery.FIFO:
+	if r.delivery.FIFO {
 		return "group " + r.delivery.Group
-	case r.task.ID == "":
+	}
+	if r.task.ID == "" {
 		return "message " + r.MessageId
 	}
 	return "order " + string(r.task.ID)

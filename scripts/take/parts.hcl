@@ -160,7 +160,7 @@ part "lab" {
   guide = "scripts/lab/README.md"
   aws = "none"
   dollars = 0.00
-  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "job"]
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "settings", "fifo", "job"]
   words = [
     "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
@@ -178,7 +178,7 @@ part "page" {
   guide = "docs/guides/live.md"
   aws = "none"
   dollars = 0.00
-  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "job", "lab"] # it takes guards away
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "settings", "fifo", "job", "lab"] # it takes guards away
   except = ["```console"]
   names = ["adapters/lambda/lambdatest.Host.observing"]
   words = ["console", "live page", "make up\\b", "build/up\\b", "browser", "screenshot", "chromium"]

@@ -136,7 +136,7 @@ func (m *Machine) check(name string, s Settings) error {
 		attribute = "MessageRetentionPeriod"
 	case s.DeadLetters == "":
 	case m.queues[s.DeadLetters] == nil, s.MaxReceives < 1, s.MaxReceives > 1000,
-		m.queues[s.DeadLetters].fifo != isFIFO(name): // "must be same type of queue as the source"
+		m.queues[s.DeadLetters].fifo != isFIFO(name): // FIFO: "must be same type of queue as the source"
 		attribute = "RedrivePolicy"
 	}
 	if attribute != "" {
