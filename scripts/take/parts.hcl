@@ -130,7 +130,7 @@ part "fifo" {
   aws = "none"
   dollars = 0.00
   needs = ["charge"]
-  words = ["fifo", "message.group", "dedup"]
+  words = ["fifo", "queue type", "message.group", "dedup"]
   names = ["adapters/sqs.Delivery.Group", "adapters/sqs/sqstest.Draft.Group", "scripts/orders/deadletters.Message.Group"]
 }
 

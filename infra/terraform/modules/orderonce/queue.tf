@@ -15,8 +15,9 @@ locals {
     { for name, queue in local.queues : "${name}-dead" => merge(queue, { of = name }) },
     { unpublished = { function = null, fifo = false, key = var.kms_key_arn, sender = "publish" } }, # publish.tf
   )
-  queue_names = { for name, queue in merge(local.queues, local.dead_letters) :
-    name => "${local.prefix}-${name}${queue.fifo ? ".fifo" : ""}"
+  fifo_names = { for name, queue in merge(local.queues, local.dead_letters) : name => ".fifo" if queue.fifo }
+  queue_names = { for name in keys(merge(local.queues, local.dead_letters)) :
+    name => join("", concat(["${local.prefix}-${name}"], [lookup(local.fifo_names, name, "")]))
   }
 
   # A statement has at most 7 actions (SQS developer guide, "Amazon SQS policy quotas"), so

@@ -140,7 +140,7 @@ run "the_resources_are_those_that_are_listed" {
         ["log", group.name, group.retention_in_days]
       ],
       [for name, q in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : ["queue", name, q.name,
-        q.message_retention_seconds, q.sqs_managed_sse_enabled, q.fifo_queue, try(q.visibility_timeout_seconds, null),
+        q.message_retention_seconds, q.sqs_managed_sse_enabled, try(q.visibility_timeout_seconds, null),
         q.receive_wait_time_seconds, q.max_message_size, endswith(name, "-dead") || name == "unpublished"
         ? try(aws_sqs_queue_redrive_allow_policy.dead_letters[name].redrive_allow_policy, null) : q.redrive_policy,
       ]],

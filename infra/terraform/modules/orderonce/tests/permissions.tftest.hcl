@@ -37,7 +37,7 @@ run "policies_allow_exactly_what_is_listed" {
       }
       } : [for name, policy in policies : [for s in jsondecode(policy).Statement : [
         # A line for each principal, resource of an operator, and principal that a condition excludes.
-        for on in split(kind == "operator" && !can(s.Condition) ? " " : "\n", join(" ", flatten([try(s.Resource, [])]))) : [
+        for on in split(can(s.Condition) ? "\n" : lookup({ operator = " " }, kind, "\n"), join(" ", flatten([try(s.Resource, [])]))) : [
           for except in flatten([try(s.Condition.ArnNotEquals["aws:PrincipalArn"], "")]) : [
             for by in flatten([try(s.Principal.AWS, s.Principal.Service, "")]) : join(" ", compact(concat(
               [kind, name, "${s.Sid}:", s.Effect], sort(flatten([s.Action])),
