@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"orderonce/adapters/stripe/stripetest"
@@ -11,12 +13,9 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// attention has the error of what followed a kill, once.
-type attention chan error
-
-// attend does what follows from a kill, while messages wait.
-func (l *local) attend(ctx context.Context, k *killer) attention {
-	done := make(attention, 1)
+// attend does what follows from a kill, while messages wait, and returns what waits for it.
+func (l *local) attend(ctx context.Context, k *killer) (wait func() error) {
+	done := make(chan error, 1)
 	go func() {
 		select {
 		case <-k.killed:
@@ -24,44 +23,34 @@ func (l *local) attend(ctx context.Context, k *killer) attention {
 		case <-ctx.Done():
 		}
 	}()
-	return done
-}
-
-// wait waits until what followed a kill is done, if there was one.
-func (a attention) wait(k *killer) error {
-	if len(k.deaths()) == 0 {
-		return nil
+	ended := sync.OnceValue(func() error { return <-done })
+	return func() error {
+		if len(k.deaths()) == 0 {
+			return nil
+		}
+		return ended()
 	}
-	err := <-a
-	a <- err
-	return err
 }
 
 // cancelUncharged cancels the order that was not charged, as `orders cancel` does.
-func (l *local) cancelUncharged(ctx context.Context, dead []victim) error {
+func (l *local) cancelUncharged(ctx context.Context, dead []victim) (err error) {
+	c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
 	for _, v := range dead {
-		if v.at == stripetest.Create {
-			c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
-			if _, err := c.Cancel(ctx, v.id, time.Now()); err != nil {
-				return err
-			}
+		if v.at == stripetest.Create && err == nil {
+			_, err = c.Cancel(ctx, v.id, time.Now())
 		}
 	}
-	return nil
+	return err
 }
 
 // endRefundLeases moves the clocks until the lease of a refund has ended.
 func (l *local) endRefundLeases(ctx context.Context, dead []victim) error {
-	for _, v := range dead {
-		if v.at == stripetest.CreateRefund {
-			fmt.Printf("Killed after Stripe made the refund. No other worker takes it over before "+
-				"its lease ends: skipping %.0f minutes ...\n", order.MaxLease.Minutes())
-			if err := l.SkipLeases(ctx); err != nil {
-				return err
-			}
-		}
+	if !slices.ContainsFunc(dead, func(v victim) bool { return v.at == stripetest.CreateRefund }) {
+		return nil
 	}
-	return nil
+	fmt.Printf("Killed after Stripe made the refund. No other worker takes it over before its lease ends: "+
+		"skipping %.0f minutes ...\n", order.MaxLease.Minutes())
+	return l.SkipLeases(ctx)
 }
 
 // later settles what the messages have left, and notes what happened, by order.

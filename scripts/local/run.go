@@ -228,7 +228,7 @@ func (l *local) post(ctx context.Context, s stage) (posted []invariants.Message,
 		if err := l.Drained(ctx); err != nil {
 			return nil, fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
 		}
-		if err := attended.wait(s.killer); err != nil {
+		if err := attended(); err != nil {
 			return nil, err
 		}
 	}

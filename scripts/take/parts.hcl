@@ -193,7 +193,7 @@ shared "operator" {
     "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)",
   ]
   except = ["comparison operator"] # of an alarm
-  names = ["domain/order/ordertest.cancel", "domain/order/ordertest.Cancel", "scripts/local.local.attend", "scripts/local.attention", "scripts/local.local.cancelUncharged"]
+  names = ["domain/order/ordertest.cancel", "domain/order/ordertest.Cancel", "scripts/local.local.attend", "scripts/local.local.cancelUncharged"]
   paths = ["scripts/orders/**", "domain/order/cancel*.go", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
