@@ -13,7 +13,7 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// attend does what follows from a kill, while messages wait, and returns what waits for it.
+// attend does what follows from a kill as messages wait, and returns what waits for it.
 func (l *local) attend(ctx context.Context, k *killer) (wait func() error) {
 	done := make(chan error, 1)
 	go func() {
