@@ -189,7 +189,7 @@ part "page" {
 shared "operator" {
   of = ["webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"]
   words = [
-    "make (orders|smoke)\\b", "scripts/orders", "operator", "\\bcanceler\\b", "cancel intent", "cancellation", "cancel key", "cancel promises",
+    "make (orders|smoke)\\b", "scripts/orders", "operator", "\\bcanceler\\b", "cancel intent", "order.cancellation", "cancel key", "cancel promises",
     "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)",
   ]
   except = ["comparison operator"] # of an alarm
