@@ -218,9 +218,11 @@ shared "redrive" {
 }
 
 never "origin" {
+  except = ["nolint:unparam.*"]
   words = [
     "make new(?:[^\\w-]|$)", "make (projects|parts)\\b", "scripts/take", "decisions\\.md", "rooms\\.md",
     "each room keeps its budget", "system/upgrade test", "upgrade under way",
+    "unparam", # a parameter or result may have lost its other users
   ]
   paths = [
     "README.md", "CHANGELOG.md", ".github/ISSUE_TEMPLATE/**", ".github/workflows/parts.yml", "scripts/take/**", "rooms_test.go", "docs/reference/rooms.md", "docs/decisions.md", "docs/parts.md", "docs/guides/take.md",
