@@ -20,7 +20,7 @@ const (
 	ofTheDeployment = "--region and --profile must be those of the deployment"
 	// NeverCharged is what to do about an order that is out of stock.
 	NeverCharged      = "it was never charged and holds no stock: sell again under a new orderId when there is stock"
-	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions"
+	missingPermission = "the AWS identity lacks this permission: docs/guides/operate.md#permissions-of-an-operator"
 )
 
 // remedy returns what to check first after an error of AWS or Stripe, or "".
@@ -33,7 +33,7 @@ func remedy(err error) string {
 	}
 	if e, ok := errors.AsType[*order.PaymentError](err); ok && e.Kind == order.KindMisconfigured {
 		return "STRIPE_SECRET_KEY must be a valid key of the account and the mode (test or live) " +
-			"that the order was charged in, with the permissions in docs/guides/operate.md#permissions"
+			"that the order was charged in, with the permissions in docs/guides/operate.md#permissions-of-an-operator"
 	}
 	if errors.Is(err, dynamodb.ErrTooFewReserved) {
 		return "the stock table was edited: stop processing, then orders stock SKU --recount UNITS_IN_STORE, " +
