@@ -35,11 +35,12 @@ func (c checkParts) Run(s *session) error {
 			return s.ctx.Err()
 		}
 		name := strings.Join(parts, ",")
+		verdict := "ok  "
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("parts %s: %w", name, err))
+			verdict, wrong = "FAIL", append(wrong, fmt.Errorf("parts %s: %w", name, err))
 		}
 		lines[name] = n
-		s.step("%d of %d: %d lines, %v: %s", i+1, len(lists), n, map[bool]string{true: "ok", false: "FAIL"}[err == nil], name)
+		s.step("%s  %d of %d, %d lines: %s", verdict, i+1, len(lists), n, name)
 	}
 	if len(c.Lists) == 0 && len(wrong) == 0 {
 		wrong = append(wrong, o.parts.compare(lines))
@@ -80,9 +81,12 @@ func (c catalog) lists() (lists [][]string) {
 	return lists
 }
 
-// around returns the parts that don't need p, with it and without it.
+// around returns the parts that don't need p, with it and without it. Two that need each
+// other come and go together.
 func (c catalog) around(p part) (with, without []string) {
-	with = c.only(func(q part) bool { return !slices.Contains(q.Needs, p.Name) })
+	with = c.only(func(q part) bool {
+		return !slices.Contains(q.Needs, p.Name) || slices.Contains(p.Needs, q.Name)
+	})
 	return with, c.only(func(q part) bool { return !slices.Contains(q.Needs, p.Name) && q.Name != p.Name })
 }
 

@@ -39,8 +39,9 @@ Without PARTS it has %s. [The guide](guides/take.md) says what is made, and how 
 
 Lines are what a part adds to a project that has all parts that do not need it, with tests, documents
 and Terraform; for ` + "`charge`" + `, the project of it alone. The first of webhook to audit also brings the
-operator's tool, settings and fifo: the tool is in no line of this table. Dollars are for a month without an order, in us-east-1 at list prices, with the default
-alarms ([the calculation](guides/deploy.md#what-it-costs)).
+operator's tool, settings and fifo: the tool is in no line of this table. Lab and page come together.
+Dollars are for a month without an order, in us-east-1 at list prices, with the default alarms
+([the calculation](guides/deploy.md#what-it-costs)).
 
 | part | lines | in AWS | dollars |
 |---|---:|---|---:|
@@ -53,9 +54,6 @@ alarms ([the calculation](guides/deploy.md#what-it-costs)).
 }
 
 func thousands(n int) string {
-	if n == 0 {
-		return "not measured"
-	}
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}

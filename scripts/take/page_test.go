@@ -23,8 +23,8 @@ func TestThePageOfThePartsIsTheList(t *testing.T) {
 		t.Errorf("docs/parts.md (-page +parts.hcl); write it anew with UPDATE_PAGES=1:\n%s", diff)
 	}
 	for _, p := range o.parts.Parts {
-		if p.Is == "" || p.Guide == "" || p.AWS == "" || o.files[p.Guide].data == nil {
-			t.Errorf("part %s: want is, guide and aws, and a guide that exists: %+v", p.Name, p)
+		if p.Is == "" || p.Guide == "" || p.AWS == "" || p.Lines == 0 || o.files[p.Guide].data == nil {
+			t.Errorf("part %s: want is, guide, aws and lines, and a guide that exists: %+v", p.Name, p)
 		}
 	}
 }

@@ -170,7 +170,8 @@ func (b *backends) event(prefix string, orders int) []byte {
 		messages[i] = sqstest.Message{
 			ID:     fmt.Sprintf("00000000-0000-4000-8000-%012d", b.serial),
 			Handle: strings.Repeat("r", 180), // as long as SQS makes them
-			Draft:  sqstest.Draft{Body: fmt.Sprintf(body, prefix, b.serial, total)}, Sent: now, FirstReceived: now, Receives: 1,
+			Draft:  sqstest.Draft{Body: fmt.Sprintf(body, prefix, b.serial, total)},
+			Sent:   now, FirstReceived: now, Receives: 1,
 		}
 	}
 	return sqstest.Event("orders", messages)
