@@ -19,9 +19,9 @@ func (l *local) attend(ctx context.Context, k *killer) (wait func() error) {
 	go func() {
 		select {
 		case <-k.killed:
-			done <- errors.Join(l.cancelUncharged(ctx, k.deaths()), l.endRefundLeases(ctx, k.deaths()))
 		case <-ctx.Done():
 		}
+		done <- errors.Join(l.cancelUncharged(ctx, k.deaths()), l.endRefundLeases(ctx, k.deaths()))
 	}()
 	ended := sync.OnceValue(func() error { return <-done })
 	return func() error {

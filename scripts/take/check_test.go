@@ -1,0 +1,24 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEachPartIsMadeAloneAndLeftOut(t *testing.T) {
+	t.Parallel()
+	s, out := clone(t)
+	err := checkParts{}.Run(s)
+	if err == nil || !strings.Contains(err.Error(), "part refund: lines = 0, want 3") {
+		t.Errorf("got %v, want the lines of the part", err)
+	}
+	for _, want := range []string{"ok    1 of 2", ": charge\n", "ok    2 of 2", ": charge,refund\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %q in it", out, want)
+		}
+	}
+	err = checkParts{Lists: []string{"charge", "refund"}}.Run(s)
+	if err == nil || !strings.Contains(err.Error(), "parts refund: part refund needs charge") {
+		t.Errorf("got %v, want the list that cannot be made", err)
+	}
+}
