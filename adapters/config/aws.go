@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/smithy-go/middleware"
 )
 
 // Service is the name of an AWS service in AWS_ENDPOINT_URL_<SERVICE>.
@@ -43,8 +42,7 @@ type AWS struct {
 // about 6 ms and 2 MB.
 func (a AWS) Config(service Service, client aws.HTTPClient) aws.Config {
 	cfg := aws.Config{
-		Region: a.Region, HTTPClient: client, Retryer: retryer(service),
-		APIOptions: []func(*middleware.Stack) error{PlainBody},
+		Region: a.Region, HTTPClient: WholeBody(client), Retryer: retryer(service),
 		// They never change within a process: Lambda ends an execution environment before
 		// they expire.
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {

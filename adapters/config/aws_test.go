@@ -25,7 +25,7 @@ func readAWS(t *testing.T, more ...string) config.AWS {
 func TestAWSConfig(t *testing.T) {
 	client := &http.Client{}
 	cfg := readAWS(t).Config(config.SQS, client)
-	if cfg.Region != "eu-west-1" || cfg.HTTPClient != client || cfg.BaseEndpoint != nil {
+	if cfg.Region != "eu-west-1" || cfg.HTTPClient != config.WholeBody(client) || cfg.BaseEndpoint != nil {
 		t.Errorf("config = %+v, want the region, the client and no endpoint", cfg)
 	}
 	got, err := cfg.Credentials.Retrieve(t.Context())

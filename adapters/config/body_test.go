@@ -1,8 +1,11 @@
 package config_test
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -20,7 +23,7 @@ func (e *early) Do(r *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// If this test passes without PlainBody, remove PlainBody.
+// If this test passes without WholeBody, remove WholeBody.
 func TestTheEndOfABodyIsReadAfterTheResponse(t *testing.T) {
 	for service, client := range clients {
 		backend := &early{}
@@ -31,5 +34,38 @@ func TestTheEndOfABodyIsReadAfterTheResponse(t *testing.T) {
 		if n, err := io.Copy(io.Discard, backend.sent); n != 0 || err != nil { // as net/http does
 			t.Errorf("%s: got %d more bytes of the body and error %v, want its end", service, n, err)
 		}
+	}
+}
+
+// writes counts the writes of a connection.
+type writes struct {
+	net.Conn
+
+	n int
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.n++
+	return w.Conn.Write(b)
+}
+
+// Without WholeBody, net/http writes the header of a request by itself.
+func TestARequestIsOneWrite(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	defer server.Close()
+	for service, client := range clients {
+		conn := &writes{}
+		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialed, err := new(net.Dialer).DialContext(ctx, network, address)
+			conn.Conn = dialed
+			return conn, err
+		}}
+		aws := readAWS(t, "AWS_ENDPOINT_URL="+server.URL)
+		if err := client(t.Context(), aws.Config(service, &http.Client{Transport: transport}))(); err == nil || conn.n != 1 {
+			t.Errorf("%s: got error %v after %d writes, want a refusal after 1", service, err, conn.n)
+		}
+		transport.CloseIdleConnections()
 	}
 }

@@ -42,7 +42,7 @@ func (a Account) Load(ctx context.Context) (aws.Config, error) {
 	if cfg.Region == "" {
 		return aws.Config{}, errNoRegion
 	}
-	cfg.APIOptions = append(cfg.APIOptions, config.PlainBody)
+	cfg.HTTPClient = config.WholeBody(cfg.HTTPClient)
 	if a.EndpointURL != "" { // the SDK prefers AWS_ENDPOINT_URL_SQS and the like to the flag
 		cfg.BaseEndpoint, cfg.ConfigSources = &a.EndpointURL, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 
@@ -63,8 +64,8 @@ func TestTheAccountIsFoundAsByTheAWSCLI(t *testing.T) {
 			}
 			found, err := cfg.Credentials.Retrieve(t.Context())
 			rigtest.Must(t, err)
-			if len(cfg.APIOptions) == 0 {
-				t.Error("a response that arrives early is lost, with the messages that it hides: want config.PlainBody")
+			if _, plain := cfg.HTTPClient.(*awshttp.BuildableClient); plain {
+				t.Error("a response that arrives early is lost, with the messages that it hides: want config.WholeBody")
 			}
 			if cfg.Region != tt.region || found.AccessKeyID != tt.keys {
 				t.Errorf("got region %s and keys %s, want %s and %s", cfg.Region, found.AccessKeyID, tt.region, tt.keys)

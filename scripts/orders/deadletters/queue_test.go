@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/config"
@@ -76,9 +75,8 @@ func (q *queues) queue(client *http.Client) *deadletters.Queue {
 
 func (q *queues) config(client *http.Client) aws.Config {
 	return aws.Config{
-		Region: sqstest.Region, BaseEndpoint: &q.URL, HTTPClient: client, RetryMaxAttempts: 1,
+		Region: sqstest.Region, BaseEndpoint: &q.URL, HTTPClient: config.WholeBody(client), RetryMaxAttempts: 1,
 		Credentials: credentials.NewStaticCredentialsProvider("pretend", "pretend", ""),
-		APIOptions:  []func(*middleware.Stack) error{config.PlainBody},
 	}
 }
 
