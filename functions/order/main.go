@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"io"
-	"runtime/debug"
 	"time"
 
 	"orderonce/adapters/config"
@@ -18,7 +17,6 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(200) // 12 to 22 % less CPU per order, for 3 MiB
 	setup.Main(wire, consumer.Serve)
 }
 
