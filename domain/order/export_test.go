@@ -14,3 +14,5 @@ func NewInRelease2(d Draft) (Order, error) {
 	o.fingerprint, o.known = v2, append([]Fingerprint{v2}, o.known...)
 	return o, nil
 }
+
+func FingerprintV1(d Draft) Fingerprint { return fingerprintV1(d) }
