@@ -3,6 +3,7 @@ package dynamodb_test
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"strings"
@@ -67,9 +68,10 @@ func alwaysResponds(status int, body string) *pretendTable {
 }
 
 func respond(status int, body string) *http.Response {
+	sum := fmt.Sprint(crc32.ChecksumIEEE([]byte(body)))
 	return &http.Response{
 		StatusCode: status, Body: io.NopCloser(strings.NewReader(body)),
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {sum}},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"orderonce/adapters/sqs/orders"
+	"orderonce/domain/order/ordertest"
 )
 
 // bodyOf returns a good order of n lines.
@@ -18,17 +19,17 @@ func bodyOf(n int) string {
 		`],"payment":{"customer":"cus_NffrFeUfNV2Hib","method":"pm_1MqLiJLkdIwHu7ix"}}`
 }
 
-func BenchmarkDecode(b *testing.B) {
-	for _, lines := range []int{2, 100} {
-		b.Run(fmt.Sprintf("lines=%d", lines), func(b *testing.B) {
-			d, body := orders.NewDecoder(), bodyOf(lines)
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := d.Decode(body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+func costs() []ordertest.Cost {
+	d := orders.NewDecoder()
+	decode := func(lines int) func() error {
+		body := bodyOf(lines)
+		return func() error { _, err := d.Decode(body); return err }
+	}
+	return []ordertest.Cost{
+		{Name: "lines=2", Objects: 105, Bytes: 9_800, Call: decode(2)},
+		{Name: "lines=100", Objects: 1_876, Bytes: 55_100, Call: decode(100)},
 	}
 }
+
+func TestDecodeKeepsItsBudget(t *testing.T) { ordertest.TestCosts(t, costs()) }
+func BenchmarkDecode(b *testing.B)          { ordertest.BenchmarkCosts(b, costs()) }
