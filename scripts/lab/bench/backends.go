@@ -3,24 +3,21 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-)
-
-// The prefix of an order's id decides its row in the canned table: none, or paid.
-const (
-	freshPrefix   = "FRESH"
-	settledPrefix = "PAID"
 )
 
 // total is the amount of every order in cents: a Confirm request has no amount, and the
@@ -32,102 +29,161 @@ const (
 	pretendKey = "sk_test_pretend"
 )
 
-// backends are the canned DynamoDB and the canned Stripe. They count calls.
+// backends are the canned DynamoDB and the canned Stripe, each over HTTP and over TLS.
+// They count calls. While settled is set, every order is paid already.
 type backends struct {
-	dynamodb, stripe           *http.Server
-	dynamodbURL, stripeURL     string
-	dynamodbCalls, stripeCalls atomic.Int64
+	dynamodb, stripe service
+	settled          atomic.Bool
+	authorities      string                 // a file with the certificates to trust: the system's, and that of these servers
+	certificate      string                 // a file with the latter alone
+	record           atomic.Pointer[[]call] // what was called, unless nil
 
-	served sync.WaitGroup
 	serial int // of the last order that event made
 }
 
-func (b *backends) calls() int64 { return b.dynamodbCalls.Load() + b.stripeCalls.Load() }
-
-func serveBackends() (*backends, error) {
-	b := &backends{}
-	b.dynamodb = &http.Server{Handler: http.HandlerFunc(b.serveDynamoDB), ReadHeaderTimeout: time.Minute}
-	b.stripe = &http.Server{Handler: http.HandlerFunc(b.serveStripe), ReadHeaderTimeout: time.Minute}
-	var err, other error
-	b.dynamodbURL, err = b.serve(b.dynamodb)
-	b.stripeURL, other = b.serve(b.stripe)
-	if err = errors.Join(err, other); err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return b, nil
+// service is one back end.
+type service struct {
+	plain, tls *httptest.Server
+	calls      atomic.Int64
+	latency    atomic.Int64 // nanoseconds before each response
 }
 
-func (b *backends) serve(s *http.Server) (url string, err error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return "", fmt.Errorf("listen for a canned back end: %w", err)
+// url is the address of the service.
+func (s *service) url(encrypted bool) string {
+	if encrypted {
+		return s.tls.URL
 	}
-	b.served.Go(func() { _ = s.Serve(listener) }) // Close makes it return ErrServerClosed
-	return "http://" + listener.Addr().String(), nil
+	return s.plain.URL
 }
 
-// Close stops both servers.
+// call is one request, for the floor to repeat.
+type call struct {
+	Service string // dynamodb or stripe
+	Path    string
+	Header  http.Header
+	Body    string
+}
+
+func (b *backends) calls() int64 { return b.dynamodb.calls.Load() + b.stripe.calls.Load() }
+
+// serveBackends starts the servers, and writes certificates to the folder.
+func serveBackends(folder string) (*backends, error) {
+	b := &backends{
+		authorities: filepath.Join(folder, "authorities.pem"), certificate: filepath.Join(folder, "certificate.pem"),
+	}
+	b.serve(&b.dynamodb, "dynamodb", b.serveDynamoDB)
+	b.serve(&b.stripe, "stripe", b.serveStripe)
+	// httptest has one certificate for all servers.
+	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.stripe.tls.Certificate().Raw})
+	all, _ := os.ReadFile("/etc/ssl/certs/ca-certificates.crt") // as long as the bundle of Lambda; none on other systems
+	err := errors.Join(
+		os.WriteFile(b.certificate, own, 0o600), os.WriteFile(b.authorities, append(all, own...), 0o600),
+	)
+	return b, err
+}
+
+// serve starts the servers of one service. A response waits for the latency.
+func (b *backends) serve(s *service, name string, respond func(*http.Request, []byte) (int, string)) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.calls.Add(1)
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the function closed the connection
+		}
+		if all := b.record.Load(); all != nil {
+			*all = append(*all, call{name, r.URL.Path, r.Header, string(body)})
+		}
+		status, response := respond(r, body)
+		time.Sleep(time.Duration(s.latency.Load()))
+		w.Header().Set("Content-Length", strconv.Itoa(len(response)))
+		if name == "dynamodb" {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			checksum := crc32.ChecksumIEEE([]byte(response)) // the SDK verifies it
+			w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(checksum), 10))
+		} else {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Request-Id", "req_pretend")
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
+	})
+	s.plain, s.tls = httptest.NewServer(handler), httptest.NewTLSServer(handler)
+}
+
+// Close stops the servers.
 func (b *backends) Close() error {
-	err := errors.Join(b.dynamodb.Close(), b.stripe.Close())
-	b.served.Wait()
-	return err
+	for _, s := range []*service{&b.dynamodb, &b.stripe} {
+		for _, server := range []*httptest.Server{s.plain, s.tls} {
+			server.CloseClientConnections()
+			server.Close()
+		}
+	}
+	return nil
 }
 
 // item is the attributes of an item, or the values of an expression.
 type item map[string]json.RawMessage
 
-// update is the part of an UpdateItem request that is read here.
-type update struct {
-	Key                       item
+// write is the part of an UpdateItem or PutItem request that is read here.
+type write struct {
+	Key, Item                 item
 	UpdateExpression          string
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues item
 	ReturnValues              string
 }
 
-// serveDynamoDB responds to Begin, Bind and Finish from the request alone. Anything else
-// is an error, so that an order that is not settled is noticed.
-func (b *backends) serveDynamoDB(w http.ResponseWriter, r *http.Request) {
-	b.dynamodbCalls.Add(1)
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the function closed the connection
+// serveDynamoDB responds to Begin, Bind and Finish, and to what other handlers write,
+// from the request alone. Anything else is an error, so that an order that is not settled
+// is noticed.
+func (b *backends) serveDynamoDB(r *http.Request, body []byte) (status int, response string) {
+	var w write
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	err := json.Unmarshal(body, &w)
+	switch {
+	case err != nil:
+		return unknown(err.Error())
+	case operation == "TransactWriteItems": // Finish, which reads nothing of the response
+		return http.StatusOK, "{}"
+	case operation == "PutItem":
+		return b.respondToPut(w.Item)
+	case operation != "UpdateItem":
+		return unknown(operation)
+	case w.Key["id"] != nil: // of another handler, which reads nothing of the response
+		return http.StatusOK, "{}"
 	}
-	status, response := http.StatusOK, "{}"
-	switch _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation {
-	case "UpdateItem":
-		status, response = respondToUpdate(body)
-	case "TransactWriteItems": // Finish, which reads nothing of the response
-	default:
-		status, response = unknown(operation)
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	checksum := crc32.ChecksumIEEE([]byte(response)) // the SDK verifies it
-	w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(checksum), 10))
-	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
+	return b.respondToUpdate(w)
 }
 
-func respondToUpdate(body []byte) (status int, response string) {
-	var u update
-	if err := json.Unmarshal(body, &u); err != nil {
-		return unknown(err.Error())
+// respondToPut puts the record of another handler, or returns it as that of a paid order.
+func (b *backends) respondToPut(record item) (status int, response string) {
+	if !b.settled.Load() {
+		return http.StatusOK, "{}"
 	}
+	record["status"] = json.RawMessage(`{"S":"COMPLETED"}`)
+	record["data"] = json.RawMessage(`{"M":{"status":{"S":"PAID"}}}`)
+	return conditionFailed(record)
+}
+
+func conditionFailed(row item) (status int, response string) {
+	return http.StatusBadRequest,
+		`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
+			`"message":"The conditional request failed","Item":` + asJSON(row) + `}`
+}
+
+func (b *backends) respondToUpdate(u write) (status int, response string) {
 	row := u.row()
 	begins := row["leaseUntil"] != nil
 	switch {
 	case !begins && row["intentId"] == nil: // neither Begin nor Bind
 		return unknown(u.UpdateExpression)
-	case begins && strings.Contains(string(row["orderId"]), settledPrefix):
+	case begins && b.settled.Load():
 		for _, name := range []string{"owner", "leaseUntil", "openShard", "dueAt"} {
 			delete(row, name)
 		}
 		row["status"], row["seq"] = json.RawMessage(`{"S":"paid"}`), json.RawMessage(`{"N":"1"}`)
 		row["intentId"] = json.RawMessage(`{"S":"pi_settled"}`)
-		return http.StatusBadRequest,
-			`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",` +
-				`"message":"The conditional request failed","Item":` + asJSON(row) + `}`
+		return conditionFailed(row)
 	case u.ReturnValues == "ALL_NEW": // only Begin of earlier releases reads what it wrote
 		return http.StatusOK, `{"Attributes":` + asJSON(row) + `}`
 	}
@@ -140,7 +196,7 @@ var assignment = regexp.MustCompile(
 	`(#?\w+) = (?:if_not_exists\(\w+, (:\w+)\)|(:\w+))(?: \+ (:\w+))?`)
 
 // row returns the row that the update makes of a missing one.
-func (u update) row() item {
+func (u write) row() item {
 	row := item{"orderId": u.Key["orderId"], "sk": u.Key["sk"]}
 	for _, found := range assignment.FindAllStringSubmatch(u.UpdateExpression, -1) {
 		name := cmp.Or(u.ExpressionAttributeNames[found[1]], found[1])
@@ -159,27 +215,22 @@ func unknown(what string) (status int, response string) {
 		asJSON("unsupported: "+what) + `}`
 }
 
-// serveStripe responds to Prepare and Confirm. The id of an intent contains the id of its
-// order.
-func (b *backends) serveStripe(w http.ResponseWriter, r *http.Request) {
-	b.stripeCalls.Add(1)
+// serveStripe responds to Prepare and Confirm, and to the creation of a confirmed intent.
+// The id of an intent contains the id of its order.
+func (b *backends) serveStripe(r *http.Request, body []byte) (status int, response string) {
 	path := strings.TrimPrefix(r.URL.Path, "/v1/payment_intents")
-	orderID, status, charge := "", "requires_confirmation", "null"
-	if id, confirms := strings.CutSuffix(path, "/confirm"); confirms {
-		orderID, status, charge = strings.TrimPrefix(id, "/pi_"), "succeeded", `"ch_pretend"`
-	} else if path == "" && r.ParseForm() == nil {
-		orderID = r.PostForm.Get("metadata[orderId]")
+	form, _ := url.ParseQuery(string(body))
+	orderID, confirms := strings.CutSuffix(strings.TrimPrefix(path, "/pi_"), "/confirm")
+	if path == "" {
+		orderID, confirms = form.Get("metadata[orderId]"), form.Get("confirm") == "true"
 	}
-	if r.Method != http.MethodPost || orderID == "" {
-		const unsupported = `{"error":{"type":"invalid_request_error","message":"unsupported request"}}`
-		http.Error(w, unsupported, http.StatusBadRequest)
-		return
+	if r.Method != http.MethodPost || orderID == "" || path != "" && !confirms {
+		return http.StatusBadRequest, `{"error":{"type":"invalid_request_error","message":"unsupported request"}}`
 	}
-	response := fmt.Sprintf(intent, orderID, total, scope, status, charge)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Request-Id", "req_pretend")
-	w.Header().Set("Content-Length", strconv.Itoa(len(response)))
-	_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
+	if confirms {
+		return http.StatusOK, fmt.Sprintf(intent, orderID, total, scope, "succeeded", `"ch_pretend"`)
+	}
+	return http.StatusOK, fmt.Sprintf(intent, orderID, total, scope, "requires_confirmation", "null")
 }
 
 // intent is a PaymentIntent with all the fields that Stripe sends, because the function
