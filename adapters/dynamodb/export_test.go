@@ -22,3 +22,8 @@ func Write(before, after order.Record) (condition, update string) {
 	x := difference(&g, encodeOrder(&before), encodeOrder(&after))
 	return strings.Join(x.conditions, " AND "), x.update()
 }
+
+// ShardKeyOf returns the openShard that a release with so many shards writes.
+func ShardKeyOf(first uint32, id order.ID, shards uint32) uint32 {
+	return shardKey(first, ShardOf(id, shards))
+}

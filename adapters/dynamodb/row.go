@@ -23,9 +23,22 @@ const (
 // days later.
 const eventRetention = 90 * 24 * time.Hour
 
-// Shards spreads the waiting orders over the index, so that no partition of it takes
-// every write.
+// Shards is how many shards of the index open the waiting orders are spread over, and
+// as many the registrations, so that no partition of it takes every write. Each shard
+// takes 1,000 writes a second, and a new order is two.
+//
+// It may be raised, and must never be lowered: a reader reads its own shards, and finds
+// what was written under fewer (docs/guides/grow.md).
 const Shards = 16
+
+// The first key of the shards of each kind. The next shardRun-1 shards follow it, then
+// come those of the other kind, and so on. So neither reaches the other's keys, however
+// many there are.
+const (
+	OrderShards        = 0
+	RegistrationShards = shardRun
+	shardRun           = 16
+)
 
 // Item is an item of a table, or the values of an expression. Times are epoch
 // milliseconds, except expiresAt, which is in seconds.
@@ -47,12 +60,20 @@ func Millis(t time.Time) *types.AttributeValueMemberN { return Number(t.UnixMill
 // OrderKey returns the key of an order item.
 func OrderKey(id order.ID) Item { return Item{"orderId": Text(id), "sk": Text(OrderRow)} }
 
-// ShardOf returns the shard of the index in which an order waits.
-func ShardOf(id order.ID) uint32 {
+// ShardOf returns the shard, of so many, in which an order waits.
+func ShardOf(id order.ID, shards uint32) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // it never fails
-	return h.Sum32() % Shards
+	return h.Sum32() % shards
 }
+
+// ShardKey returns the openShard of an order's item in the index: first is OrderShards or
+// RegistrationShards.
+func ShardKey(first uint32, id order.ID) *types.AttributeValueMemberN {
+	return Number(shardKey(first, ShardOf(id, Shards)))
+}
+
+func shardKey(first, shard uint32) uint32 { return first + shard + shard/shardRun*shardRun }
 
 // Fields ties the fields of a struct to the attributes of an item: one function lists
 // them for both directions. TextField and its like write a field, or read it and collect
@@ -243,7 +264,7 @@ func encodeOrder(r *order.Record) Item {
 	f := Fields{Item: make(Item, 24), Encodes: true}
 	orderFields(&f, r)
 	if !r.DueAt.IsZero() {
-		f.Item["openShard"] = Number(ShardOf(r.OrderID))
+		f.Item["openShard"] = ShardKey(OrderShards, r.OrderID)
 	}
 	return f.Item
 }

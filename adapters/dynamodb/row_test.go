@@ -66,7 +66,7 @@ func openRow() row {
 		"owner": text("first"), "attempt": number(1), "leaseUntil": millis(time.Minute),
 		"intentId": text(intent), "stripeMode": text("test"), "seq": number(0),
 		"createdAt": millis(0), "updatedAt": millis(time.Second),
-		"openShard": number(13), "dueAt": millis(15 * time.Minute), "traceparent": text(traceparent),
+		"openShard": dynamodb.ShardKey(dynamodb.OrderShards, "O1"), "dueAt": millis(15 * time.Minute), "traceparent": text(traceparent),
 	}
 }
 

@@ -147,16 +147,16 @@ func Query(ctx context.Context, c *dynamodb.Client, in *dynamodb.QueryInput) ite
 // The shard that comes first depends on the time, so that a run which ends early leaves
 // other orders than the one before.
 func (s *Store) Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error] {
-	return s.DueIn(ctx, 0, at)
+	return s.DueIn(ctx, OrderShards, Shards, at)
 }
 
-// DueIn returns what is due in the Shards of the index from base on: those of the orders
-// begin at 0, those of registrations at Shards.
-func (s *Store) DueIn(ctx context.Context, base uint32, at time.Time) iter.Seq2[order.ID, error] {
+// DueIn returns what is due in so many shards of one kind, which begin at the key first:
+// OrderShards or RegistrationShards.
+func (s *Store) DueIn(ctx context.Context, first, shards uint32, at time.Time) iter.Seq2[order.ID, error] {
 	return func(yield func(order.ID, error) bool) {
-		first := ShardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)))
-		for n := range uint32(Shards) {
-			shard := base + (first+n)%Shards
+		begin := ShardOf(order.ID(strconv.FormatInt(at.UnixMilli(), 10)), shards)
+		for n := range shards {
+			shard := shardKey(first, (begin+n)%shards)
 			for item, err := range Query(ctx, s.DB, &dynamodb.QueryInput{
 				TableName: &s.TableName, IndexName: aws.String("open"), Limit: aws.Int32(100),
 				KeyConditionExpression:    aws.String("openShard = :shard AND dueAt <= :at"),

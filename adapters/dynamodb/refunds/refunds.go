@@ -89,7 +89,8 @@ func encodeAccount(a *refund.Account) dynamodb.Item {
 		item[refundName+string(i.ID)] = &types.AttributeValueMemberM{Value: encodeRefund(i)}
 	}
 	if !a.Due.IsZero() {
-		item["openShard"], item["dueAt"] = dynamodb.Number(dynamodb.ShardOf(a.OrderID)), dynamodb.Millis(a.Due)
+		item["openShard"] = dynamodb.ShardKey(dynamodb.OrderShards, a.OrderID)
+		item["dueAt"] = dynamodb.Millis(a.Due)
 	}
 	return item
 }

@@ -67,7 +67,7 @@ const unsentAfter = 10 * time.Minute
 // each order.
 func (s *Store) Unsent(ctx context.Context, at time.Time) iter.Seq2[intake.Registration, error] {
 	return func(yield func(intake.Registration, error) bool) {
-		for id, err := range s.Orders.DueIn(ctx, dynamodb.Shards, at) {
+		for id, err := range s.Orders.DueIn(ctx, dynamodb.RegistrationShards, dynamodb.Shards, at) {
 			if err != nil {
 				yield(intake.Registration{}, err)
 				return
@@ -115,8 +115,8 @@ func registrationFields(f *dynamodb.Fields, r *intake.Registration) {
 func encodeRegistration(r intake.Registration) dynamodb.Item {
 	f := dynamodb.Fields{Encodes: true, Item: dynamodb.Item{
 		"sk": dynamodb.Text(registrationRow),
-		// In the index until MarkSent, beside the dynamodb.Shards of the orders that wait.
-		"openShard": dynamodb.Number(dynamodb.Shards + dynamodb.ShardOf(r.OrderID)),
+		// In the index until MarkSent, in other shards than those of the orders that wait.
+		"openShard": dynamodb.ShardKey(dynamodb.RegistrationShards, r.OrderID),
 		"dueAt":     dynamodb.Millis(r.At.Add(unsentAfter)),
 	}}
 	registrationFields(&f, &r)
