@@ -23,17 +23,13 @@ const (
 // days later.
 const eventRetention = 90 * 24 * time.Hour
 
-// Shards is how many shards of the index open the waiting orders are spread over, and
-// as many the registrations, so that no partition of it takes every write. Each shard
-// takes 1,000 writes a second, and a new order is two.
-//
-// It may be raised, and must never be lowered: a reader reads its own shards, and finds
-// what was written under fewer (docs/guides/grow.md).
+// Shards spreads the waiting orders over the index, so that no partition of it takes
+// every write, and the registrations over as many. It may be raised and must never be
+// lowered: a reader finds only what was written under as many or fewer.
 const Shards = 16
 
-// The first key of the shards of each kind. The next shardRun-1 shards follow it, then
-// come those of the other kind, and so on. So neither reaches the other's keys, however
-// many there are.
+// The first key of each kind. Both have shardRun keys in turn, so that neither reaches
+// the other's, however many shards there are.
 const (
 	OrderShards        = 0
 	RegistrationShards = shardRun
