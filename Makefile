@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,12 @@ storm: engine ## real binaries under kills and outages, beside the baselines; OR
 
 storm-page: engine ## the same as make storm, and docs/reference/storm.md with its chart
 	@$(LAB) ./storm --docs=../../docs $(STORM)
+
+grow: ## simulate 25 to 100,000 orders a second, and which limit is reached first; ten seconds: docs/guides/grow.md
+	@$(LAB) ./grow
+
+grow-page: ## the same as make grow, and docs/guides/grow.md with its chart
+	@$(LAB) ./grow --docs=../../docs
 
 storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
 

@@ -39,9 +39,9 @@ func rooms() []room {
 		{"**the heart**: all above", "domain adapters functions", product, 13758, 13620, 10400},
 		{"the spine: what the [tour](../tour.md) opens", "docs/tour.md", spine, 3270, 3160, 2450},
 		{"doubles and contract suites", "domain adapters", doubles, 15289, 11970, 9000},
-		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 14930, 12500},
+		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 15550, 12500},
 		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 17450, 11500},
-		{"**everything tracked**", ".", tracked, 146032, 126100, 95000},
+		{"**everything tracked**", ".", tracked, 146032, 126600, 95000},
 	}
 }
 
