@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -190,9 +190,15 @@ notes: ## what CHANGELOG.md says about a release, if the source is that release:
 	@$(call program,package) notes --links="$$LINKS" "$$TAG"
 
 # BASE=v1.0.0 compares with that revision; without it, with the last tag, or with the last commit if there is none.
-bench-quick: BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
-bench-quick: ## cold start, CPU, orders a second, memory and zip size of the order function, beside those of BASE
+bench bench-quick: BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
+bench: ## the order function beside BASE, plain Go, the floor and Powertools, near and far, whole and with Lambda's share of a CPU; 15 min
 	@$(LAB) ./bench $(BASE)
+
+bench-quick: ## cold start, CPU, orders a second and memory of the order function, beside those of BASE; 2 min
+	@$(LAB) ./bench --quick $(BASE)
+
+bench-page: engine storm-powertools ## make bench without BASE, the other functions, bursts and growth, and docs/reference/performance.md; 20 min
+	@$(LAB) ./bench --docs=../../docs
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
 	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe

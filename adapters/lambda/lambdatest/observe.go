@@ -23,6 +23,7 @@ const (
 type Event struct {
 	Change   Change
 	Instance int    // 1 for the first process of the host
+	PID      int    // of the process
 	Binary   string // absolute path of the instance's program
 	Payload  []byte // of the running invocation; nil if there is none
 	Err      error  // of Answered: the function's error, or nil
@@ -31,7 +32,7 @@ type Event struct {
 // note adds an event for publish. The caller holds h.mu, so that the events have the
 // order of the changes.
 func (h *Host) note(in *instance, change Change, err error) {
-	event := Event{Change: change, Instance: in.number, Binary: in.binary, Err: err}
+	event := Event{Change: change, Instance: in.number, PID: in.cmd.Process.Pid, Binary: in.binary, Err: err}
 	if call := h.live[in]; call != nil {
 		event.Payload = call.payload
 	}

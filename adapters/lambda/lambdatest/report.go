@@ -10,7 +10,8 @@ import (
 
 // Report has what a host has measured so far.
 type Report struct {
-	Live int // processes that run or are frozen
+	Live        int // processes that run or are frozen
+	Invocations int // that ended with a response
 	// FirstResponseMS is the time from the start of a process to its first response, in
 	// milliseconds, of the process whose first response is the latest.
 	FirstResponseMS float64
@@ -42,6 +43,9 @@ func (h *Host) observe(in *instance, err error) {
 	defer h.mu.Unlock()
 	if in.alive() {
 		h.note(in, Answered, err)
+	}
+	if err == nil {
+		h.ends.Invocations++
 	}
 	if err == nil && !in.warm {
 		in.warm = true

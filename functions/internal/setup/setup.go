@@ -77,8 +77,8 @@ func Main[H, In, Out any](
 	wire func(ctx context.Context, environ []string, out io.Writer) (H, error),
 	serve func(H) func(context.Context, In) (Out, error),
 ) {
-	// AWS bills time and the configured memory. So the collector waits until the heap is five
-	// times what lives: 8 MiB for a sixth of the CPU, within the smallest function.
+	// AWS bills time and the configured memory. So the collector waits until the heap is
+	// five times what lives: 8 MiB for a sixth of the CPU, within the smallest function.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(96 << 20)
 	Starting(os.Stdout)

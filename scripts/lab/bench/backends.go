@@ -35,7 +35,6 @@ type backends struct {
 	dynamodb, stripe service
 	settled          atomic.Bool
 	authorities      string                 // a file with the certificates to trust: the system's, and that of these servers
-	certificate      string                 // a file with the latter alone
 	record           atomic.Pointer[[]call] // what was called, unless nil
 
 	serial int // of the last order that event made
@@ -47,6 +46,9 @@ type service struct {
 	calls      atomic.Int64
 	latency    atomic.Int64 // nanoseconds before each response
 }
+
+// certificate is the name of a file with the certificate of these servers alone.
+const certificate = "certificate.pem"
 
 // url is the address of the service.
 func (s *service) url(encrypted bool) string {
@@ -68,16 +70,14 @@ func (b *backends) calls() int64 { return b.dynamodb.calls.Load() + b.stripe.cal
 
 // serveBackends starts the servers, and writes certificates to the folder.
 func serveBackends(folder string) (*backends, error) {
-	b := &backends{
-		authorities: filepath.Join(folder, "authorities.pem"), certificate: filepath.Join(folder, "certificate.pem"),
-	}
+	b := &backends{authorities: filepath.Join(folder, "authorities.pem")}
 	b.serve(&b.dynamodb, "dynamodb", b.serveDynamoDB)
 	b.serve(&b.stripe, "stripe", b.serveStripe)
 	// httptest has one certificate for all servers.
 	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.stripe.tls.Certificate().Raw})
 	all, _ := os.ReadFile("/etc/ssl/certs/ca-certificates.crt") // as long as the bundle of Lambda; none on other systems
 	err := errors.Join(
-		os.WriteFile(b.certificate, own, 0o600), os.WriteFile(b.authorities, append(all, own...), 0o600),
+		os.WriteFile(filepath.Join(folder, certificate), own, 0o600), os.WriteFile(b.authorities, append(all, own...), 0o600),
 	)
 	return b, err
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,82 +22,97 @@ import (
 	"orderonce/scripts/lab/guards"
 )
 
-// start serves the back ends and connects the real adapters to them.
-func start(t *testing.T) (*backends, *dynamodb.Store, *charge.Payments) {
+func start(t *testing.T, folder string) *backends {
 	t.Helper()
-	b, err := serveBackends()
+	b, err := serveBackends(folder)
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
-	config := dynamodbtest.Config(b.dynamodbURL, func(string) string { return "" })
-	store := dynamodb.New(config, "orders")
-	return b, store, charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripeURL})
-}
-
-func newOrder(t *testing.T, id string) order.Order {
-	t.Helper()
-	o, err := order.New(order.Draft{
-		ID: id, CustomerID: "CUST-1", Currency: "usd", Lines: []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: total}},
-		Payment: order.Payment{Customer: "cus_Bench", Method: "pm_card_visa"},
-	})
-	must(t, err)
-	return o
+	return b
 }
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
-
-func lease() order.Lease { return order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)} }
 
 // A fresh order takes three DynamoDB calls and two Stripe calls, a duplicate one.
 func TestCannedBackEnds(t *testing.T) {
 	paid := order.Result{Verdict: order.Done, Status: order.Paid}
 	fresh, duplicate := paid, paid
-	fresh.Reason, fresh.Attempt, fresh.Intent = order.ReasonSettled, 1, "pi_"+freshPrefix+"1"
+	fresh.Reason, fresh.Attempt, fresh.Intent = order.ReasonSettled, 1, "pi_ORDER1"
 	duplicate.Reason, duplicate.Intent = order.ReasonDuplicate, "pi_settled"
-	for id, tt := range map[string]struct {
+	o, err := order.New(order.Draft{
+		ID: "ORDER1", CustomerID: "CUST-1", Currency: "usd", Lines: []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: total}},
+		Payment: order.Payment{Customer: "cus_Bench", Method: "pm_card_visa"},
+	})
+	must(t, err)
+	for settled, tt := range map[bool]struct {
 		want             order.Result
 		dynamodb, stripe int64
-	}{freshPrefix + "1": {fresh, 3, 2}, settledPrefix + "1": {duplicate, 1, 0}} {
-		b, claims, payments := start(t)
+	}{false: {fresh, 3, 2}, true: {duplicate, 1, 0}} {
+		b := start(t, t.TempDir())
+		b.settled.Store(settled)
+		config := dynamodbtest.Config(b.dynamodb.url(false), func(string) string { return "" })
 		processor := order.Processor{
-			Store: claims, Payments: payments, Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
+			Store: dynamodb.New(config, "orders"), Scope: scope, ConfirmTime: time.Second, Now: func() time.Time { return noon },
+			Payments: charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: b.stripe.url(false)}),
 		}
-		got := processor.Process(t.Context(), newOrder(t, id), noon, lease())
+		got := processor.Process(t.Context(), o, noon, order.Lease{Owner: "me", From: noon, Until: noon.Add(time.Minute)})
 		if diff := cmp.Diff(got, tt.want, cmpopts.IgnoreFields(order.Result{}, "Err", "RequestID")); diff != "" {
-			t.Errorf("%s: %s %v", id, diff, got.Err)
+			t.Errorf("settled %t: %s %v", settled, diff, got.Err)
 		}
-		if d, s := b.dynamodbCalls.Load(), b.stripeCalls.Load(); d != tt.dynamodb || s != tt.stripe {
-			t.Errorf("%s: got %d calls to DynamoDB and %d to Stripe, want %d and %d", id, d, s, tt.dynamodb, tt.stripe)
+		if d, s := b.dynamodb.calls.Load(), b.stripe.calls.Load(); d != tt.dynamodb || s != tt.stripe {
+			t.Errorf("settled %t: got %d calls to DynamoDB and %d to Stripe, want %d and %d",
+				settled, d, s, tt.dynamodb, tt.stripe)
 		}
 	}
 }
 
+// Every function settles its orders in every setting, with the calls that the page says.
 func TestMeasure(t *testing.T) {
 	lambdatest.FullOnly(t)
 	root, err := guards.Root(t.Context())
 	must(t, err)
-	binary := filepath.Join(t.TempDir(), "bootstrap")
-	must(t, build(t.Context(), root, binary))
-	p := plan{Rounds: 3, ColdStarts: 1, Batches: 2, Duplicates: 1}
-	all, err := measure(t.Context(), p, []string{binary, binary}, io.Discard)
+	folder := t.TempDir()
+	functions, _, err := build(t.Context(), root, "", folder, true)
 	must(t, err)
-	for _, f := range all {
-		if len(f.FirstResponseMS) != 3 || len(f.Fresh.CPUMS) != 3 || len(f.Duplicates.PerSecond) != 3 ||
-			min(median(f.FirstResponseMS), median(f.Fresh.PerSecond), f.ZipSize[0]) <= 0 {
-			t.Errorf("got %+v, want every figure, one a round", f)
+	m := &measurement{backends: start(t, folder)}
+	t.Cleanup(func() { must(t, m.Close()) })
+	must(t, m.prepare(t.Context(), functions))
+	for _, set := range (arguments{}).settings() {
+		set.ColdStarts, set.Batches, set.Singles = min(set.ColdStarts, 1), 1, min(set.Singles, 1)
+		must(t, m.add(t.Context(), set, functions))
+	}
+	must(t, m.measure(t.Context(), 2, io.Discard))
+	want := map[string][3]float64{
+		"orderonce": {5, 2, 1}, "plain": {3, 1, 1}, "floor": {5, 2, 1}, "empty": {}, "powertools": {4, 1, 1},
+	}
+	for _, s := range m.all[0] {
+		if len(s.FirstMS) != 2 || len(s.InitMS) != 2 || len(s.Fresh.CPUMS) != 2 || len(s.Duplicate.PerSecond) != 2 ||
+			min(median(s.FirstMS), median(s.InitMS), median(s.Fresh.PerSecond), s.PeakRSS, s.ZipSize) <= 0 {
+			t.Errorf("got %+v, want every figure, one a round", s.figures)
 		}
-		if f.Fresh.Calls != 5 || f.Duplicates.Calls != 1 {
-			t.Errorf("got %v calls for a fresh order and %v for a duplicate, want 5 and 1", f.Fresh.Calls, f.Duplicates.Calls)
+		if got := [3]float64{s.Fresh.Calls, s.Fresh.StripeCalls, s.Duplicate.Calls}; got != want[s.Name] {
+			t.Errorf("%s: got %v calls, those to Stripe, and of a duplicate, want %v", s.Name, got, want[s.Name])
+		}
+	}
+	if len(m.all)+len(m.notes) < 4 {
+		t.Errorf("got %d settings and notes %q, want a note for each that was left out", len(m.all), m.notes)
+	}
+	page := m.generated(more{usage: []usage{{Name: "webhook", CPUMS: 9, MostCPUMS: 5, RSS: 1, MostRSS: 2}}}, 2, time.Second)
+	for _, want := range []string{"| orderonce | 3, 2 | 8 |", "| webhook | 0 | 0 | 9.0, over | 5 | 1.0 | 2 |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("got the page %s\nwant %q in it", page, want)
 		}
 	}
 }
 
 // Begin of an earlier release reads the row that it wrote.
 func TestTheCannedTableEvaluatesAnUpdate(t *testing.T) {
-	_, response := respondToUpdate([]byte(`{"Key": {"orderId": {"S": "FRESH1"}, "sk": {"S": "order"}},
-		"UpdateExpression": "SET #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, leaseUntil = :until, ` +
+	var w write
+	must(t, json.Unmarshal([]byte(`{"Key": {"orderId": {"S": "FRESH1"}, "sk": {"S": "order"}},
+		"UpdateExpression": "SET #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, leaseUntil = :until, `+
 		`seq = if_not_exists(seq, :zero) REMOVE parkedAt", "ExpressionAttributeNames": {"#owner": "owner"},
 		"ExpressionAttributeValues": {":owner": {"S": "me"}, ":zero": {"N": "0"}, ":one": {"N": "1"}, ":until": {"N": "7"}},
-		"ReturnValues": "ALL_NEW"}`))
+		"ReturnValues": "ALL_NEW"}`), &w))
+	_, response := new(backends).respondToUpdate(w)
 	want := `{"Attributes":{"attempt":{"N":"1"},"leaseUntil":{"N":"7"},"orderId":{"S":"FRESH1"},` +
 		`"owner":{"S":"me"},"seq":{"N":"0"},"sk":{"S":"order"}}}`
 	if response != want {
@@ -113,25 +130,32 @@ func TestABatchItemFailureFailsTheMeasurement(t *testing.T) {
 	}
 }
 
-func TestFiguresAreShownBesideTheirTargets(t *testing.T) {
-	now := figures{
-		FirstResponseMS: []float64{20, 20.04, 30}, PeakRSS: []float64{30 << 20}, ZipSize: []float64{4_614_999},
-		Fresh:      speed{[]float64{700, 800, 900}, []float64{0.4561}, 5},
-		Duplicates: speed{[]float64{4321.6}, []float64{0.123}, 1},
+// A slower function shows as a ratio of rounds, also if the machine slows down meanwhile.
+func TestFiguresAreMediansAndRatiosOfRounds(t *testing.T) {
+	now := &subject{figures: figures{Fresh: load{PerSecond: []float64{800, 400, 200}, CPUMS: []float64{1, 2, 4}}}}
+	slow := &subject{figures: figures{Fresh: load{PerSecond: []float64{400, 200, 100}, CPUMS: []float64{1.5, 3, 6}}}}
+	now.Name, slow.Name = "orderonce", "v1"
+	m := &measurement{
+		settings: []setting{{Name: instant}}, all: [][]*subject{{now, slow}}, notes: []string{"powertools skipped"},
 	}
-	base := now
-	base.FirstResponseMS, base.Fresh.PerSecond = []float64{40, 30.06, 30}, []float64{700, 1600, 1800}
 	var out strings.Builder
-	show(&out, plan{Rounds: 2, ColdStarts: 3, Batches: 4, Duplicates: 5}, "v1", []figures{now, base}, time.Minute)
-	got := strings.Join(strings.Fields(out.String()), " ")
+	show(&out, m, 3, time.Minute)
+	got := strings.NewReplacer("│", "").Replace(out.String())
+	got = strings.Join(strings.Fields(got), " ")
 	for _, want := range []string{
-		"now v1 change process start to first response 20.0 ms 30.1 ms -33.3 % at most 20.0 ms missed fresh",
-		"800 /s 1600 /s -50.0 % at least 800 /s CPU", "zip 4.61 MB 4.61 MB +0.0 % at most 4.50 MB missed",
-		"30.0 MiB 30.0 MiB +0.0 % at most 30.0 MiB zip", "5.00 calls to DynamoDB and Stripe, a duplicate 1.00.",
+		"orderonce 400 ± 300 2.000 ± 1.500", "v1 200 ± 150 3.000 ± 2.250", "v1 0.50 1.50", "powertools skipped",
+		"Medians of 3 rounds",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
+	}
+}
+
+func TestThePageHasAPlaceForTheFigures(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "performance.md"))
+	if err != nil || !strings.Contains(string(page), figuresHead) {
+		t.Errorf("docs/reference/performance.md (%v) has no heading %q", err, figuresHead)
 	}
 }
 

@@ -1,42 +1,72 @@
-// Command bench is `make bench-quick`. It measures the compiled order function in one
-// instance, under a Runtime API host: cold starts, then fresh orders, then duplicates, in
-// batches of 10. With a revision of git as its argument it measures the function of that
-// revision too, in turns, and shows what changed.
-//
-// DynamoDB and Stripe are canned back ends that respond at once over loopback HTTP,
-// without TLS. They run in this program's process and share the processors with the
-// function, so the throughput is a lower bound; the CPU figures are those of the function
-// alone. It fails only if an order is not settled.
+// Command bench is `make bench` and `make bench-quick`. It measures the compiled order
+// function in one instance, under a Runtime API host, beside the function of an earlier
+// revision and beside what others would use, in turns.
 package main
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"time"
 
-	"orderonce/adapters/lambda/lambdatest"
+	"github.com/alecthomas/kong"
+
 	"orderonce/scripts/lab/guards"
 )
 
-const function = "functions/order"
+const about = `Measure the compiled order function: cold starts, fresh orders, and duplicates of paid orders, in
+batches of ten. DynamoDB and Stripe are canned back ends on this machine, so the throughput is a lower
+bound; CPU is that of the function alone. Every function takes its turn in each round, in another order
+each time, and the figures are medians. It fails only if an order is not settled.
+
+Beside orderonce, unless --quick:
+  plain       Go as its SDKs are documented: a conditional put, one call to Stripe with the orderId as key
+  floor       net/http repeats the calls of orderonce, byte for byte, without an SDK or a decision
+  empty       aws-lambda-go alone
+  powertools  the handler of Powertools for TypeScript (make storm-powertools installs it)`
+
+type arguments struct {
+	Base   string `arg:"" optional:"" help:"A revision of git whose order function is measured too."`
+	Quick  bool   `help:"Only orderonce and the base, with back ends that respond at once."`
+	Rounds int    `default:"15" help:"How often each function takes its turn."`
+	Docs   string `placeholder:"FOLDER" help:"Write reference/performance.md and its chart there; minutes longer, needs an engine."`
+}
 
 func main() {
+	var a arguments
+	k := kong.Parse(&a, kong.Name("bench"), kong.UsageOnError(), kong.Description(about))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	p := plan{Rounds: 15, ColdStarts: 2, Batches: 134, Duplicates: 134} // 20,000 fresh orders
-	err := run(ctx, p, append(os.Args[1:], "")[0])
+	k.BindTo(ctx, (*context.Context)(nil))
+	err := k.Run()
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	k.FatalIfErrorf(err)
+}
+
+// settings returns what make bench measures, or make bench-quick alone.
+func (a arguments) settings() []setting {
+	if a.Quick {
+		return []setting{{Name: instant, ColdStarts: 2, Batches: 100}}
+	}
+	far := setting{TLS: true, DynamoDB: 5 * time.Millisecond, Stripe: 20 * time.Millisecond}
+	region, share := far, far
+	region.Name, region.Batches, region.Singles = distant, 10, 10
+	share.Name, share.Share, share.Batches, share.Singles = shared, 0.145, 6, 6
+	return []setting{
+		{Name: instant, ColdStarts: 2, Batches: 60}, {Name: encrypted, TLS: true, ColdStarts: 2, Batches: 20}, region, share,
 	}
 }
 
-func run(ctx context.Context, p plan, base string) (err error) {
+// The names of the settings.
+const (
+	instant   = "back ends respond at once, HTTP"
+	encrypted = "back ends respond at once, TLS"
+	distant   = "DynamoDB after 5 ms, Stripe after 20 ms, TLS"
+	shared    = "the same, with 0.145 of a processor as a function of 256 MB has"
+)
+
+// Run is called by kong.
+func (a arguments) Run(ctx context.Context) (err error) {
 	root, err := guards.Root(ctx)
 	if err != nil {
 		return err
@@ -46,46 +76,38 @@ func run(ctx context.Context, p plan, base string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	fmt.Println("Building", function, "...")
-	binaries := []string{filepath.Join(folder, "bootstrap")}
-	if err := build(ctx, root, binaries[0]); err != nil {
-		return err
-	}
-	if base != "" {
-		binaries = append(binaries, filepath.Join(folder, "base"))
-		if err := buildRevision(ctx, root, base, folder, binaries[1]); err != nil {
-			return err
-		}
-	}
-	began := time.Now()
-	measured, err := measure(ctx, p, binaries, os.Stderr)
+	functions, note, err := build(ctx, root, a.Base, folder, !a.Quick)
 	if err != nil {
 		return err
 	}
-	show(os.Stdout, p, base, measured, time.Since(began))
-	return nil
-}
-
-func build(ctx context.Context, root, binary string) error {
-	return lambdatest.Program{Root: root, Package: function}.Build(ctx, binary)
-}
-
-// buildRevision builds the function of a revision, from a worktree in the folder.
-func buildRevision(ctx context.Context, root, revision, folder, binary string) (err error) {
-	tree := filepath.Join(folder, "tree")
-	if err := git(ctx, root, "worktree", "add", "--quiet", "--detach", tree, revision); err != nil {
+	began := time.Now()
+	b, err := serveBackends(folder)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, git(ctx, root, "worktree", "remove", "--force", tree)) }()
-	fmt.Println("Building", function, "of", revision, "...")
-	return build(ctx, tree, binary)
-}
-
-func git(ctx context.Context, root string, args ...string) error {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // the caller chooses the revision
-	cmd.Dir = root
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("git %s: %w\n%s", args[0], err, output)
+	m := &measurement{backends: b, close: []func() error{b.Close}}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if note != "" {
+		m.notes = append(m.notes, note)
 	}
-	return nil
+	if err := m.prepare(ctx, functions); err != nil {
+		return err
+	}
+	for _, set := range a.settings() {
+		if err := m.add(ctx, set, functions); err != nil {
+			return err
+		}
+	}
+	if err := m.measure(ctx, a.Rounds, os.Stderr); err != nil {
+		return err
+	}
+	show(os.Stdout, m, a.Rounds, time.Since(began))
+	if a.Docs == "" {
+		return nil
+	}
+	extra, err := m.measureMore(ctx, root, folder, functions[0])
+	if err != nil {
+		return err
+	}
+	return m.writePage(a.Docs, extra, a.Rounds, time.Since(began))
 }

@@ -4,57 +4,135 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"text/tabwriter"
+	"slices"
 	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// show prints the figures, some of them beside a target for a developer's machine, and
-// how they were measured. If two binaries were measured, the second is that of the base.
-func show(w io.Writer, p plan, base string, measured []figures, took time.Duration) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(figure, format string, most, least float64, of func(figures) []float64) {
-		now := of(measured[0])
-		value := median(now)
-		_, _ = fmt.Fprintf(t, "%s\t"+format+"\t", figure, value)
-		if len(measured) > 1 {
-			before := of(measured[1])
-			_, _ = fmt.Fprintf(t, format+"\t%+.1f %%\t", median(before), change(now, before))
-		}
-		if most > 0 {
-			_, _ = fmt.Fprintf(t, "at most "+format, most)
-		} else if least > 0 {
-			_, _ = fmt.Fprintf(t, "at least "+format, least)
-		}
-		if most > 0 && value > most || value < least {
-			_, _ = fmt.Fprint(t, "\tmissed") // on a busy machine this means little
-		}
-		_, _ = fmt.Fprintln(t)
-	}
-	if len(measured) > 1 {
-		_, _ = fmt.Fprintf(t, "\tnow\t%s\tchange\n", base)
-	}
-	row("process start to first response", "%.1f ms", 20, 0,
-		func(f figures) []float64 { return f.FirstResponseMS })
-	row("fresh orders, one instance", "%.0f /s", 0, 800, func(f figures) []float64 { return f.Fresh.PerSecond })
-	row("CPU of a fresh order", "%.3f ms", 0, 0, func(f figures) []float64 { return f.Fresh.CPUMS })
-	row("duplicates, one instance", "%.0f /s", 0, 0, func(f figures) []float64 { return f.Duplicates.PerSecond })
-	row("CPU of a duplicate", "%.3f ms", 0, 0, func(f figures) []float64 { return f.Duplicates.CPUMS })
-	row("peak memory (RSS)", "%.1f MiB", 30, 0, func(f figures) []float64 { return scaled(f.PeakRSS, 1<<20) })
-	row("zip", "%.2f MB", 4.5, 0, func(f figures) []float64 { return scaled(f.ZipSize, 1e6) })
-	_ = t.Flush()
-	_, _ = fmt.Fprintf(w, `
-Medians of %d rounds: %d cold starts, %d fresh orders in batches of %d, %d duplicates; %.0f s on
-%s/%s, %d processors, %s. A fresh order made %.2f calls to DynamoDB and Stripe, a duplicate %.2f.
-The canned back ends respond at once and share the processors with the function. Memory is the peak
-after all orders; the zip contains the measured binary.
-`, p.Rounds, p.Rounds*p.ColdStarts, p.Rounds*p.Batches*batchSize, batchSize, p.Rounds*p.Duplicates*batchSize,
-		took.Seconds(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(),
-		measured[0].Fresh.Calls, measured[0].Duplicates.Calls)
+// column is one figure of every function.
+type column struct {
+	name, format string
+	of           func(*subject) []float64
 }
 
-func scaled(all []float64, unit float64) (out []float64) {
-	for _, n := range all {
-		out = append(out, n/unit)
+// columns returns the figures in one setting.
+func columns(s setting) []column {
+	all := []column{
+		{"fresh orders/s", "%.0f", func(s *subject) []float64 { return s.Fresh.PerSecond }},
+		{"CPU ms/order", "%.3f", func(s *subject) []float64 { return s.Fresh.CPUMS }},
+		{"duplicates/s", "%.0f", func(s *subject) []float64 { return s.Duplicate.PerSecond }},
+		{"CPU ms/duplicate", "%.3f", func(s *subject) []float64 { return s.Duplicate.CPUMS }},
+		{"RSS MiB", "%.1f", func(s *subject) []float64 { return []float64{s.PeakRSS / (1 << 20)} }},
 	}
-	return out
+	if s.Singles > 0 {
+		all = []column{
+			{"an order, ms", "%.1f", func(s *subject) []float64 { return s.Fresh.SingleMS }},
+			{"p99", "%.1f", func(s *subject) []float64 { return percentile(s.Fresh.SingleMS, 99) }},
+			{"a batch of ten", "%.1f", func(s *subject) []float64 { return s.Fresh.BatchMS }},
+			{"p99 ", "%.1f", func(s *subject) []float64 { return percentile(s.Fresh.BatchMS, 99) }},
+			{"a duplicate, ms", "%.1f", func(s *subject) []float64 { return s.Duplicate.SingleMS }},
+			{"orders/s", "%.0f", func(s *subject) []float64 { return s.Fresh.PerSecond }},
+		}
+	}
+	if s.ColdStarts > 0 {
+		all = append([]column{
+			{"ready, ms", "%.1f", func(s *subject) []float64 { return s.InitMS }},
+			{"first response, ms", "%.1f", func(s *subject) []float64 { return s.FirstMS }},
+		}, all...)
+	}
+	return all
+}
+
+// tableOf returns a table whose columns are a name and these.
+func tableOf(first string, columns []column) table.Writer { //nolint:ireturn // as figuresOf
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	row := table.Row{first}
+	for _, c := range columns {
+		row = append(row, c.name)
+	}
+	t.AppendHeader(row)
+	return t
+}
+
+// figuresOf returns the medians in one setting, with half of the range that has the
+// middle half of the samples.
+func figuresOf(set setting, subjects []*subject) table.Writer { //nolint:ireturn // the library has no concrete type
+	all := columns(set)
+	t := tableOf("", all)
+	for _, s := range subjects {
+		row := table.Row{s.Name}
+		for _, c := range all {
+			samples := c.of(s)
+			cell := fmt.Sprintf(c.format, median(samples))
+			if len(samples) > 1 {
+				spread := percentile(samples, 75)[0] - percentile(samples, 25)[0]
+				cell += fmt.Sprintf(" ± "+c.format, spread/2)
+			}
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
+	}
+	return t
+}
+
+// ratiosOf returns what each function has of a figure for 1 of orderonce's: the median of
+// the ratios of each round.
+func ratiosOf(set setting, subjects []*subject) table.Writer { //nolint:ireturn // as figuresOf
+	all := slices.DeleteFunc(columns(set), func(c column) bool { return c.name == "p99" || c.name == "p99 " })
+	t := tableOf("for 1 of orderonce", all)
+	for _, s := range subjects[1:] {
+		row := table.Row{s.Name}
+		for _, c := range all {
+			row = append(row, fmt.Sprintf("%.2f", ratio(c.of(s), c.of(subjects[0]))))
+		}
+		t.AppendRow(row)
+	}
+	return t
+}
+
+// show prints the figures of every setting, and how they were measured.
+func show(w io.Writer, m *measurement, rounds int, took time.Duration) {
+	for i, set := range m.settings {
+		fmt.Fprintf(w, "\n%s\n", set.Name)
+		for _, t := range []table.Writer{figuresOf(set, m.all[i]), ratiosOf(set, m.all[i])} {
+			t.SetOutputMirror(w)
+			t.Render()
+		}
+	}
+	fmt.Fprintln(w)
+	for _, s := range m.all[0] {
+		fmt.Fprintf(w, "%s: %.2f calls for a fresh order, %.2f for a duplicate; zip %.2f MB\n",
+			s.Name, s.Fresh.Calls, s.Duplicate.Calls, s.ZipSize/1e6)
+	}
+	for _, note := range m.notes {
+		fmt.Fprintln(w, note)
+	}
+	fmt.Fprintf(w, "Medians of %d rounds, ± half of the middle half; %.0f s on %s.\n", rounds, took.Seconds(), machine())
+}
+
+func machine() string {
+	return fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+}
+
+func median(all []float64) float64 { return percentile(all, 50)[0] }
+
+// percentile returns a percentile of the samples, as their only one; 0 without samples.
+func percentile(all []float64, p int) []float64 {
+	if len(all) == 0 {
+		return []float64{0}
+	}
+	return []float64{slices.Sorted(slices.Values(all))[min(len(all)*p/100, len(all)-1)]}
+}
+
+// ratio returns the median of the ratios of samples that were taken in turns.
+func ratio(of, to []float64) float64 {
+	var ratios []float64
+	for i := range min(len(of), len(to)) {
+		ratios = append(ratios, of[i]/to[i])
+	}
+	return median(ratios)
 }

@@ -3,30 +3,21 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
 
+	"orderonce/scripts/lab/storm/powertools"
 	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/system"
 )
 
-const powertoolsFolder = "storm/powertools"
-
-// powertools returns the handler that Powertools for AWS Lambda documents, on Node.js.
-// The error says what is missing.
-func powertools() (run.Handler, error) {
-	node, err := exec.LookPath("node")
+// powertoolsHandler returns the handler that Powertools for AWS Lambda documents. The
+// error says what is missing.
+func powertoolsHandler() (run.Handler, error) {
+	node, err := powertools.Node(".")
 	if err != nil {
-		return run.Handler{}, errors.New("powertools-typescript skipped: no node on PATH")
-	}
-	if _, err := os.Stat(filepath.Join(powertoolsFolder, "node_modules")); err != nil {
-		return run.Handler{}, errors.New(
-			"powertools-typescript skipped: run make storm-powertools, which needs npm",
-		)
+		return run.Handler{}, err
 	}
 	return run.Handler{
 		Name:  "powertools-typescript",
@@ -50,17 +41,8 @@ func powertools() (run.Handler, error) {
 // bundle bundles the handler and its imports into one executable file, twice.
 func bundle(ctx context.Context, dir string) (binary, next string, err error) {
 	bundled := func(version string) (string, error) {
-		path, err := filepath.Abs(filepath.Join(dir, version, "bootstrap"))
-		if err != nil {
-			return "", err
-		}
-		//nolint:gosec // G204: our own paths
-		cmd := exec.CommandContext(ctx, "npm", "run", "--silent", "build", "--prefix", powertoolsFolder, "--",
-			"--outfile="+path)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("bundle %s: %w\n%s", powertoolsFolder, err, out)
-		}
-		return path, os.Chmod(path, 0o700) //nolint:gosec // G302: an executable
+		path := filepath.Join(dir, version, "bootstrap")
+		return path, powertools.Bundle(ctx, ".", path)
 	}
 	binary, first := bundled("v1")
 	next, second := bundled("v2")

@@ -70,7 +70,7 @@ func write(docs string, a arguments, outcomes []run.Outcome, used usage) error {
 		return fmt.Errorf("%s: no heading %q", path, figuresHead)
 	}
 	//nolint:gosec // G306: docs are public
-	if err := os.WriteFile(filepath.Join(docs, "storm.svg"), []byte(chart(outcomes)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(docs, "storm.svg"), []byte(drawn(outcomes)), 0o644); err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(text+generated(a, outcomes, used)), 0o644) //nolint:gosec // G306: as above

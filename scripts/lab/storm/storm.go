@@ -164,7 +164,7 @@ func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 		return []run.Handler{product(a.Dir)}, nil
 	}
 	all := append([]run.Handler{product(a.Dir)}, baselineHandlers("scripts/lab/storm/baseline", a.Dir)...)
-	if ts, err := powertools(); err != nil {
+	if ts, err := powertoolsHandler(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
 		all = append(all, ts)

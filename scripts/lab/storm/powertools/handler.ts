@@ -18,7 +18,7 @@ interface Order {
 const table = process.env.ORDERS_TABLE!;
 const api = new URL(process.env.STRIPE_API_BASE!);
 const stripe = new Stripe(process.env.STRIPE_SECRET_KEY!, {
-  protocol: 'http', host: api.hostname, port: Number(api.port), telemetry: false,
+  protocol: api.protocol === 'https:' ? 'https' : 'http', host: api.hostname, port: Number(api.port), telemetry: false,
   timeout: Number(process.env.STRIPE_TIMEOUT_MS),
 });
 const client = new DynamoDBClient({});

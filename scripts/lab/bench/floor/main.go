@@ -1,0 +1,94 @@
+// Command floor is a Lambda function that repeats the recorded calls of the order
+// function with net/http alone: byte for byte, without an SDK, a signature or a decision.
+// What it costs, every handler that makes these calls in Go pays.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+)
+
+// call is a recorded request.
+type call struct {
+	Service, Path string
+	Header        http.Header
+	Body          string
+}
+
+type function struct {
+	calls    []call
+	recorded string // the orderId in the recorded calls, which the id of an order replaces
+	address  map[string]string
+	client   http.Client
+}
+
+func main() {
+	f := function{
+		recorded: os.Getenv("RECORDED_ID"),
+		address: map[string]string{
+			"dynamodb": os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"), "stripe": os.Getenv("STRIPE_API_BASE"),
+		},
+		client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 10}},
+	}
+	if err := json.Unmarshal([]byte(os.Getenv("RECORDED_CALLS")), &f.calls); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	lambda.Start(f.handle)
+}
+
+// handle repeats the calls for each order of a batch in parallel.
+func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, r := range e.Records {
+		running.Go(func() {
+			if err := f.repeat(ctx, r.Body); err != nil {
+				fmt.Println(err)
+				mu.Lock()
+				defer mu.Unlock()
+				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+			}
+		})
+	}
+	running.Wait()
+	return out, nil
+}
+
+// repeat ends at the first response that is not OK: that of a duplicate.
+func (f *function) repeat(ctx context.Context, body string) error {
+	var o struct {
+		ID string `json:"orderId"`
+	}
+	if err := json.Unmarshal([]byte(body), &o); err != nil {
+		return err
+	}
+	for _, c := range f.calls {
+		path, body := strings.ReplaceAll(c.Path, f.recorded, o.ID), strings.ReplaceAll(c.Body, f.recorded, o.ID)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.address[c.Service]+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Header = c.Header
+		response, err := f.client.Do(request)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK {
+			return err
+		}
+	}
+	return nil
+}
