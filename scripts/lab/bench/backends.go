@@ -34,7 +34,7 @@ const (
 type backends struct {
 	dynamodb, stripe service
 	settled          atomic.Bool
-	authorities      string                 // a file with the certificates to trust: the system's, and that of these servers
+	authorities      string                 // a file: those of the system, and the certificate of the servers
 	record           atomic.Pointer[[]call] // what was called, unless nil
 
 	serial int // of the last order that event made
@@ -75,10 +75,10 @@ func serveBackends(folder string) (*backends, error) {
 	b.serve(&b.stripe, "stripe", b.serveStripe)
 	// httptest has one certificate for all servers.
 	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.stripe.tls.Certificate().Raw})
-	all, _ := os.ReadFile("/etc/ssl/certs/ca-certificates.crt") // as long as the bundle of Lambda; none on other systems
-	err := errors.Join(
-		os.WriteFile(filepath.Join(folder, certificate), own, 0o600), os.WriteFile(b.authorities, append(all, own...), 0o600),
-	)
+	all, _ := os.ReadFile("/etc/ssl/certs/ca-certificates.crt") // as long as Lambda's; other systems lack it
+	//nolint:gosec // G703: the folder of the caller
+	err := errors.Join(os.WriteFile(filepath.Join(folder, certificate), own, 0o600),
+		os.WriteFile(b.authorities, append(all, own...), 0o600))
 	return b, err
 }
 
@@ -105,7 +105,7 @@ func (b *backends) serve(s *service, name string, respond func(*http.Request, []
 			w.Header().Set("Request-Id", "req_pretend")
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, response) //nolint:gosec // G705: JSON, and no browser
+		_, _ = io.WriteString(w, response)
 	})
 	s.plain, s.tls = httptest.NewServer(handler), httptest.NewTLSServer(handler)
 }

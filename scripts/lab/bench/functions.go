@@ -24,7 +24,9 @@ type function struct {
 
 // build compiles the order function, that of the base revision unless it is "", and the
 // others if they are wanted. note says what could not be built.
-func build(ctx context.Context, root, base, folder string, others bool) (all []function, note string, err error) {
+func build(
+	ctx context.Context, root, base, folder string, others bool,
+) (all []function, note string, err error) {
 	add := func(name, tree, pkg string, env map[string]string) error {
 		fmt.Println("Building", name, "...")
 		f := function{Name: name, Binary: filepath.Join(folder, fmt.Sprint("bootstrap", len(all))), Env: env}
@@ -35,7 +37,8 @@ func build(ctx context.Context, root, base, folder string, others bool) (all []f
 		all = append(all, f)
 		return err
 	}
-	if err := add("orderonce", root, product, map[string]string{"SSL_CERT_DIR": "/nowhere"}); err != nil { // as deployed
+	deployed := map[string]string{"SSL_CERT_DIR": "/nowhere"} // as Terraform sets it
+	if err := add("orderonce", root, product, deployed); err != nil {
 		return nil, "", err
 	}
 	if base != "" {

@@ -15,10 +15,10 @@ import (
 	"orderonce/scripts/lab/guards"
 )
 
-const about = `Measure the compiled order function: cold starts, fresh orders, and duplicates of paid orders, in
-batches of ten. DynamoDB and Stripe are canned back ends on this machine, so the throughput is a lower
-bound; CPU is that of the function alone. Every function takes its turn in each round, in another order
-each time, and the figures are medians. It fails only if an order is not settled.
+const about = `Measure the compiled order function: cold starts, fresh orders, and duplicates of paid
+orders, in batches of ten. DynamoDB and Stripe are canned back ends on this machine, so the throughput
+is a lower bound; CPU is that of the function alone. Every function takes its turn in each round, in
+another order each time, and the figures are medians. It fails only if an order is not settled.
 
 Beside orderonce, unless --quick:
   plain       Go as its SDKs are documented: a conditional put, one call to Stripe with the orderId as key
@@ -53,7 +53,9 @@ func (a arguments) settings() []setting {
 	region.Name, region.Batches, region.Singles = distant, 10, 10
 	share.Name, share.Share, share.Batches, share.Singles = shared, 0.145, 6, 6
 	return []setting{
-		{Name: instant, ColdStarts: 2, Batches: 60}, {Name: encrypted, TLS: true, ColdStarts: 2, Batches: 20}, region, share,
+		{Name: instant, ColdStarts: 2, Batches: 60},
+		{Name: encrypted, TLS: true, ColdStarts: 2, Batches: 20},
+		region, share,
 	}
 }
 

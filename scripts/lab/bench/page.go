@@ -29,7 +29,9 @@ type more struct {
 
 // measureMore measures the other functions, bursts and growth. It takes minutes, most of
 // them to fill a table.
-func (m *measurement) measureMore(ctx context.Context, root, folder string, order function) (all more, err error) {
+func (m *measurement) measureMore(
+	ctx context.Context, root, folder string, order function,
+) (all more, err error) {
 	engine, err := dynamodbtest.Find(os.Getenv, root)
 	if err != nil {
 		return all, err
@@ -56,7 +58,8 @@ func (m *measurement) measureMore(ctx context.Context, root, folder string, orde
 	if err != nil {
 		return all, errors.Join(err, w.Close())
 	}
-	all.rows, err = w.rows(ctx, m.backends, small, progress.Every(10*time.Second, os.Stderr, time.Now), 1000, 10_000, 100_000, 1_000_000)
+	report := progress.Every(10*time.Second, os.Stderr, time.Now)
+	all.rows, err = w.rows(ctx, m.backends, small, report, 1000, 10_000, 100_000, 1_000_000)
 	return all, errors.Join(err, small.Close(), w.Close())
 }
 
@@ -86,7 +89,8 @@ func (m *measurement) drawn() string {
 		names = append(names, s.Name)
 	}
 	panel := func(set int, title string, of func(*subject) []float64) chart.Panel {
-		p := chart.Panel{Title: title, Color: chart.Blue, Label: func(v float64) string { return fmt.Sprintf("%.3g", v) }}
+		label := func(v float64) string { return fmt.Sprintf("%.3g", v) }
+		p := chart.Panel{Title: title, Color: chart.Blue, Label: label}
 		for _, s := range m.all[set] {
 			p.Values = append(p.Values, median(of(s)))
 		}
@@ -117,8 +121,8 @@ func (m *measurement) generated(extra more, rounds int, took time.Duration) stri
 	for _, x := range extra.bursts {
 		fmt.Fprintf(&b, "| %s | %.1f | %d |\n", x.What, x.Seconds, x.Charges)
 	}
-	b.WriteString("\n## Larger batches, larger tables\n\n| | CPU of an order, ms | for 1 of the smallest | RSS, MiB |\n" +
-		"|---|---:|---:|---:|\n")
+	b.WriteString("\n## Larger batches, larger tables\n\n| | CPU of an order, ms | for 1 of the smallest | " +
+		"RSS, MiB |\n|---|---:|---:|---:|\n")
 	for _, all := range [][]grown{extra.batches, extra.rows} {
 		for _, g := range all {
 			rss := ""
@@ -131,8 +135,8 @@ func (m *measurement) generated(extra more, rounds int, took time.Duration) stri
 	for _, note := range m.notes {
 		fmt.Fprintf(&b, "\n%s\n", note)
 	}
-	fmt.Fprintf(&b, "\n## How to repeat it\n\n    make bench-page\n\nMedians of %d rounds, ± half of the middle half; "+
-		"%.0f s on %s, on %s.\n", rounds, took.Seconds(), machine(), time.Now().Format(time.DateOnly))
+	fmt.Fprintf(&b, "\n## How to repeat it\n\n    make bench-page\n\nMedians of %d rounds, ± half of the "+
+		"middle half; %.0f s on %s, on %s.\n", rounds, took.Seconds(), machine(), time.Now().Format(time.DateOnly))
 	return b.String()
 }
 
@@ -171,14 +175,16 @@ func (m *measurement) costs() table.Writer { //nolint:ireturn // as figuresOf
 		if !known {
 			continue
 		}
-		batch := median(far[i].Fresh.BatchMS)/1000 + s.Fresh.StripeCalls*(stripeSeconds-far[i].setting.Stripe.Seconds())
+		slower := stripeSeconds - far[i].setting.Stripe.Seconds()
+		batch := median(far[i].Fresh.BatchMS)/1000 + s.Fresh.StripeCalls*slower
 		duplicate := median(far[i].Duplicate.BatchMS) / 1000
 		lambda := func(seconds float64) float64 { return 1e6 / batchSize * seconds * memory * gigabyteTime }
 		t.AppendRow(table.Row{
 			s.Name, fmt.Sprintf("%.0f, %.0f", s.Fresh.Calls-s.Fresh.StripeCalls, s.Fresh.StripeCalls), writes,
 			fmt.Sprintf("%.1f", median(far[i].Fresh.SingleMS)), fmt.Sprintf("%.2f", median(s.Fresh.CPUMS)),
 			fmt.Sprintf("%.2f", 1e6*writes*writeUnit), fmt.Sprintf("%.2f", lambda(batch)),
-			fmt.Sprintf("%.1f", median(far[i].Duplicate.SingleMS)), fmt.Sprintf("%.2f", 1e6*writeUnit+lambda(duplicate)),
+			fmt.Sprintf("%.1f", median(far[i].Duplicate.SingleMS)),
+			fmt.Sprintf("%.2f", 1e6*writeUnit+lambda(duplicate)),
 		})
 	}
 	return t

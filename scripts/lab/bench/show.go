@@ -60,7 +60,9 @@ func tableOf(first string, columns []column) table.Writer { //nolint:ireturn // 
 
 // figuresOf returns the medians in one setting, with half of the range that has the
 // middle half of the samples.
-func figuresOf(set setting, subjects []*subject) table.Writer { //nolint:ireturn // the library has no concrete type
+//
+//nolint:ireturn // the library has no concrete type
+func figuresOf(set setting, subjects []*subject) table.Writer {
 	all := columns(set)
 	t := tableOf("", all)
 	for _, s := range subjects {
@@ -111,11 +113,13 @@ func show(w io.Writer, m *measurement, rounds int, took time.Duration) {
 	for _, note := range m.notes {
 		fmt.Fprintln(w, note)
 	}
-	fmt.Fprintf(w, "Medians of %d rounds, ± half of the middle half; %.0f s on %s.\n", rounds, took.Seconds(), machine())
+	fmt.Fprintf(w, "Medians of %d rounds, ± half of the middle half; %.0f s on %s.\n",
+		rounds, took.Seconds(), machine())
 }
 
 func machine() string {
-	return fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	return fmt.Sprintf("%s/%s, %d processors, %s",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 }
 
 func median(all []float64) float64 { return percentile(all, 50)[0] }

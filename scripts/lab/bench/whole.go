@@ -63,7 +63,8 @@ func startWhole(
 	}
 	for _, name := range names {
 		*binaries[name] = filepath.Join(folder, name)
-		if err := (lambdatest.Program{Root: root, Package: "functions/" + name}).Build(ctx, *binaries[name]); err != nil {
+		p := lambdatest.Program{Root: root, Package: "functions/" + name}
+		if err := p.Build(ctx, *binaries[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +123,8 @@ func (w *whole) use(ctx context.Context) ([]usage, error) {
 			return nil, fmt.Errorf("put order %s: status %d %s: %w", id, a.Status, a.Body, err)
 		}
 		answers = append(answers, ms(time.Since(began)))
-		refunds = append(refunds, fmt.Sprintf(`{"type":"refund","refundId":"R-%s","orderId":"%s","amount":100}`, id, id))
+		refunds = append(refunds,
+			fmt.Sprintf(`{"type":"refund","refundId":"R-%s","orderId":"%s","amount":100}`, id, id))
 	}
 	err := errors.Join(w.Drained(ctx), w.Heard(ctx), w.post(ctx, refunds...), w.Heard(ctx), w.Published(ctx),
 		w.ReceiptsDrained(ctx))
@@ -134,9 +136,12 @@ func (w *whole) use(ctx context.Context) ([]usage, error) {
 		return nil, err
 	}
 	all := []usage{
-		{Name: "webhook", MostCPUMS: 5, MostRSS: 40}, {Name: "intake", MostCPUMS: 6, MostRSS: 40},
-		{Name: "refund", MostCPUMS: 25, MostRSS: 40}, {Name: "receipt", MostCPUMS: 15, MostRSS: 45},
-		{Name: "publish", MostCPUMS: 12, MostRSS: 35}, {Name: "reconcile", MostCPUMS: 20, MostRSS: 40},
+		{Name: "webhook", MostCPUMS: 5, MostRSS: 40},
+		{Name: "intake", MostCPUMS: 6, MostRSS: 40},
+		{Name: "refund", MostCPUMS: 25, MostRSS: 40},
+		{Name: "receipt", MostCPUMS: 15, MostRSS: 45},
+		{Name: "publish", MostCPUMS: 12, MostRSS: 35},
+		{Name: "reconcile", MostCPUMS: 20, MostRSS: 40},
 	}
 	hosts := []*lambdatest.Host{w.Webhook, w.Intake, w.Refund, w.Receipt, w.Publish, w.Reconcile}
 	for i := range all {
@@ -215,7 +220,9 @@ func (w *whole) rows(
 				}
 			}
 		}
-		all = append(all, grown{fmt.Sprintf("%d rows", count), median(of[1].CPUMS), ratio(of[1].CPUMS, of[0].CPUMS), 0})
+		all = append(all, grown{
+			fmt.Sprintf("%d rows", count), median(of[1].CPUMS), ratio(of[1].CPUMS, of[0].CPUMS), 0,
+		})
 	}
 	return all, nil
 }
@@ -262,7 +269,8 @@ func (b *backends) batches(ctx context.Context, f function, sizes ...int) (all [
 	for i, s := range subjects {
 		rss := float64(s.warm.Report().PeakRSSBytes) / (1 << 20)
 		all = append(all, grown{
-			fmt.Sprintf("batches of %d", sizes[i]), median(s.Fresh.CPUMS), ratio(s.Fresh.CPUMS, subjects[0].Fresh.CPUMS), rss,
+			fmt.Sprintf("batches of %d", sizes[i]), median(s.Fresh.CPUMS),
+			ratio(s.Fresh.CPUMS, subjects[0].Fresh.CPUMS), rss,
 		})
 	}
 	return all, nil

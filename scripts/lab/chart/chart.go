@@ -59,7 +59,8 @@ func Bars(names []string, panels []Panel) string {
 				fmt.Fprintf(&b, "<text class=\"name\" x=\"%d\" y=\"%d\">%s</text>\n", left-8, y+9, names[n])
 			}
 			long := barWidth * v / most
-			fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>", left, y, long, p.Color)
+			fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"11\" fill=\"%s\"/>",
+				left, y, long, p.Color)
 			fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", float64(left)+long+4, y+9, p.Label(v))
 		}
 	}

@@ -57,7 +57,8 @@ func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEve
 				fmt.Println(err)
 				mu.Lock()
 				defer mu.Unlock()
-				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+				failed := events.SQSBatchItemFailure{ItemIdentifier: r.MessageId}
+				out.BatchItemFailures = append(out.BatchItemFailures, failed)
 			}
 		})
 	}
@@ -75,7 +76,8 @@ func (f *function) repeat(ctx context.Context, body string) error {
 	}
 	for _, c := range f.calls {
 		path, body := strings.ReplaceAll(c.Path, f.recorded, o.ID), strings.ReplaceAll(c.Body, f.recorded, o.ID)
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.address[c.Service]+path, strings.NewReader(body))
+		url := f.address[c.Service] + path
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,8 @@ func main() {
 		os.Exit(1)
 	}
 	backend := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
-		URL: aws.String(os.Getenv("STRIPE_API_BASE")), LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelError},
+		URL:           aws.String(os.Getenv("STRIPE_API_BASE")),
+		LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelError},
 	})
 	f := function{
 		dynamodb.NewFromConfig(cfg), client.New(os.Getenv("STRIPE_SECRET_KEY"), &stripe.Backends{API: backend}),
@@ -69,7 +70,8 @@ func (f function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEven
 				fmt.Println(err)
 				mu.Lock()
 				defer mu.Unlock()
-				out.BatchItemFailures = append(out.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
+				failed := events.SQSBatchItemFailure{ItemIdentifier: r.MessageId}
+				out.BatchItemFailures = append(out.BatchItemFailures, failed)
 			}
 		})
 	}
@@ -107,7 +109,8 @@ func (f function) charge(ctx context.Context, body string) error {
 	}
 	_, err = f.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: f.table, Key: map[string]types.AttributeValue{"id": id},
-		UpdateExpression: aws.String("SET #status = :status"), ExpressionAttributeNames: map[string]string{"#status": "status"},
+		UpdateExpression:         aws.String("SET #status = :status"),
+		ExpressionAttributeNames: map[string]string{"#status": "status"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":status": &types.AttributeValueMemberS{Value: string(intent.Status)},
 		},

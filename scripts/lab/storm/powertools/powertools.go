@@ -32,8 +32,8 @@ func Bundle(ctx context.Context, lab, out string) error {
 		return err
 	}
 	//nolint:gosec // G204: our own paths
-	cmd := exec.CommandContext(ctx, "npm", "run", "--silent", "build", "--prefix", filepath.Join(lab, Folder), "--",
-		"--outfile="+out)
+	cmd := exec.CommandContext(ctx, "npm", "run", "--silent", "build",
+		"--prefix", filepath.Join(lab, Folder), "--", "--outfile="+out)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("bundle %s: %w\n%s", Folder, err, output)
 	}
