@@ -39,9 +39,9 @@ func rooms() []room {
 		{"**the heart**: all above", "domain adapters functions", product, 13758, 13520, 10400},
 		{"the spine: what the [tour](../tour.md) opens", "docs/tour.md", spine, 3270, 3080, 2450},
 		{"doubles and contract suites", "domain adapters", doubles, 15289, 11910, 9000},
-		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 16700, 12500},
+		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 16720, 12500},
 		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 17450, 11500},
-		{"**everything tracked**", ".", tracked, 146032, 127800, 95000},
+		{"**everything tracked**", ".", tracked, 146032, 128400, 95000},
 	}
 }
 
