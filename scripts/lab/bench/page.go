@@ -89,7 +89,12 @@ func (m *measurement) drawn() string {
 		names = append(names, s.Name)
 	}
 	panel := func(set int, title string, of func(*subject) []float64) chart.Panel {
-		label := func(v float64) string { return fmt.Sprintf("%.3g", v) }
+		label := func(v float64) string {
+			if v >= 100 {
+				return fmt.Sprintf("%.0f", v)
+			}
+			return fmt.Sprintf("%.3g", v)
+		}
 		p := chart.Panel{Title: title, Color: chart.Blue, Label: label}
 		for _, s := range m.all[set] {
 			p.Values = append(p.Values, median(of(s)))
