@@ -132,7 +132,7 @@ OTHERS := $(OTHERS)$(shell git cat-file -e $(EARLIER)^{commit} 2>/dev/null || ec
 
 # One world after the other, which the race detector makes ten times slower. TestAnInterruptedRunContinues
 # runs the workers of a search.
-SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*
+SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*|TestThePageShowsTheSimulation|TestAWallLetsThrough.*
 
 test: export ORDERONCE_ALL = 1
 test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
