@@ -120,6 +120,11 @@ func (m *measurement) generated(extra more, rounds int, took time.Duration) stri
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s\n", strings.ToUpper(set.Name[:1])+set.Name[1:],
 			figuresOf(set, m.all[i]).RenderMarkdown(), ratiosOf(set, m.all[i]).RenderMarkdown())
 	}
+	b.WriteString("\n## Calls and zips\n\n| | calls for a fresh order | for a duplicate | zip, MB |\n" +
+		"|---|---:|---:|---:|\n")
+	for _, s := range m.all[0] {
+		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f |\n", s.Name, s.Fresh.Calls, s.Duplicate.Calls, s.ZipSize/1e6)
+	}
 	fmt.Fprintf(&b, "\n## What the guarantee costs\n\n%s\n", m.costs().RenderMarkdown())
 	b.WriteString("\n## The other functions\n\n" + usageOf(extra.usage).RenderMarkdown() + "\n")
 	b.WriteString("\n## Many at once\n\n| | seconds | charges |\n|---|---:|---:|\n")
