@@ -191,7 +191,7 @@ notes: ## what CHANGELOG.md says about a release, if the source is that release:
 
 # BASE=v1.0.0 compares with that revision; without it, with the last tag, or with the last commit if there is none.
 bench bench-quick: BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null || echo HEAD)
-bench: ## the order function beside BASE, plain Go, the floor and Powertools, near and far, whole and with Lambda's share of a CPU; 15 min
+bench: ## the order function beside BASE, plain Go, the floor and Powertools, near and far, whole and with Lambda's share of a CPU; 10 min
 	@$(LAB) ./bench $(BASE)
 
 bench-quick: ## cold start, CPU, orders a second and memory of the order function, beside those of BASE; 2 min

@@ -37,7 +37,8 @@ func build(
 		all = append(all, f)
 		return err
 	}
-	deployed := map[string]string{"SSL_CERT_DIR": "/nowhere"} // as Terraform sets it
+	// As Terraform sets it; the base has it too, or it would seem slower.
+	deployed := map[string]string{"SSL_CERT_DIR": "/nowhere"}
 	if err := add("orderonce", root, product, deployed); err != nil {
 		return nil, "", err
 	}
@@ -47,7 +48,7 @@ func build(
 			return nil, "", err
 		}
 		defer remove()
-		if err := add(base, tree, product, nil); err != nil {
+		if err := add(base, tree, product, deployed); err != nil {
 			return nil, "", err
 		}
 	}

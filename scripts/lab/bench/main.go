@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"orderonce/scripts/lab/chart"
 	"orderonce/scripts/lab/guards"
 )
 
@@ -111,5 +112,6 @@ func (a arguments) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return m.writePage(a.Docs, extra, a.Rounds, time.Since(began))
+	return chart.WritePage(a.Docs, "reference/performance.md", figuresHead,
+		m.generated(extra, a.Rounds, time.Since(began)), "performance.svg", m.drawn())
 }

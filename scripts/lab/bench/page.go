@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,25 +62,6 @@ func (m *measurement) measureMore(
 	return all, errors.Join(err, small.Close(), w.Close())
 }
 
-// writePage writes the chart, and the page from its figures on.
-func (m *measurement) writePage(docs string, extra more, rounds int, took time.Duration) error {
-	path := filepath.Join(docs, "reference", "performance.md")
-	before, err := os.ReadFile(path) //nolint:gosec // G304: the page in the folder of the command line
-	if err != nil {
-		return err
-	}
-	text, _, found := strings.Cut(string(before), figuresHead)
-	if !found {
-		return fmt.Errorf("%s: no heading %q", path, figuresHead)
-	}
-	//nolint:gosec // G306: docs are public
-	if err := os.WriteFile(filepath.Join(docs, "performance.svg"), []byte(m.drawn()), 0o644); err != nil {
-		return err
-	}
-	//nolint:gosec // G306: as above
-	return os.WriteFile(path, []byte(text+m.generated(extra, rounds, took)), 0o644)
-}
-
 // drawn draws the medians of the first settings that have them.
 func (m *measurement) drawn() string {
 	var names []string
@@ -115,7 +95,6 @@ func (m *measurement) drawn() string {
 // generated returns the page from its figures on.
 func (m *measurement) generated(extra more, rounds int, took time.Duration) string {
 	var b strings.Builder
-	b.WriteString(figuresHead)
 	for i, set := range m.settings {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s\n", strings.ToUpper(set.Name[:1])+set.Name[1:],
 			figuresOf(set, m.all[i]).RenderMarkdown(), ratiosOf(set, m.all[i]).RenderMarkdown())
@@ -157,16 +136,10 @@ const (
 	memory       = 0.25         // GB
 )
 
-// units are the write units of a fresh order, from the writes that the handlers make:
-// docs/reference/row.md has those of orderonce, which are two of the index, and four of a
-// transaction.
-func units(name string) (n float64, known bool) {
-	n, known = map[string]float64{"orderonce": 8, "plain": 2, "powertools": 3}[name]
-	return n, known
-}
-
 // costs compares an order with that of the plain handler: calls, time, and dollars of a
-// million orders. A call to Stripe takes 0.7 s, and ten orders share a batch.
+// million orders. A call to Stripe takes 0.7 s, and ten orders share a batch. The write
+// units of orderonce are those of docs/reference/row.md: two of the index, four of a
+// transaction.
 func (m *measurement) costs() table.Writer { //nolint:ireturn // as figuresOf
 	t := table.NewWriter()
 	t.AppendHeader(table.Row{
@@ -181,7 +154,7 @@ func (m *measurement) costs() table.Writer { //nolint:ireturn // as figuresOf
 		}
 	}
 	for i, s := range m.all[0] {
-		writes, known := units(s.Name)
+		writes, known := map[string]float64{"orderonce": 8, "plain": 2, "powertools": 3}[s.Name]
 		if !known {
 			continue
 		}

@@ -1,4 +1,5 @@
-// Package chart draws bars as SVG, for a light and a dark page.
+// Package chart draws bars as SVG, for a light and a dark page, and writes pages that
+// have charts.
 package chart
 
 import (

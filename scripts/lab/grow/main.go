@@ -4,10 +4,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	lab "orderonce/scripts/lab/chart"
 	"orderonce/scripts/lab/progress"
 )
 
@@ -61,15 +60,8 @@ const head = "\n## The table\n\n"
 
 // write writes the page from its table on, and the chart.
 func write(docs string, all []scenario) error {
-	path := filepath.Join(docs, "guides", "grow.md")
-	page, err := os.ReadFile(path) //nolint:gosec // G304: the page in the folder of the command line
-	text, _, found := strings.Cut(string(page), head)
-	if err != nil || !found {
-		return fmt.Errorf("%s: no heading %q: %w", path, head, err)
-	}
-	//nolint:gosec // G306: docs are public
-	return errors.Join(os.WriteFile(path, []byte(text+head+figures(all).RenderMarkdown()+"\n"), 0o644),
-		os.WriteFile(filepath.Join(docs, "grow.svg"), []byte(chart(all)), 0o644))
+	text := figures(all).RenderMarkdown() + "\n"
+	return lab.WritePage(docs, "guides/grow.md", head, text, "grow.svg", chart(all))
 }
 
 func figures(all []scenario) table.Writer { //nolint:ireturn // the library has no concrete type

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/lab/chart"
 	"orderonce/scripts/lab/storm/run"
 	"orderonce/scripts/local/faults"
 )
@@ -60,26 +59,14 @@ const figuresHead = "\n## What became of the orders\n"
 
 // write writes the chart, and the page from its figures on.
 func write(docs string, a arguments, outcomes []run.Outcome, used usage) error {
-	path := filepath.Join(docs, "reference", "storm.md")
-	before, err := os.ReadFile(path) //nolint:gosec // G304: the page in the folder of the command line
-	if err != nil {
-		return err
-	}
-	text, _, found := strings.Cut(string(before), figuresHead)
-	if !found {
-		return fmt.Errorf("%s: no heading %q", path, figuresHead)
-	}
-	//nolint:gosec // G306: docs are public
-	if err := os.WriteFile(filepath.Join(docs, "storm.svg"), []byte(drawn(outcomes)), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(text+generated(a, outcomes, used)), 0o644) //nolint:gosec // G306: as above
+	return chart.WritePage(docs, "reference/storm.md", figuresHead,
+		generated(a, outcomes, used), "storm.svg", drawn(outcomes))
 }
 
 // generated returns the page from its figures on.
 func generated(a arguments, outcomes []run.Outcome, used usage) string {
 	var b strings.Builder
-	b.WriteString(figuresHead + "\n" + figures(outcomes).RenderMarkdown() + "\n")
+	b.WriteString("\n" + figures(outcomes).RenderMarkdown() + "\n")
 	for _, o := range outcomes {
 		if len(o.Checks) == 0 {
 			continue

@@ -11,10 +11,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
+	"orderonce/scripts/lab/bench/batch"
 )
 
 // call is a recorded request.
@@ -43,27 +41,7 @@ func main() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	lambda.Start(f.handle)
-}
-
-// handle repeats the calls for each order of a batch in parallel.
-func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
-	for _, r := range e.Records {
-		running.Go(func() {
-			if err := f.repeat(ctx, r.Body); err != nil {
-				fmt.Println(err)
-				mu.Lock()
-				defer mu.Unlock()
-				failed := events.SQSBatchItemFailure{ItemIdentifier: r.MessageId}
-				out.BatchItemFailures = append(out.BatchItemFailures, failed)
-			}
-		})
-	}
-	running.Wait()
-	return out, nil
+	batch.Start(f.repeat)
 }
 
 // repeat ends at the first response that is not OK: that of a duplicate.

@@ -10,16 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
-	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/client"
+
+	"orderonce/scripts/lab/bench/batch"
 )
 
 type order struct {
@@ -56,27 +55,7 @@ func main() {
 		dynamodb.NewFromConfig(cfg), client.New(os.Getenv("STRIPE_SECRET_KEY"), &stripe.Backends{API: backend}),
 		aws.String(os.Getenv("ORDERS_TABLE")),
 	}
-	lambda.Start(f.handle)
-}
-
-// handle charges the orders of a batch in parallel.
-func (f function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
-	for _, r := range e.Records {
-		running.Go(func() {
-			if err := f.charge(ctx, r.Body); err != nil {
-				fmt.Println(err)
-				mu.Lock()
-				defer mu.Unlock()
-				failed := events.SQSBatchItemFailure{ItemIdentifier: r.MessageId}
-				out.BatchItemFailures = append(out.BatchItemFailures, failed)
-			}
-		})
-	}
-	running.Wait()
-	return out, nil
+	batch.Start(f.charge)
 }
 
 func (f function) charge(ctx context.Context, body string) error {
