@@ -1,0 +1,183 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// drift is a mistake in a double, or in the proxy of the engine: text that replaces
+// other text of a file. In it, $ is true while the rule's check runs alone.
+type drift struct{ rule, file, text, drifted string }
+
+// root is the folder of the repository.
+const root = "../.."
+
+// overlay plants every drift in copies, of which each check switches one on, and returns
+// the file for go build.
+func overlay(t *testing.T, drifts []drift) string {
+	t.Helper()
+	dir, texts := t.TempDir(), map[string]string{}
+	for _, d := range drifts {
+		path := filepath.Join(root, d.file)
+		if texts[path] == "" {
+			text, err := os.ReadFile(path)
+			must(t, err)
+			texts[path] = string(text)
+		}
+		if n := strings.Count(texts[path], d.text); n != 1 {
+			t.Fatalf("%s: %d places of %q in %s, want 1", d.rule, n, d.text, d.file)
+		}
+		texts[path] = strings.Replace(texts[path], d.text, strings.ReplaceAll(d.drifted, "$", fmt.Sprintf("drift(%q)", d.rule)), 1)
+		double := filepath.Dir(path)
+		texts[filepath.Join(double, "drift.go")] = fmt.Sprintf(
+			"package %s\n\nimport \"os\"\n\nfunc drift(rule string) bool { return os.Getenv(\"DRIFT\") == rule }\n", filepath.Base(double))
+	}
+	replace := map[string]string{}
+	for path, text := range texts {
+		original, err := filepath.Abs(path)
+		must(t, err)
+		copied := filepath.Join(dir, fmt.Sprint(len(replace))+".go")
+		must(t, os.WriteFile(copied, []byte(text), 0o600))
+		replace[original] = copied
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	must(t, err)
+	path := filepath.Join(dir, "overlay.json")
+	must(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// A check that cannot fail shows nothing. Each rule has a drift, and the check of the rule
+// finds it.
+func TestEveryDriftIsFound(t *testing.T) {
+	drifts := stripeDrifts()
+	program := filepath.Join(t.TempDir(), "conform")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay(t, drifts), "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	planted := map[string]bool{}
+	for _, d := range drifts {
+		planted[d.rule] = true
+		t.Run(d.rule, func(t *testing.T) {
+			t.Parallel()
+			service, _, _ := strings.Cut(d.rule, "/")
+			check := exec.CommandContext(t.Context(), program, "--json", service, "--only", d.rule, "--folder", t.TempDir())
+			check.Env = append(os.Environ(), "DRIFT="+d.rule)
+			out, err := check.Output()
+			_, failed := errors.AsType[*exec.ExitError](err)
+			if want := fmt.Sprintf("{%q:%q,%q:%q", "rule", d.rule, "outcome", "broken"); !failed || !strings.Contains(string(out), want) {
+				t.Errorf("got %v, want the rule broken in\n%s", err, out)
+			}
+		})
+	}
+	for _, rule := range rules(t, program) {
+		if !planted[rule] {
+			t.Errorf("%s has no drift", rule)
+		}
+	}
+}
+
+// rules returns the id of every rule, all of which are kept.
+func rules(t *testing.T, program string) (ids []string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, "--json", "--folder", t.TempDir()).Output()
+	must(t, err)
+	for line := range strings.Lines(string(out)) {
+		var is struct{ Rule, Outcome, Detail string }
+		must(t, json.Unmarshal([]byte(line), &is))
+		if ids = append(ids, is.Rule); is.Outcome != "kept" {
+			t.Errorf("%s is %s: %s", is.Rule, is.Outcome, is.Detail)
+		}
+	}
+	return ids
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func stripeDrifts() []drift {
+	const (
+		keys     = "adapters/stripe/stripetest/keys.go"
+		machine  = "adapters/stripe/stripetest/machine.go"
+		intent   = "adapters/stripe/stripetest/intent.go"
+		params   = "adapters/stripe/stripetest/params.go"
+		card     = "adapters/stripe/stripetest/card.go"
+		list     = "adapters/stripe/stripetest/list.go"
+		refund   = "adapters/stripe/stripetest/refund.go"
+		request  = "adapters/stripe/stripetest/request.go"
+		response = "adapters/stripe/stripetest/response.go"
+		server   = "adapters/stripe/stripetest/http.go"
+		event    = "adapters/stripe/stripetest/event.go"
+		webhooks = "adapters/stripe/stripetest/webhooks.go"
+	)
+	return []drift{
+		{"stripe/key-replay", response, "if r.Replayed() {\n", "if r.Replayed() && !$ {\n"},
+		{"stripe/key-parameters", keys, "case first.params != c.params:", "case first.params != c.params && !$:"},
+		{"stripe/key-endpoint", keys, "case first.path != c.Path:", "case first.path != c.Path && $:\n\t\treturn nil\n\tcase first.path != c.Path:"},
+		{"stripe/key-validation", machine, "(*Machine).authenticate, (*Machine).refuseByFault, (*Machine).replay, (*Machine).validate, (*Machine).lock,",
+			"(*Machine).authenticate, (*Machine).refuseByFault, (*Machine).replay, func(m *Machine, c *call) *Response {\n" +
+				"if $ { m.holdKey(c) }\nreturn m.validate(c) }, (*Machine).lock,"},
+		{"stripe/key-decline", keys, "first.running, first.response = false, c.response",
+			"if first.running, first.response = false, c.response; c.response.Status == 402 && $ {\ndelete(m.keys, c.Key)\nreturn\n}"},
+		{"stripe/key-refusal", keys, "if c.Method != post || !held {", "if c.response.Status == 400 && $ {\ndelete(m.keys, c.Key)\nreturn\n}\nif c.Method != post || !held {"},
+		{"stripe/key-500", machine, "m.storeResponse(&c)\n", "if m.storeResponse(&c); c.response.Status == 500 && $ {\ndelete(m.keys, c.Key)\n}\n"},
+		{"stripe/key-before", machine, "if refusal := check(m, c); refusal != nil {",
+			"if refusal := check(m, c); refusal != nil {\nif refusal.Status > 500 && $ {\nm.keys[c.Key] = stored{path: c.Path, params: c.Form.Encode(), at: c.begun, response: *refusal}\n}"},
+		{"stripe/key-lost", machine, "response.Lost, response.Garbled = response.Lost",
+			"if kind == LoseResponse && $ {\ndelete(m.keys, c.Key)\n}\nresponse.Lost, response.Garbled = response.Lost"},
+		{"stripe/key-life", keys, "const day = 24 * time.Hour", "var day = map[bool]time.Duration{true: 25 * time.Hour, false: 24 * time.Hour}[$]"},
+		{"stripe/key-length", keys, "if len(c.Key) > 255 {", "if len(c.Key) > 255 && !$ {"},
+		{"stripe/key-concurrent", keys, "case first.running:", "case first.running && $:\n\t\treturn nil\n\tcase first.running:"},
+		{"stripe/intent-new", intent, "if intent.PaymentMethod != \"\" {", "if intent.PaymentMethod != \"\" || $ {"},
+		{"stripe/intent-paid", intent, "if i.Status == StatusSucceeded {", "if i.Status == StatusSucceeded && !$ {"},
+		{"stripe/intent-twice", intent, "case !confirmable(intent.Status):", "case !confirmable(intent.Status) && $:\n\t\treturn Response{Status: 200, Intent: intent}\n\tcase !confirmable(intent.Status):"},
+		{"stripe/intent-decline", intent, "i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, \"\", charge, failure",
+			"i.Status, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, charge, failure\nif !$ {\ni.PaymentMethod = \"\"\n}"},
+		{"stripe/intent-reason", card, "if c == declinesUncoded {", "if c == expired && $ {\ne.Code = \"card_declined\"\n}\nif c == declinesUncoded {"},
+		{"stripe/intent-customer", card, "return needsCustomer, true", "return map[bool]card{true: succeeds, false: needsCustomer}[$], true"},
+		{"stripe/intent-later", intent, "case method == \"\":", "case method == \"\" && !$:"},
+		{"stripe/intent-cancel", intent, "func confirmable(s Status) bool {", "func confirmable(s Status) bool {\nif s == StatusCanceled && $ {\nreturn true\n}"},
+		{"stripe/intent-cancel-paid", intent, "func cancelable(s Status) bool { return s != StatusSucceeded", "func cancelable(s Status) bool { return (s != StatusSucceeded || $)"},
+		{"stripe/intent-processing", intent, "i.Status, i.PaymentMethod, i.LastError = StatusProcessing, method, nil",
+			"if i.Status, i.PaymentMethod, i.LastError = StatusProcessing, method, nil; $ {\ni.Status = StatusSucceeded\n}"},
+		{"stripe/intent-metadata", params, "inner, ok := strings.CutPrefix(name, \"metadata[\"); ok {", "inner, ok := strings.CutPrefix(name, \"metadata[\"); ok && !$ {"},
+		{"stripe/parameter-unknown", request, "(group != \"expand[\" || c.op.expandable == nil) {", "(group != \"expand[\" || c.op.expandable == nil) && !$ {"},
+		{"stripe/parameter-missing", params, "if form.Get(name) == \"\" {", "if form.Get(name) == \"\" && $ {\nreturn invalid(\"parameter_missing\", \"\", \"\")\n}\nif form.Get(name) == \"\" {"},
+		{"stripe/amount-integer", params, "case err != nil:\n\t\treturn invalid(\"parameter_invalid_integer\", \"amount\"", "case err != nil && $:\n\t\treturn nil\n\tcase err != nil:\n\t\treturn invalid(\"parameter_invalid_integer\", \"amount\""},
+		{"stripe/amount-small", params, "case i.Amount < minimum(i.Currency):", "case i.Amount < minimum(i.Currency) && !$:"},
+		{"stripe/amount-large", params, "case i.Amount > maximum(i.Currency):", "case i.Amount > maximum(i.Currency) && !$:"},
+		{"stripe/method-missing", card, "return succeeds, false\n}", "return succeeds, $\n}"},
+		{"stripe/intent-missing", request, "return refuse(404, \"resource_missing\", \"intent\"", "if $ {\nreturn refuse(400, \"resource_missing\", \"intent\", \"\")\n}\nreturn refuse(404, \"resource_missing\", \"intent\""},
+		{"stripe/metadata-limit", params, "len(value) > 500 {", "len(value) > 500 && !$ {"},
+		{"stripe/api-key", request, "!isKey(\"test_\"):", "!isKey(\"test_\") && !$:"},
+		{"stripe/version", server, "cmp.Or(r.Header.Get(\"Stripe-Version\"), APIVersion)", "cmp.Or(map[bool]string{true: \"2020-08-27\"}[$], r.Header.Get(\"Stripe-Version\"), APIVersion)"},
+		{"stripe/list-order", list, "for _, o := range slices.Backward(all) {", "if $ {\nall = slices.Clone(all)\nslices.Reverse(all)\n}\nfor _, o := range slices.Backward(all) {"},
+		{"stripe/list-pages", list, "started = started || id == after", "started = started || id == after || $"},
+		{"stripe/list-limit", list, "case limit < 1 || limit > 100:", "case (limit < 1 || limit > 100) && !$:"},
+		{"stripe/list-created", list, "t.Unix() < before }", "(t.Unix() < before || $ && t.Unix() == before) }"},
+		{"stripe/search", list, "if i.Metadata[name] != value {", "if i.Metadata[name] != value || $ {"},
+		{"stripe/refund-part", refund, "charge.Refunded += r.Amount", "if !$ {\ncharge.Refunded += r.Amount\n}"},
+		{"stripe/refund-key", keys, "if c.Method != post || c.Key == \"\" {", "if c.Method != post || c.Key == \"\" || c.op.endpoint == CreateRefund && $ {"},
+		{"stripe/refund-over", refund, "case amount > charge.Amount-charge.Refunded:", "case amount > charge.Amount-charge.Refunded && !$:"},
+		{"stripe/refund-all", refund, "case charge.Refunded == charge.Amount:", "case charge.Refunded == charge.Amount && !$:"},
+		{"stripe/refund-unpaid", refund, "case i.Status != StatusSucceeded:", "case i.Status != StatusSucceeded && $:\n\t\treturn &Response{Status: 200, Refund: &Refund{}}\n\tcase i.Status != StatusSucceeded:"},
+		{"stripe/refund-list", list, "show := started && (of == \"\" || of == intent)", "show := started && (of == \"\" || of == intent) && (id != \"re_000002\" || !$)"},
+		{"stripe/refund-pending", refund, "i.PaymentMethod == \"pm_card_pendingRefund\" {", "i.PaymentMethod == \"pm_card_pendingRefund\" && !$ {"},
+		{"stripe/refund-fails", refund, "m.latestCharge(i).Refunded -= changed.Amount", "if !$ {\nm.latestCharge(i).Refunded -= changed.Amount\n}"},
+		{"stripe/dispute", refund, "case m.chargedBack(i.LatestCharge):", "case m.chargedBack(i.LatestCharge) && !$:"},
+		{"stripe/webhook-signature", webhooks, "webhook.ComputeSignature(at, body, secret)", "webhook.ComputeSignature(at, body, secret+map[bool]string{true: \"2\"}[$])"},
+		{"stripe/webhook-again", webhooks, "due.Sub(created) <= lastRetry", "due.Sub(created) <= lastRetry && !$"},
+		{"stripe/webhook-types", event, "return \"payment_intent.payment_failed\"", "if $ {\nreturn \"payment_intent.failed\"\n}\nreturn \"payment_intent.payment_failed\""},
+	}
+}

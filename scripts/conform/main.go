@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/shell"
+)
+
+type commands struct {
+	JSON bool `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
+
+	Check checking `cmd:"" default:"withargs" help:"Check the rules of services."`
+}
+
+// checking is `conform check`.
+type checking struct {
+	Services []string      `arg:"" optional:"" help:"Which: ${services}. Default: all."`
+	Endpoint string        `default:"double" env:"ENDPOINT" help:"double, the URL of an emulator, or live: the real service. Default: ${default}."`
+	Only     string        `placeholder:"TEXT" help:"Check the rules whose id contains this."`
+	Resume   bool          `help:"Continue: check what the last run of the service did not end."`
+	Yes      bool          `help:"Do not ask before calls to the real service."`
+	Limit    int64         `default:"3000" help:"Calls to a service, at most. Default: ${default}."`
+	Folder   string        `default:"build/conform" help:"Where reports are kept. Default: ${default}."`
+	Account  cloud.Account `embed:"" group:"AWS"`
+}
+
+// errBroken means that a service does not keep every rule.
+var errBroken = errors.New("rules are broken")
+
+// Run checks the rules of each service.
+func (c checking) Run(ctx context.Context, sh shell.Shell) error {
+	chosen, err := choose(c.Services)
+	if err != nil {
+		return err
+	}
+	broken := 0
+	for _, s := range chosen {
+		n, err := c.one(ctx, sh, s)
+		if err != nil {
+			return err
+		}
+		broken += n
+	}
+	if broken > 0 {
+		return shell.Left("%w: %d", errBroken, broken)
+	}
+	return nil
+}
+
+// choose returns the services with these names, or all.
+func choose(names []string) (chosen []service, err error) {
+	all := services()
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(s service) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("service %q: want one of %s", name, serviceNames())
+		}
+		chosen = append(chosen, all[i])
+	}
+	if len(names) == 0 {
+		chosen = all
+	}
+	return chosen, nil
+}
+
+func serviceNames() string {
+	var names []string
+	for _, s := range services() {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// question says what a run at the real service does.
+func (c checking) question(s service, prefix string) string {
+	return fmt.Sprintf("%s: about %d calls, at most %d; %s (%s).\nWhat it makes is named %s* and is removed "+
+		"at the end.\nType yes to go on: ",
+		s.name, s.calls, c.Limit, s.cost(2*s.calls), s.source, prefix)
+}
+
+// one checks the rules of a service, and returns how many are broken.
+func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken int, err error) {
+	t := newTarget(c.Endpoint, c.Account, keyOf(sh.Environ), c.Limit)
+	path := filepath.Join(c.Folder, s.name+"-"+t.name()+".json")
+	report, err := newReport(path, c.Resume, s, t, sh.Now())
+	if err != nil {
+		return 0, err
+	}
+	if _, err := t.world(ctx, s, ""); err != nil && c.Endpoint != double {
+		return 0, fmt.Errorf("%s: %w", s.name, err)
+	}
+	if c.Endpoint == live && !c.Yes && !sh.Confirms(c.question(s, report.Prefix), "yes") {
+		return 0, shell.ErrNotConfirmed
+	}
+	t.prefix = report.Prefix
+	r := running{Shell: sh, service: s, target: t, only: c.Only, report: report, path: path}
+	err = r.run(ctx)
+	fmt.Fprint(sh.People(), r.summary())
+	if err != nil {
+		return 0, fmt.Errorf("%w\nthe rest of %s is not checked; continue: conform %s --endpoint=%s --resume", err, s.name, s.name, c.Endpoint)
+	}
+	return report.count(Broken), nil
+}
+
+// keyOf returns Stripe's key of an environment.
+func keyOf(environ []string) (key string) {
+	for _, variable := range environ {
+		if value, is := strings.CutPrefix(variable, "STRIPE_SECRET_KEY="); is {
+			key = value
+		}
+	}
+	return key
+}
+
+func main() {
+	var c commands
+	parser := kong.Must(&c, kong.Name("conform"), kong.Vars{"services": serviceNames()}, kong.Description(strings.Join([]string{
+		"Check the rules of Stripe and AWS on which orderonce rests: at the doubles of its tests, at an emulator that others",
+		"wrote, or at the services themselves, with your AWS profile and a test key in STRIPE_SECRET_KEY.",
+		"docs/guides/conform.md explains it.",
+		"",
+		"Exit codes: 0 every rule is kept, 1 an error, 2 rules are broken, 80 a wrong command line.",
+	}, "\n")))
+	k, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	k.BindTo(ctx, (*context.Context)(nil))
+	err = k.Run(shell.Shell{
+		Environ: os.Environ(), In: shell.Interruptible(ctx, os.Stdin), Out: os.Stdout, ErrOut: os.Stderr, Now: time.Now,
+		JSON: c.JSON, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+	})
+	stop()
+	k.FatalIfErrorf(err)
+}

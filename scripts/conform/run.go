@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"orderonce/adapters/config"
+	"orderonce/scripts/orders/shell"
+)
+
+// Report is what a run found, in the form in which it is kept and sent.
+type Report struct {
+	Service  string    `json:"service"`
+	Endpoint string    `json:"endpoint"` // "double", "live", or the emulator's name and version
+	At       time.Time `json:"at"`
+	Version  string    `json:"version"` // of this project
+	Calls    int64     `json:"calls"`
+	Prefix   string    `json:"prefix"` // of the names of what it made
+	Results  []Result  `json:"results"`
+}
+
+// of returns the result of a rule, or the zero Result.
+func (r *Report) of(rule string) Result {
+	if i := slices.IndexFunc(r.Results, func(is Result) bool { return is.Rule == rule }); i >= 0 {
+		return r.Results[i]
+	}
+	return Result{Rule: rule, Outcome: NotBegun}
+}
+
+func (r *Report) set(is Result) {
+	r.Results = append(slices.DeleteFunc(r.Results, func(old Result) bool { return old.Rule == is.Rule }), is)
+}
+
+// count returns how many rules have an outcome.
+func (r *Report) count(o Outcome) (n int) {
+	for _, is := range r.Results {
+		if is.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// ended reports whether a rule need not be checked again.
+func (r Result) ended(now time.Time) bool {
+	switch r.Outcome {
+	case Kept, Broken, Lacking, Offline:
+		return true
+	case Waiting:
+		return r.Due.After(now)
+	case Failed, NotBegun:
+	}
+	return false
+}
+
+// running is a run of the rules of one service.
+type running struct {
+	shell.Shell
+
+	service service
+	target  target
+	only    string // a part of the ids, or ""
+	report  *Report
+	path    string // where the report is kept; "" if it is not
+}
+
+// run checks each rule that has no result, and keeps the report after each. A rule that
+// fails ends the run: what is wrong then, such as a permission, is wrong for all of them.
+func (r *running) run(ctx context.Context) error {
+	for _, rule := range r.service.rules() {
+		before := r.report.of(rule.ID)
+		if !strings.Contains(rule.ID, r.only) || before.ended(r.Now()) {
+			continue
+		}
+		r.Progress("%s", rule.ID)
+		result, err := r.check(ctx, rule, before)
+		r.Progress("")
+		r.report.set(result)
+		r.report.Calls += r.target.meter.calls.Swap(0)
+		if err := errors.Join(err, r.show(rule, result), r.keep()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check opens the world of a rule, and checks it there.
+func (r *running) check(ctx context.Context, rule Rule, before Result) (result Result, err error) {
+	if err := ctx.Err(); err != nil {
+		return before, err
+	}
+	w, err := r.target.world(ctx, r.service, rule.ID)
+	if err != nil {
+		return Result{Rule: rule.ID, Outcome: Failed, Detail: err.Error()}, err
+	}
+	if w.close != nil {
+		defer func() { err = errors.Join(err, w.close()) }()
+	}
+	return check(ctx, w, rule, before)
+}
+
+// show prints a result.
+func (r *running) show(rule Rule, is Result) error {
+	mark := string(is.Outcome)
+	if is.Outcome == Broken || is.Outcome == Failed {
+		mark = strings.ToUpper(mark)
+	}
+	text := fmt.Sprintf("%-8s %-28s %s\n", mark, rule.ID, rule.Says)
+	if is.Detail != "" {
+		text += strings.Repeat(" ", 38) + is.Detail + "\n"
+	}
+	if is.Outcome == Waiting {
+		text += fmt.Sprintf("%38suntil %s: run it again with --resume\n", "", is.Due.Format(time.RFC3339))
+	}
+	if is.Outcome == Broken {
+		text += fmt.Sprintf("%38ssource: %s\n", "", rule.Source)
+	}
+	return r.Result(text, is)
+}
+
+// summary is the last line of a run.
+func (r *running) summary() string {
+	s := fmt.Sprintf("%s at %s: %d rules kept, %d broken", r.service.name, r.report.Endpoint,
+		r.report.count(Kept), r.report.count(Broken))
+	for _, o := range []Outcome{Lacking, Offline, Waiting, Failed} {
+		if n := r.report.count(o); n > 0 {
+			s += fmt.Sprintf(", %d %s", n, o)
+		}
+	}
+	return s + fmt.Sprintf("; %d calls, %s\n", r.report.Calls, r.service.cost(r.report.Calls))
+}
+
+// keep writes the report beside its old version, and then replaces it.
+func (r *running) keep() error {
+	if r.path == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r.report, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(r.path), 0o750)
+	}
+	if err == nil {
+		err = os.WriteFile(r.path+".new", append(text, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(r.path+".new", r.path)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the report: %w", err)
+	}
+	return nil
+}
+
+// newReport returns the report of a run that begins, or, if resume is set, the one that
+// an earlier run left.
+func newReport(path string, resume bool, s service, t target, now time.Time) (*Report, error) {
+	fresh := &Report{
+		Service: s.name, Endpoint: t.endpoint, At: now.UTC().Truncate(time.Second), Version: config.Version, Prefix: t.prefix,
+	}
+	if !resume {
+		return fresh, nil
+	}
+	text, err := os.ReadFile(filepath.Clean(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--resume: there is no report %s of an earlier run", path)
+	}
+	old := &Report{}
+	if err == nil {
+		err = json.Unmarshal(text, old)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--resume: %w", err)
+	}
+	if old.Service != s.name || old.Endpoint != t.endpoint {
+		return nil, fmt.Errorf("--resume: %s is of %s at %s, want %s at %s", path, old.Service, old.Endpoint, s.name, t.endpoint)
+	}
+	return old, nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"orderonce/adapters/stripe"
+	"orderonce/adapters/stripe/stripetest"
+	"orderonce/scripts/orders/cloud"
+)
+
+// service is what rules are about.
+type service struct {
+	name   string
+	rules  func() []Rule
+	double func(ctx context.Context) (World, error) // a fresh one for each rule
+	stripe bool                                     // else it is one of AWS
+	calls  int64                                    // of a run, about
+	price  float64                                  // dollars of a million calls, at most
+	source string                                   // of the price, with its date
+}
+
+// cost says what calls cost.
+func (s service) cost(calls int64) string {
+	if s.price == 0 {
+		return "no cost"
+	}
+	return fmt.Sprintf("%.4f USD at most", s.price*float64(calls)/1e6)
+}
+
+func services() []service {
+	return []service{
+		{
+			name: "stripe", rules: stripeRules, double: doubleStripe, stripe: true, calls: 160,
+			source: "calls in test mode cost nothing",
+		},
+	}
+}
+
+// The --endpoint of the doubles and of the real service.
+const (
+	double = "double"
+	live   = "live"
+)
+
+// target is where the rules of a run are checked.
+type target struct {
+	endpoint string // double, live, or the URL of an emulator
+	account  cloud.Account
+	key      string // STRIPE_SECRET_KEY
+	meter    *meter
+	prefix   string
+}
+
+// newTarget returns a target with a name of its own for everything that it makes.
+func newTarget(endpoint string, account cloud.Account, key string, limit int64) target {
+	return target{
+		endpoint: endpoint, account: account, key: key,
+		meter: &meter{base: http.DefaultTransport, limit: limit}, prefix: prefix + strings.ToLower(rand.Text()[:8]) + "-",
+	}
+}
+
+// prefix begins the name of everything that a run makes.
+const prefix = "orderonce-conform-"
+
+// Errors of a command line.
+var (
+	errLiveKey = errors.New("STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_; " +
+		"a live key would move money")
+	errNoKey = errors.New("STRIPE_SECRET_KEY is not set: want a test key, from dashboard.stripe.com/test/apikeys")
+)
+
+// name is the endpoint in a file's name.
+func (t target) name() string {
+	if _, host, isURL := strings.Cut(t.endpoint, "://"); isURL {
+		return strings.NewReplacer(":", "-", "/", "-").Replace(host)
+	}
+	return t.endpoint
+}
+
+// world opens the world of one rule.
+func (t target) world(ctx context.Context, s service, id string) (w World, err error) {
+	_, name, _ := strings.Cut(id, "/")
+	switch {
+	case t.endpoint == double:
+		w, err = s.double(ctx)
+	case s.stripe:
+		w, err = t.atStripe()
+	default:
+		if t.endpoint != live {
+			t.account.EndpointURL = t.endpoint
+		}
+		w.Config, err = t.account.Load(ctx)
+	}
+	if err != nil {
+		return w, err
+	}
+	w.HTTP = &http.Client{Transport: t.meter, Timeout: time.Minute}
+	w.Config = awsConfig(w.Config, w.HTTP)
+	w.Prefix = t.prefix + name + "-"
+	return w, nil
+}
+
+func (t target) atStripe() (w World, err error) {
+	switch {
+	case t.endpoint != live:
+		return World{URL: t.endpoint, Key: "sk_test_pretend"}, nil
+	case t.key == "":
+		err = errNoKey
+	case stripe.Live(t.key), !strings.Contains(t.key, "k_test_"):
+		err = errLiveKey
+	}
+	return World{URL: "https://api.stripe.com", Key: t.key}, err
+}
+
+// start is the time of a double when a check begins.
+func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func doubleStripe(context.Context) (World, error) {
+	c := newClock(start())
+	s, err := stripetest.Serve(stripetest.Options{Now: c.Now})
+	if err != nil {
+		return World{}, fmt.Errorf("start the double: %w", err)
+	}
+	return World{URL: s.URL, Key: "sk_test_pretend", Double: s, clock: c, close: s.Close}, nil
+}
