@@ -57,11 +57,7 @@ func overlay(t *testing.T, drifts []drift) string {
 // finds it.
 func TestEveryDriftIsFound(t *testing.T) {
 	drifts := stripeDrifts()
-	program := filepath.Join(t.TempDir(), "conform")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay(t, drifts), "-o", program, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := compile(t, "-overlay", overlay(t, drifts))
 	planted := map[string]bool{}
 	for _, d := range drifts {
 		planted[d.rule] = true

@@ -23,12 +23,15 @@ type commands struct {
 	JSON bool `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
 
 	Check checking `cmd:"" default:"withargs" help:"Check the rules of services."`
+	Clean cleaning `cmd:"" help:"Remove what killed runs have left in an AWS account."`
+	Page  paging   `cmd:"" help:"Print docs/reference/conformance.md."`
 }
 
 // checking is `conform check`.
 type checking struct {
 	Services []string      `arg:"" optional:"" help:"Which: ${services}. Default: all."`
 	Endpoint string        `default:"double" env:"ENDPOINT" help:"double, the URL of an emulator, or live: the real service. Default: ${default}."`
+	As       string        `placeholder:"NAME" help:"The emulator's name and version, for the report."`
 	Only     string        `placeholder:"TEXT" help:"Check the rules whose id contains this."`
 	Resume   bool          `help:"Continue: check what the last run of the service did not end."`
 	Yes      bool          `help:"Do not ask before calls to the real service."`
@@ -105,7 +108,9 @@ func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken in
 	if c.Endpoint == live && !c.Yes && !sh.Confirms(c.question(s, report.Prefix), "yes") {
 		return 0, shell.ErrNotConfirmed
 	}
-	t.prefix = report.Prefix
+	if t.prefix = report.Prefix; c.As != "" {
+		report.Endpoint = c.As
+	}
 	r := running{Shell: sh, service: s, target: t, only: c.Only, report: report, path: path}
 	err = r.run(ctx)
 	fmt.Fprint(sh.People(), r.summary())

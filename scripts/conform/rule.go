@@ -56,6 +56,7 @@ type Result struct {
 	Rule    string    `json:"rule"`
 	Outcome Outcome   `json:"outcome"`
 	Detail  string    `json:"detail,omitempty"` // what was seen instead, or the error
+	Note    string    `json:"note,omitempty"`   // of a person: why it is not kept
 	State   string    `json:"state,omitempty"`  // of Begin, while it waits
 	Due     time.Time `json:"due,omitzero"`     // the end of the wait
 }
@@ -166,6 +167,9 @@ func check(ctx context.Context, w World, rule Rule, before Result) (result Resul
 		err = r.execute(func() { rule.Check(r) })
 	}
 	result.Due = time.Time{}
+	if ctx.Err() != nil { // the end of the run says nothing about the rule
+		return Result{Rule: rule.ID, Outcome: NotBegun}, r.clean()
+	}
 	ended := result.judge(r, err)
 	return result, errors.Join(ended, r.clean())
 }

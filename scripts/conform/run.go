@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"orderonce/adapters/config"
@@ -68,43 +70,64 @@ type running struct {
 	service service
 	target  target
 	only    string // a part of the ids, or ""
-	report  *Report
 	path    string // where the report is kept; "" if it is not
+
+	mu     sync.Mutex
+	report *Report
+	err    error // that ended the run
 }
 
-// run checks each rule that has no result, and keeps the report after each. A rule that
-// fails ends the run: what is wrong then, such as a permission, is wrong for all of them.
+// run checks each rule that has no result, several at once, and keeps the report after
+// each. A rule that fails ends the run: what is wrong then, such as a permission, is wrong
+// for all of them.
 func (r *running) run(ctx context.Context) error {
+	began, slots := r.report.Calls, make(chan struct{}, max(1, r.service.atOnce))
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var checks sync.WaitGroup
 	for _, rule := range r.service.rules() {
-		before := r.report.of(rule.ID)
-		if !strings.Contains(rule.ID, r.only) || before.ended(r.Now()) {
+		slots <- struct{}{}
+		r.mu.Lock()
+		last := r.report.of(rule.ID)
+		r.mu.Unlock()
+		if running.Err() != nil || !strings.Contains(rule.ID, r.only) || last.ended(r.Now()) {
+			<-slots
 			continue
 		}
-		r.Progress("%s", rule.ID)
-		result, err := r.check(ctx, rule, before)
-		r.Progress("")
-		r.report.set(result)
-		r.report.Calls += r.target.meter.calls.Swap(0)
-		if err := errors.Join(err, r.show(rule, result), r.keep()); err != nil {
-			return err
-		}
+		checks.Go(func() {
+			result, err := r.check(running, rule, last)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.report.Calls = began + r.target.meter.calls.Load()
+			if r.err = errors.Join(r.err, r.record(rule, result, err)); r.err != nil {
+				stop()
+			}
+			<-slots
+		})
 	}
-	return nil
+	checks.Wait()
+	return cmp.Or(r.err, ctx.Err())
+}
+
+// record keeps and prints a result, unless the end of the run has ended its check.
+func (r *running) record(rule Rule, result Result, err error) error {
+	if result.Outcome == NotBegun {
+		return err
+	}
+	r.report.set(result)
+	return errors.Join(err, r.show(rule, result), r.keep())
 }
 
 // check opens the world of a rule, and checks it there.
-func (r *running) check(ctx context.Context, rule Rule, before Result) (result Result, err error) {
-	if err := ctx.Err(); err != nil {
-		return before, err
-	}
+func (r *running) check(ctx context.Context, rule Rule, last Result) (result Result, err error) {
 	w, err := r.target.world(ctx, r.service, rule.ID)
 	if err != nil {
-		return Result{Rule: rule.ID, Outcome: Failed, Detail: err.Error()}, err
+		return Result{Rule: rule.ID, Outcome: NotBegun}, err
 	}
 	if w.close != nil {
 		defer func() { err = errors.Join(err, w.close()) }()
 	}
-	return check(ctx, w, rule, before)
+	return check(ctx, w, rule, last)
 }
 
 // show prints a result.
@@ -128,13 +151,13 @@ func (r *running) show(rule Rule, is Result) error {
 
 // summary is the last line of a run.
 func (r *running) summary() string {
-	s := fmt.Sprintf("%s at %s: %d rules kept, %d broken", r.service.name, r.report.Endpoint,
-		r.report.count(Kept), r.report.count(Broken))
-	for _, o := range []Outcome{Lacking, Offline, Waiting, Failed} {
-		if n := r.report.count(o); n > 0 {
-			s += fmt.Sprintf(", %d %s", n, o)
+	s := fmt.Sprintf("%s at %s:", r.service.name, r.report.Endpoint)
+	for _, o := range []Outcome{Kept, Broken, Lacking, Offline, Waiting, Failed} {
+		if n := r.report.count(o); n > 0 || o == Kept {
+			s += fmt.Sprintf(" %s %d,", o, n)
 		}
 	}
+	s = strings.TrimSuffix(s, ",")
 	return s + fmt.Sprintf("; %d calls, %s\n", r.report.Calls, r.service.cost(r.report.Calls))
 }
 
@@ -178,9 +201,6 @@ func newReport(path string, resume bool, s service, t target, now time.Time) (*R
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--resume: %w", err)
-	}
-	if old.Service != s.name || old.Endpoint != t.endpoint {
-		return nil, fmt.Errorf("--resume: %s is of %s at %s, want %s at %s", path, old.Service, old.Endpoint, s.name, t.endpoint)
 	}
 	return old, nil
 }

@@ -145,7 +145,7 @@ func (s stripeRun) do(method, path, key, form string) answer {
 			a.Status = http.StatusNotImplemented
 			s.Must(stripeError{a})
 		case kindOf(err) == throttled && a.text("error.code") != "lock_timeout" && n < 4:
-			s.Pass(time.Second << n)
+			s.Pass(time.Second / 4 << n)
 			continue
 		case kindOf(err) == throttled && a.text("error.code") != "lock_timeout", kindOf(err) == denied:
 			s.Must(err)

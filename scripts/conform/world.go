@@ -78,12 +78,12 @@ type meter struct {
 // RoundTrip counts a request and sends it.
 func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n := m.calls.Add(1); n > m.limit {
-		return nil, fmt.Errorf("%w: %d", errLimit, m.limit)
+		return nil, fmt.Errorf("%w: %d: raise --limit, or report a bug", errLimit, m.limit)
 	}
 	return m.base.RoundTrip(r)
 }
 
-var errLimit = errors.New("the run has made as many calls as it may: raise --limit, or report a bug")
+var errLimit = errors.New("call limit reached")
 
 // awsConfig is the configuration of every client: rules are about single answers, so only
 // what says nothing about a rule is repeated.

@@ -1,0 +1,135 @@
+package main_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"orderonce/adapters/stripe/stripetest"
+)
+
+// compile compiles the program.
+func compile(t *testing.T, args ...string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "conform")
+	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, args...), ".")...)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// conform runs the program in an environment without keys, and returns what it printed.
+func conform(t *testing.T, program string, environ []string, args ...string) (out string) {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), program, args...)
+	run.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
+	printed, _ := run.CombinedOutput() // tests compare what it says
+	return string(printed)
+}
+
+// A run that the service ends says why and how to continue. The next one checks the rest.
+func TestARunThatAServiceEndsIsContinued(t *testing.T) {
+	program := compile(t)
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	for name, tt := range map[string]struct {
+		fail http.HandlerFunc
+		want string
+	}{
+		"denied":    {answer(401, `{"error":{"message":"Invalid API Key provided."}}`), "401: Invalid API Key provided."},
+		"throttled": {answer(429, `{"error":{"code":"rate_limit","message":"Slow down."}}`), "429 rate_limit: Slow down."},
+		"no answer": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+		"a page":    {answer(502, "<html>"), "status 502: not JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			double, err := stripetest.Serve(stripetest.Options{})
+			must(t, err)
+			t.Cleanup(func() { _ = double.Close() })
+			target, err := url.Parse(double.URL)
+			must(t, err)
+			proxy, healthy := httputil.NewSingleHostReverseProxy(target), atomic.Int64{} // calls until it fails
+			healthy.Store(12)
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if healthy.Add(-1) < 0 {
+					tt.fail(w, r)
+				} else {
+					proxy.ServeHTTP(w, r)
+				}
+			}))
+			t.Cleanup(service.Close)
+			args := []string{"stripe", "--folder", t.TempDir(), "--only", "stripe/intent-", "--endpoint", service.URL}
+			out := conform(t, program, nil, args...)
+			if !strings.Contains(out, tt.want) || !strings.Contains(out, "conform stripe --endpoint="+service.URL+" --resume") {
+				t.Errorf("want %q, and how to continue, in\n%s", tt.want, out)
+			}
+			healthy.Store(1e6)
+			resumed := conform(t, program, nil, append(args, "--resume")...)
+			if strings.Count(resumed, "kept  ")+strings.Count(out, "kept  ") != 11 || !strings.Contains(resumed, "kept 11, offline 1; ") {
+				t.Errorf("want the rest kept, after\n%sgot\n%s", out, resumed)
+			}
+		})
+	}
+}
+
+func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
+	program := compile(t)
+	for args, want := range map[string]string{
+		"kafka":                           `service "kafka": want one of stripe`,
+		"stripe --endpoint live":          "STRIPE_SECRET_KEY is not set",
+		"stripe --endpoint live KEY=live": "a live key would move money",
+		"stripe --endpoint live KEY=test": "Type yes to go on: ",
+		"stripe --resume":                 "there is no report",
+		"stripe --limit 3":                "call limit reached: 3",
+	} {
+		flags, key, _ := strings.Cut(args, " KEY=")
+		environ := []string{}
+		if key != "" {
+			environ = append(environ, "STRIPE_SECRET_KEY=sk_"+key+"_pretend")
+		}
+		out := conform(t, program, environ, append(strings.Fields(flags), "--folder", t.TempDir())...)
+		if !strings.Contains(out, want) || strings.Contains(out, "_pretend") {
+			t.Errorf("%s: want %q in\n%s", args, want, out)
+		}
+	}
+}
+
+// What waits for a day is continued by another process, and is not begun again.
+func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
+	program, folder := compile(t), t.TempDir()
+	double, err := stripetest.Serve(stripetest.Options{})
+	must(t, err)
+	t.Cleanup(func() { _ = double.Close() })
+	args := []string{"stripe", "--folder", folder, "--only", "stripe/key-life", "--endpoint", double.URL}
+	if out := conform(t, program, nil, args...); !strings.Contains(out, "run it again with --resume") {
+		t.Fatalf("want it to wait:\n%s", out)
+	}
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	must(t, err)
+	text, err := os.ReadFile(paths[0])
+	must(t, err)
+	var report map[string]any
+	must(t, json.Unmarshal(text, &report))
+	result := report["results"].([]any)[0].(map[string]any)
+	result["due"] = "2026-01-01T00:00:00Z" // a day later
+	text, err = json.Marshal(report)
+	must(t, err)
+	must(t, os.WriteFile(paths[0], text, 0o600))
+	double.Advance(23 * 60 * 60 * 1e9)
+	if out := conform(t, program, nil, append(args, "--resume")...); !strings.Contains(out, "kept 1; ") || double.Count(stripetest.Create) != 2 {
+		t.Errorf("got %d creations, want the first one and its replay, in\n%s", double.Count(stripetest.Create), out)
+	}
+}

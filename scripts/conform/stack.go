@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// stackTemplate has what the rules of Lambda and API Gateway need: a function that does
+// what its event says, its role, a queue with dead letters that Lambda reads, and an API.
+// As one stack it is created and deleted whole.
+//
+//go:embed stack.yaml
+var stackTemplate string
+
+// stackTime is how long AWS may take to create or delete the stack.
+const stackTime = 10 * time.Minute
+
+// stack is a created stack.
+type stack struct {
+	client *cloudformation.Client
+	name   string
+	output map[string]string // queue, dead and api: their URLs
+}
+
+// openStack creates a stack and waits for it. What cannot be created whole is deleted.
+func openStack(ctx context.Context, config aws.Config, name string) (s *stack, err error) {
+	s = &stack{client: cloudformation.NewFromConfig(config), name: name, output: map[string]string{}}
+	if _, err := s.client.CreateStack(ctx, &cloudformation.CreateStackInput{
+		StackName: &name, TemplateBody: &stackTemplate, OnFailure: types.OnFailureDelete,
+		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
+		Tags:         []types.Tag{{Key: aws.String("orderonce"), Value: aws.String("conform")}},
+	}); err != nil {
+		return nil, fmt.Errorf("create stack %s: %w", name, err)
+	}
+	created, err := cloudformation.NewStackCreateCompleteWaiter(s.client).WaitForOutput(ctx, s.describe(), stackTime)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create stack %s: %w", name, err), s.close(ctx))
+	}
+	for _, o := range created.Stacks[0].Outputs {
+		s.output[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+	}
+	return s, nil
+}
+
+func (s *stack) describe() *cloudformation.DescribeStacksInput {
+	return &cloudformation.DescribeStacksInput{StackName: &s.name}
+}
+
+// close deletes the stack, also after Ctrl-C.
+func (s *stack) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stackTime)
+	defer cancel()
+	_, err := s.client.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: &s.name})
+	if err == nil {
+		err = cloudformation.NewStackDeleteCompleteWaiter(s.client).Wait(ctx, s.describe(), stackTime)
+	}
+	if err != nil {
+		return fmt.Errorf("delete stack %s: %w", s.name, err)
+	}
+	return nil
+}
