@@ -107,7 +107,7 @@ func (c catalog) compare(lines map[string]int) error {
 		if i > 0 {
 			with, without := c.around(p)
 			got = lines[strings.Join(with, ",")] - lines[strings.Join(without, ",")]
-			if got == 0 { // others bring it too
+			if got < 10 { // others bring it too, except for its name in lists
 				needs := append(slices.Clone(p.Needs), p.Name)
 				got = lines[strings.Join(needs, ",")] - lines[strings.Join(p.Needs, ",")]
 			}
