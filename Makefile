@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page conform conform-clean conform-contracts conform-page grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,21 @@ storm: engine ## real binaries under kills and outages, beside the baselines; OR
 
 storm-page: engine ## the same as make storm, and docs/reference/storm.md with its chart
 	@$(LAB) ./storm --docs=../../docs $(STORM)
+
+conform: engine ## check the rules that the doubles obey: SERVICE=sqs; ENDPOINT=live: at the real services; docs/guides/conform.md
+	@$(call program,conform) check $(SERVICE) $(if $(ENDPOINT),--endpoint='$(ENDPOINT)') $(CONFORM)
+
+conform-clean: ## list what killed runs of make conform have left in the AWS account, ask, and remove it
+	@$(call program,conform) clean $(CONFORM)
+
+conform-contracts: ## run the contracts of payments, refunds and store at ENDPOINT=live: Stripe in test mode and DynamoDB
+	@test '$(ENDPOINT)' = live || { echo 'make test runs them at the doubles; want ENDPOINT=live'; exit 1; }
+	@go -C scripts test -count=1 -v -timeout=2h -run '^TestContract' ./conform
+	@DYNAMODB_ENDPOINT=https://dynamodb.$(AWS_REGION).amazonaws.com go test -count=1 -v -timeout=2h \
+	  -run '^(TestStore|TestReceipts|TestRefunds|TestRegistrations|TestStock|TestWaiting)$$' ./adapters/dynamodb
+
+conform-page: ## print docs/reference/conformance.md anew; REPORT=build/conform/sqs-live.json: with that report
+	@$(call program,conform) page $(if $(REPORT),--add='$(REPORT)') >build/conformance.md && mv build/conformance.md docs/reference/
 
 grow: ## simulate 25 to 100,000 orders a second, and which limit is reached first; ten seconds: docs/guides/grow.md
 	@$(LAB) ./grow

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"orderonce/scripts/orders/cloud"
@@ -43,7 +44,7 @@ func (c cleaning) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	config = awsConfig(config, &http.Client{Timeout: time.Minute})
 	var all []leftover
-	for _, find := range []func(context.Context, aws.Config) ([]leftover, error){stacksLeft, queuesLeft, tablesLeft} {
+	for _, find := range []func(context.Context, aws.Config) ([]leftover, error){mappingsLeft, stacksLeft, queuesLeft, tablesLeft} {
 		found, err := find(ctx, config)
 		if err != nil {
 			return err
@@ -121,6 +122,26 @@ func stacksLeft(ctx context.Context, config aws.Config) (all []leftover, err err
 			if name := aws.ToString(s.StackName); strings.HasPrefix(name, prefix) {
 				left := &stack{client: client, name: name}
 				all = append(all, leftover{"stack", name, left.close})
+			}
+		}
+	}
+	return all, nil
+}
+
+// mappingsLeft finds mappings to a function of a stack, which stay without it.
+func mappingsLeft(ctx context.Context, config aws.Config) (all []leftover, err error) {
+	client := lambda.NewFromConfig(config)
+	for pages := lambda.NewListEventSourceMappingsPaginator(client, &lambda.ListEventSourceMappingsInput{}); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.EventSourceMappings {
+			if strings.Contains(aws.ToString(m.FunctionArn), prefix) {
+				all = append(all, leftover{"mapping", aws.ToString(m.UUID), func(ctx context.Context) error {
+					_, err := client.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: m.UUID})
+					return err
+				}})
 			}
 		}
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	event "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
 // stackTemplate has what the rules of Lambda and API Gateway need: a function that does
-// what its event says, its role, a queue with dead letters that Lambda reads, and an API.
-// As one stack it is created and deleted whole.
+// what its event says, its role, and an HTTP API. As one stack it is created and deleted
+// whole.
 //
 //go:embed stack.yaml
 var stackTemplate string
@@ -25,13 +27,17 @@ const stackTime = 10 * time.Minute
 // stack is a created stack.
 type stack struct {
 	client *cloudformation.Client
+	lambda *lambda.Client
 	name   string
-	output map[string]string // queue, dead and api: their URLs
+	output map[string]string // function: its name, api: its URL
 }
 
 // openStack creates a stack and waits for it. What cannot be created whole is deleted.
 func openStack(ctx context.Context, config aws.Config, name string) (s *stack, err error) {
-	s = &stack{client: cloudformation.NewFromConfig(config), name: name, output: map[string]string{}}
+	s = &stack{
+		client: cloudformation.NewFromConfig(config), lambda: lambda.NewFromConfig(config),
+		name: name, output: map[string]string{},
+	}
 	if _, err := s.client.CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: &name, TemplateBody: &stackTemplate, OnFailure: types.OnFailureDelete,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
@@ -51,6 +57,33 @@ func openStack(ctx context.Context, config aws.Config, name string) (s *stack, e
 
 func (s *stack) describe() *cloudformation.DescribeStacksInput {
 	return &cloudformation.DescribeStacksInput{StackName: &s.name}
+}
+
+// Connect implements Lambda.
+func (s *stack) Connect(ctx context.Context, queueARN string, size int) (func(context.Context) error, error) {
+	made, err := s.lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
+		FunctionName: aws.String(s.output["function"]), EventSourceArn: &queueARN,
+		BatchSize:             aws.Int32(int32(size)), //nolint:gosec // G115: 10 at most
+		FunctionResponseTypes: []event.FunctionResponseType{event.FunctionResponseTypeReportBatchItemFailures},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("map %s to the function: %w", queueARN, err)
+	}
+	disconnect := func(ctx context.Context) error {
+		_, err := s.lambda.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: made.UUID})
+		return err
+	}
+	for state := made.State; aws.ToString(state) != "Enabled"; {
+		if err := (World{}).Pass(ctx, 2*time.Second); err != nil {
+			return nil, errors.Join(err, disconnect(context.WithoutCancel(ctx)))
+		}
+		is, err := s.lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: made.UUID})
+		if err != nil {
+			return nil, errors.Join(err, disconnect(context.WithoutCancel(ctx)))
+		}
+		state = is.State
+	}
+	return disconnect, nil
 }
 
 // close deletes the stack, also after Ctrl-C.
