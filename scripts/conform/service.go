@@ -39,6 +39,10 @@ func services() []service {
 			name: "stripe", rules: stripeRules, double: doubleStripe, stripe: true, calls: 160,
 			source: "calls in test mode cost nothing",
 		},
+		{
+			name: "dynamodb", rules: dynamoRules, double: doubleDynamo, calls: 700, price: 1.25,
+			source: "aws.amazon.com/dynamodb/pricing/on-demand, us-east-1, 2026-01: writes; four units of the transactions and large items apart",
+		},
 	}
 }
 
