@@ -9,13 +9,9 @@ func busDrifts() []drift {
 	return []drift{
 		{"eventbridge/id", bridge, "s.puts++\n", "if !$ {\ns.puts++\n}\n"},
 		{"eventbridge/alone", bridge, "out.FailedEntryCount++\n", "if out.FailedEntryCount++; $ {\nreturn out\n}\n"},
-		{"eventbridge/required", bridge, "e.DetailType == \"\",", "e.DetailType == \"\" && !$,"},
 		{"eventbridge/ten", bridge, "len(in.Entries) > maxEntries:", "len(in.Entries) > maxEntries && !$:"},
 		{"eventbridge/size", bridge, "size >= maxSize", "size >= maxSize && !$"},
-		{
-			"eventbridge/unknown-bus", bridge, "case !e.complete():\n",
-			"case e.EventBusName != \"\" && $:\n\t\treturn \"ResourceNotFoundException\"\n\tcase !e.complete():\n",
-		},
+		{"eventbridge/unknown-bus", bridge, "case e.Detail == \"\",", "case e.EventBusName != \"\" && $:\nreturn \"ResourceNotFoundException\"\ncase e.Detail == \"\","},
 		{"ses/twice", mail, "len(s.sent)+1)", "map[bool]int{false: len(s.sent)}[$]+1)"},
 		{"ses/tag", mail, "|| !tag.MatchString(t.Value) {", "|| !tag.MatchString(t.Value) && !$ {"},
 		{"ses/unverified", mail, "case s.options.Verified != nil &&", "case s.options.Verified != nil && !$ &&"},

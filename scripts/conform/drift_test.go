@@ -66,8 +66,8 @@ func edit(text []byte, match, change string) []byte {
 	return path
 }
 
-// A check that cannot fail shows nothing. Each rule has a drift, and the check of the rule
-// finds it.
+// A check that cannot fail shows nothing. Each rule has a drift, and the check of the
+// rule finds it.
 func TestEveryDriftIsFound(t *testing.T) {
 	drifts := slices.Concat(stripeDrifts(), dynamoDrifts(), busDrifts())
 	program := filepath.Join(t.TempDir(), "conform")
