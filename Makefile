@@ -8,6 +8,7 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STRIPE_MOCK_VERSION := v0.203.0
 STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
+DYNALITE := scripts/conform/dynalite
 FUZZTIME ?= 10s
 # These tests take minutes, so make test-long runs them and make test does not.
 LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
@@ -24,7 +25,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page conform conform-clean conform-contracts conform-page grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page conform conform-clean conform-contracts conform-page conform-dynalite grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,8 +116,11 @@ grow-page: ## the same as make grow, and docs/guides/grow.md with its chart
 
 storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
 
-scripts/lab/storm/powertools/node_modules: scripts/lab/storm/powertools/package-lock.json
-	npm ci --ignore-scripts --no-audit --no-fund --prefix scripts/lab/storm/powertools && touch $@
+conform-dynalite: $(DYNALITE)/node_modules ## check the rules of DynamoDB at dynalite, an emulator that others wrote (needs npm)
+	go -C scripts test -count=1 -run='^TestDynalite' -v ./conform
+
+scripts/%/node_modules: scripts/%/package-lock.json
+	npm ci --ignore-scripts --no-audit --no-fund --prefix $(@D) && touch $@
 
 # A test that skips itself shows nothing, so a skip fails the target.
 define no-skips
@@ -150,7 +154,7 @@ OTHERS := $(OTHERS)$(shell git cat-file -e $(EARLIER)^{commit} 2>/dev/null || ec
 SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*|TestThePageShowsTheSimulation|TestAWallLetsThrough.*
 
 test: export ORDERONCE_ALL = 1
-test: engine $(STRIPE_MOCK) ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
+test: engine $(STRIPE_MOCK) $(DYNALITE)/node_modules ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
 	$(call compile,.,./...)
 	$(call compile,scripts,./...)
 	$(call compile,scripts/lab,./...)
@@ -280,4 +284,4 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 
 clean: ## remove what builds and runs left behind
-	rm -rf build $(ENGINE)/node_modules scripts/lab/storm/powertools/node_modules
+	rm -rf build $(ENGINE)/node_modules $(DYNALITE)/node_modules scripts/lab/storm/powertools/node_modules

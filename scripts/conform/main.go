@@ -36,6 +36,7 @@ type checking struct {
 	Resume   bool          `help:"Continue: check what the last run of the service did not end."`
 	Yes      bool          `help:"Do not ask before calls to the real service."`
 	Limit    int64         `default:"3000" help:"Calls to a service, at most. Default: ${default}."`
+	Identity string        `placeholder:"ADDRESS" env:"SES_IDENTITY" help:"An address from which SES may send, for e-mails to its mailbox simulator."`
 	Folder   string        `default:"build/conform" help:"Where reports are kept. Default: ${default}."`
 	Account  cloud.Account `embed:"" group:"AWS"`
 }
@@ -97,6 +98,7 @@ func (c checking) question(s service, prefix string) string {
 // one checks the rules of a service, and returns how many are broken.
 func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken int, err error) {
 	t := newTarget(c.Endpoint, c.Account, keyOf(sh.Environ), c.Limit)
+	t.identity = c.Identity
 	path := filepath.Join(c.Folder, s.name+"-"+t.name()+".json")
 	report, err := newReport(path, c.Resume, s, t, sh.Now())
 	if err != nil {

@@ -76,6 +76,14 @@ type Run struct {
 // stopped unwinds a check that cannot go on.
 type stopped struct{ error }
 
+// missing ends a check for which the world does not have what it needs.
+type missing struct {
+	outcome Outcome // Lacking or Offline
+	why     string
+}
+
+func (m missing) Error() string { return m.why }
+
 // Want compares what a service did with what the rule says.
 func (r *Run) Want(what string, got, want any) {
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -177,7 +185,10 @@ func check(ctx context.Context, w World, rule Rule, before Result) (result Resul
 // judge sets the outcome of a check, and returns the error that ends the run.
 func (r *Result) judge(run *Run, err error) (ended error) {
 	kind := kindOf(err)
+	needs, isMissing := errors.AsType[missing](err)
 	switch {
+	case isMissing:
+		r.Outcome, r.Detail = needs.outcome, needs.why
 	case kind == lacks:
 		r.Outcome, r.Detail = Lacking, err.Error()
 	case kind == refused:

@@ -41,6 +41,22 @@ func services() []service {
 			name: "stripe", title: "Stripe", rules: stripeRules, double: doubleStripe, stripe: true, calls: 160, atOnce: 6, // of 25 calls a second in test mode
 			source: "calls in test mode cost nothing",
 		},
+		{
+			name: "dynamodb", rules: dynamoRules, double: doubleDynamo, calls: 700, price: 3,
+			source: "aws.amazon.com/dynamodb/pricing, 2026-01: 0.625 USD for a million write units, a call takes less than five",
+		},
+		{
+			name: "eventbridge", rules: eventRules, double: doubleBus, calls: 10, price: 20,
+			source: "aws.amazon.com/eventbridge/pricing, 2026-01: 1 USD for a million events of 64 KB, a call has less than twenty",
+		},
+		{
+			name: "ses", rules: mailRules, double: doubleMail, calls: 10, price: 100,
+			source: "aws.amazon.com/ses/pricing, 2026-01: 0.10 USD for a thousand e-mails",
+		},
+		{
+			name: "apigateway", rules: apiRules, double: doubleAPI, calls: 10, price: 21,
+			source: "aws.amazon.com/api-gateway/pricing, 2026-01: 1 USD for a million requests of 512 KB, at most 10 MB a call",
+		},
 	}
 }
 
@@ -55,6 +71,7 @@ type target struct {
 	endpoint string // double, live, or the URL of an emulator
 	account  cloud.Account
 	key      string // STRIPE_SECRET_KEY
+	identity string // World.Identity
 	meter    *meter
 	prefix   string
 }
@@ -97,6 +114,7 @@ func (t target) world(ctx context.Context, s service, id string) (w World, err e
 		if t.endpoint != live {
 			t.account.EndpointURL = t.endpoint
 		}
+		w.Identity = t.identity
 		w.Config, err = t.account.Load(ctx)
 	}
 	if err != nil {

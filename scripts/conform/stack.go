@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	event "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
 // stackTemplate has what the rules of Lambda and API Gateway need: a function that does
@@ -64,7 +64,7 @@ func (s *stack) Connect(ctx context.Context, queueARN string, size int) (func(co
 	made, err := s.lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
 		FunctionName: aws.String(s.output["function"]), EventSourceArn: &queueARN,
 		BatchSize:             aws.Int32(int32(size)), //nolint:gosec // G115: 10 at most
-		FunctionResponseTypes: []event.FunctionResponseType{event.FunctionResponseTypeReportBatchItemFailures},
+		FunctionResponseTypes: []lambdatypes.FunctionResponseType{lambdatypes.FunctionResponseTypeReportBatchItemFailures},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("map %s to the function: %w", queueARN, err)

@@ -25,6 +25,9 @@ type World struct {
 	Double any // the double itself, to make it fail as the real service may; else nil
 	Prefix string
 
+	API      string // URL of an HTTP API whose function does what echo does; "": there is none
+	Identity string // address from which SES may send; "": there is none
+
 	clock *clock // nil: the real one
 	close func() error
 }
@@ -135,7 +138,7 @@ func kindOf(err error) kind {
 		"InvalidClientTokenId", "SignatureDoesNotMatch", "IncompleteSignature",
 	}, code), status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return denied
-	case code != "":
+	case code != "", status == http.StatusInternalServerError: // an emulator's error may have no code
 		return refused
 	}
 	return lost

@@ -131,15 +131,19 @@ func (a *API) event(r *http.Request, body []byte) events.APIGatewayV2HTTPRequest
 	return e
 }
 
-// respond sends a function's response.
+// respond sends a function's response. JSON without a statusCode is the body.
 func respond(w http.ResponseWriter, out []byte) {
 	var e events.APIGatewayV2HTTPResponse
 	err := json.Unmarshal(out, &e)
+	if e.StatusCode == 0 {
+		e = events.APIGatewayV2HTTPResponse{StatusCode: http.StatusOK, Body: string(out)}
+		e.Headers = map[string]string{"Content-Type": "application/json"}
+	}
 	body := []byte(e.Body)
 	if err == nil && e.IsBase64Encoded {
 		body, err = base64.StdEncoding.DecodeString(e.Body)
 	}
-	if err != nil || e.StatusCode == 0 {
+	if err != nil {
 		refuse(w, http.StatusInternalServerError)
 		return
 	}

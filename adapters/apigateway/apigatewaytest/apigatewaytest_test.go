@@ -63,7 +63,8 @@ func TestTheAPIAnswersWhatAFunctionCannot(t *testing.T) {
 	}{
 		"a body of more than 10 MB": {large, "", nil, `413 {"message":"Request Entity Too Large"}`},
 		"an error":                  {"", "", errors.New("x"), `500 {"message":"Internal Server Error"}`},
-		"no response":               {"", "{}", nil, `500 {"message":"Internal Server Error"}`},
+		"no response":               {"", "", nil, `500 {"message":"Internal Server Error"}`},
+		"JSON without a status":     {"", `{"a":1}`, nil, `200 {"a":1}`},
 		"bytes":                     {"", `{"statusCode":202,"isBase64Encoded":true,"body":"/w=="}`, nil, "202 \xff"},
 	} {
 		w := serve(t, "", tt.body, func(context.Context, []byte) ([]byte, error) { return []byte(tt.out), tt.err })

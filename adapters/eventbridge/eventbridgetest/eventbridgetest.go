@@ -1,6 +1,6 @@
 // Package eventbridgetest is a pretend EventBridge with one event bus. It serves
 // PutEvents over HTTP with the documented failures, and keeps what it accepted. It has
-// one target without a rule. It checks no signatures and no sizes: ours are far below.
+// one target without a rule. It checks no signatures.
 //
 // Source, unless noted otherwise:
 // https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html.
@@ -19,8 +19,11 @@ import (
 	"orderonce/adapters/internal/awstest"
 )
 
-// maxEntries is how many entries a request has at most.
-const maxEntries = 10
+// The limits of a request.
+const (
+	maxEntries = 10
+	maxSize    = 1 << 20 // less than that, of all entries
+)
 
 // Codes of failed requests and of refused entries.
 const (
@@ -123,6 +126,13 @@ func (s *Server) serve(_ int, fault awstest.Fault, r *http.Request) awstest.Resp
 		return failure("SerializationException", err.Error())
 	case len(in.Entries) < 1 || len(in.Entries) > maxEntries:
 		return failure("ValidationException", fmt.Sprintf("%d entries: want 1 to %d", len(in.Entries), maxEntries))
+	}
+	size := 0
+	for _, e := range in.Entries {
+		size += len(e.Source) + len(e.DetailType) + len(e.Detail)
+	}
+	if size >= maxSize {
+		return failure("ValidationException", fmt.Sprintf("%d bytes: want less than %d", size, maxSize))
 	}
 	return respond(http.StatusOK, s.put(in.Entries))
 }

@@ -44,6 +44,9 @@ type Email struct {
 // Options configure Serve. The zero value accepts every message.
 type Options struct {
 	Now func() time.Time // of the events
+	// Verified are the addresses that may send, and ConfigurationSets the sets that exist.
+	// Nil accepts every one.
+	Verified, ConfigurationSets []string
 	// Publish gets the events of a message, as a target of a rule on the default bus
 	// receives them: Send, and then Delivery, Bounce or Complaint. It is called after the
 	// effect and before the response, and may block. Nil drops them.
@@ -129,6 +132,11 @@ func (s *Server) perform(r *http.Request, fault Fault) (status int, code string,
 		return http.StatusBadRequest, "BadRequestException", message(err.Error())
 	case in.problem() != "":
 		return http.StatusBadRequest, "BadRequestException", message(in.problem())
+	case s.options.Verified != nil && !slices.Contains(s.options.Verified, in.FromEmailAddress):
+		return http.StatusBadRequest, "MessageRejected", message("Email address is not verified.")
+	case s.options.ConfigurationSets != nil && in.ConfigurationSetName != "" &&
+		!slices.Contains(s.options.ConfigurationSets, in.ConfigurationSetName):
+		return http.StatusNotFound, "NotFoundException", message("Configuration set does not exist.")
 	}
 	e := s.accept(in)
 	if s.options.Publish != nil {
