@@ -13,6 +13,7 @@ package sqstest
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account +
 type Settings struct {
 	Visibility  time.Duration // 0 to 12 h
 	Retention   time.Duration // 60 s to 14 days
+	BodyIsID    bool          // ContentBasedDeduplication: the digest of a body is its deduplication id
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
 }
@@ -134,6 +136,8 @@ func (m *Machine) check(name string, s Settings) error {
 		attribute = "VisibilityTimeout"
 	case s.Retention < time.Minute || s.Retention > 14*24*time.Hour:
 		attribute = "MessageRetentionPeriod"
+	case s.BodyIsID && !isFIFO(name):
+		attribute = "ContentBasedDeduplication"
 	case s.DeadLetters == "":
 	case m.queues[s.DeadLetters] == nil, s.MaxReceives < 1, s.MaxReceives > 1000,
 		m.queues[s.DeadLetters].fifo != isFIFO(name): // FIFO: "must be same type of queue as the source"
@@ -145,12 +149,20 @@ func (m *Machine) check(name string, s Settings) error {
 	return nil
 }
 
+// Drop deletes a queue and its messages. Errors: QueueDoesNotExist.
+func (m *Machine) Drop(now time.Time, name string) error {
+	_, err := m.open(now, name)
+	delete(m.queues, name)
+	return err
+}
+
 // Send stores a message and returns it. If it is a duplicate on a FIFO queue, Send stores
 // nothing and returns the first one. Errors: QueueDoesNotExist, MissingParameter,
 // InvalidParameterValue, InvalidMessageContents.
 func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	q, err := m.open(now, name)
 	if err == nil {
+		d = q.identified(d)
 		err = d.check(q.fifo)
 	}
 	if err != nil {
@@ -177,7 +189,10 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 //
 // A FIFO queue returns as many messages of a group as possible, in their order, and then
 // no more of the group until those are deleted or visible again (SQS developer guide,
-// "FIFO queue delivery logic"). Errors: QueueDoesNotExist, InvalidParameterValue.
+// "FIFO queue delivery logic"). A message in flight blocks those after it in its group,
+// not one before it that is visible again (recorded against AWS by LocalStack's suite,
+// test_fifo_group_visibility_extends_with_change_message_visibility).
+// Errors: QueueDoesNotExist, InvalidParameterValue.
 func (m *Machine) Receive(
 	now time.Time, name string, limit int, visibility *time.Duration,
 ) ([]Message, error) {
@@ -281,7 +296,7 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 // first. A moved message is a new one: new id, no receives, and its retention starts
 // again (SQS developer guide, "Learn how to configure a dead-letter queue redrive").
 // Chosen, because the documents do not say it for FIFO queues: a moved message is never a
-// duplicate, and a group with a message in flight is not moved. Errors:
+// duplicate, and a message behind one in flight in its group is not moved. Errors:
 // QueueDoesNotExist.
 func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
 	source, err := m.open(now, from)
@@ -427,8 +442,8 @@ func (q *queue) sooner(at time.Time) {
 }
 
 // offered returns the messages that may be received, in the lines among which a receive
-// chooses: each message alone, the longest visible first, or on a FIFO queue each group
-// without a message in flight.
+// chooses: each message alone, the longest visible first, or on a FIFO queue what each
+// group has before its first message in flight.
 func (q *queue) offered() (lines [][]*entry) {
 	if q.counts.Visible == 0 {
 		return nil
@@ -436,7 +451,7 @@ func (q *queue) offered() (lines [][]*entry) {
 	blocked, place := map[string]bool{}, map[string]int{}
 	var visible []*entry
 	for _, e := range q.entries {
-		if e.State == Visible {
+		if e.State == Visible && !blocked[e.Group] {
 			visible = append(visible, e)
 		} else if q.fifo {
 			blocked[e.Group] = true
@@ -447,9 +462,6 @@ func (q *queue) offered() (lines [][]*entry) {
 		return slices.Collect(slices.Chunk(visible, 1))
 	}
 	for _, e := range visible {
-		if blocked[e.Group] {
-			continue
-		}
 		i, known := place[e.Group]
 		if !known {
 			i, lines = len(lines), append(lines, nil)
@@ -483,6 +495,15 @@ func (q *queue) add(e *entry) {
 	e.State = Visible
 	q.counts.Visible++
 	q.sooner(e.Sent.Add(q.settings.Retention))
+}
+
+// identified gives a draft its deduplication id (API reference, CreateQueue,
+// ContentBasedDeduplication: "using the body of the message (but not the attributes)").
+func (q *queue) identified(d Draft) Draft {
+	if q.settings.BodyIsID && d.DeduplicationID == "" {
+		d.DeduplicationID = fmt.Sprintf("%x", sha256.Sum256([]byte(d.Body)))
+	}
+	return d
 }
 
 func (q *queue) remove(e *entry) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -15,7 +16,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
 		s := q.settings
-		b = appendStrings(b, name, s.DeadLetters)
+		b = appendStrings(b, name, s.DeadLetters, strconv.FormatBool(s.BodyIsID))
 		b = appendNumbers(
 			b, int64(s.Visibility), int64(s.Retention), int64(s.MaxReceives),
 			int64(len(q.recent)), int64(len(q.entries)),
