@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/orders/cloud"
@@ -38,6 +41,10 @@ func services() []service {
 		{
 			name: "stripe", rules: stripeRules, double: doubleStripe, stripe: true, calls: 160,
 			source: "calls in test mode cost nothing",
+		},
+		{
+			name: "sqs", rules: sqsRules, double: doubleSQS, calls: 300, price: 0.50,
+			source: "aws.amazon.com/sqs/pricing, a FIFO queue in us-east-1, November 2026",
 		},
 	}
 }
@@ -120,6 +127,17 @@ func (t target) atStripe() (w World, err error) {
 
 // start is the time of a double when a check begins.
 func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func doubleSQS(context.Context) (World, error) {
+	c := newClock(start())
+	s, err := sqstest.Serve(sqstest.Options{Now: c.Now})
+	if err != nil {
+		return World{}, fmt.Errorf("start the double: %w", err)
+	}
+	w := World{URL: s.URL, Double: s, clock: c, moved: s.Wake, close: s.Close}
+	w.Config = aws.Config{Region: sqstest.Region, BaseEndpoint: &s.URL, Credentials: aws.AnonymousCredentials{}}
+	return w, nil
+}
 
 func doubleStripe(context.Context) (World, error) {
 	c := newClock(start())
