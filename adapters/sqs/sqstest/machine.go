@@ -13,7 +13,6 @@ package sqstest
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +44,6 @@ func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account +
 type Settings struct {
 	Visibility  time.Duration // 0 to 12 h
 	Retention   time.Duration // 60 s to 14 days
-	BodyIsID    bool          // ContentBasedDeduplication: the digest of a body is its deduplication id
 	DeadLetters string        // name of the dead-letter queue, or empty
 	MaxReceives int           // 1 to 1,000 if DeadLetters is set
 }
@@ -136,8 +134,6 @@ func (m *Machine) check(name string, s Settings) error {
 		attribute = "VisibilityTimeout"
 	case s.Retention < time.Minute || s.Retention > 14*24*time.Hour:
 		attribute = "MessageRetentionPeriod"
-	case s.BodyIsID && !isFIFO(name):
-		attribute = "ContentBasedDeduplication"
 	case s.DeadLetters == "":
 	case m.queues[s.DeadLetters] == nil, s.MaxReceives < 1, s.MaxReceives > 1000,
 		m.queues[s.DeadLetters].fifo != isFIFO(name): // FIFO: "must be same type of queue as the source"
@@ -162,7 +158,6 @@ func (m *Machine) Drop(now time.Time, name string) error {
 func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 	q, err := m.open(now, name)
 	if err == nil {
-		d = q.identified(d)
 		err = d.check(q.fifo)
 	}
 	if err != nil {
@@ -495,15 +490,6 @@ func (q *queue) add(e *entry) {
 	e.State = Visible
 	q.counts.Visible++
 	q.sooner(e.Sent.Add(q.settings.Retention))
-}
-
-// identified gives a draft its deduplication id (API reference, CreateQueue,
-// ContentBasedDeduplication: "using the body of the message (but not the attributes)").
-func (q *queue) identified(d Draft) Draft {
-	if q.settings.BodyIsID && d.DeduplicationID == "" {
-		d.DeduplicationID = fmt.Sprintf("%x", sha256.Sum256([]byte(d.Body)))
-	}
-	return d
 }
 
 func (q *queue) remove(e *entry) {

@@ -156,9 +156,7 @@ func (s *Server) perform(ctx context.Context, operation string, in request) (out
 		case "ChangeMessageVisibility":
 			out, err = m.changeEntry(now, in.queue(), in)
 		case "SendMessageBatch":
-			if err = m.checkIDs(in); err == nil {
-				out, err = m.batch(now, in, m.sendEntry)
-			}
+			out, err = m.batch(now, in, m.sendEntry)
 		case "ChangeMessageVisibilityBatch":
 			out, err = m.batch(now, in, m.changeEntry)
 		default:
@@ -184,8 +182,6 @@ func (m *Machine) create(now time.Time, in request) (err error) {
 			} else {
 				s.Retention = *duration(&n)
 			}
-		case "ContentBasedDeduplication":
-			s.BodyIsID = value == "true"
 		case "RedrivePolicy":
 			err = cmp.Or(err, json.Unmarshal([]byte(value), &policy))
 			s.DeadLetters, s.MaxReceives = nameOf(policy.DeadLetterTargetARN), policy.MaxReceiveCount
@@ -287,11 +283,18 @@ func (m *Machine) batch(
 		Successful []any    `json:",omitempty"`
 		Failed     []failed `json:",omitempty"`
 	}{}
-	if _, err := m.open(now, in.queue()); err != nil {
+	q, err := m.open(now, in.queue())
+	if err == nil {
+		err = checkBatch(in.Entries)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := checkBatch(in.Entries); err != nil {
-		return nil, err
+	// Recorded against AWS by LocalStack's suite:
+	// test_send_batch_missing_message_group_id_for_fifo_queue.
+	alone := func(e request) bool { return e.MessageBody != "" && e.MessageGroupID == "" }
+	if q.fifo && slices.ContainsFunc(in.Entries, alone) {
+		return nil, invalid("The request must contain the parameter MessageGroupId.")
 	}
 	for _, e := range in.Entries {
 		done, err := do(now, in.queue(), e)
@@ -304,24 +307,6 @@ func (m *Machine) batch(
 		}
 	}
 	return out, nil
-}
-
-// checkIDs rejects a whole batch to a FIFO queue of which one entry has no group, or no
-// deduplication id (recorded against AWS by LocalStack's suite,
-// test_send_batch_missing_message_group_id_for_fifo_queue).
-func (m *Machine) checkIDs(in request) error {
-	q := m.queues[in.queue()]
-	for _, e := range in.Entries {
-		var rejected *Error
-		if q == nil || !q.fifo || e.MessageBody == "" {
-			continue
-		}
-		err := q.identified(Draft{Body: "x", Group: e.MessageGroupID, DeduplicationID: e.MessageDeduplicationID}).check(true)
-		if errors.As(err, &rejected) {
-			return invalid("%s", rejected.Message)
-		}
-	}
-	return nil
 }
 
 // checkBatch rejects a whole batch.

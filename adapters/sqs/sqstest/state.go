@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -16,7 +15,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
 		s := q.settings
-		b = appendStrings(b, name, s.DeadLetters, strconv.FormatBool(s.BodyIsID))
+		b = appendStrings(b, name, s.DeadLetters)
 		b = appendNumbers(
 			b, int64(s.Visibility), int64(s.Retention), int64(s.MaxReceives),
 			int64(len(q.recent)), int64(len(q.entries)),
