@@ -46,6 +46,10 @@ func services() []service {
 			name: "sqs", rules: sqsRules, double: doubleSQS, calls: 300, price: 0.50,
 			source: "aws.amazon.com/sqs/pricing, a FIFO queue in us-east-1, November 2026",
 		},
+		{
+			name: "lambda", rules: lambdaRules, double: doubleFunction, calls: 1000, price: 0.50,
+			source: "aws.amazon.com/sqs/pricing and aws.amazon.com/lambda/pricing",
+		},
 	}
 }
 

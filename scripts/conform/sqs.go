@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,26 +14,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// sqsRun calls SQS. Real queues are spread over servers, so a check looks for a message
-// with a long poll.
+// sqsRun calls SQS. Its client leaves digests to the checks.
 type sqsRun struct {
 	*Run
 
 	sqs *sqs.Client
 }
 
-// sqsRule returns a rule of SQS.
 func sqsRule(id, says, source string, check func(sqsRun)) Rule {
 	return Rule{ID: "sqs/" + id, Says: says, Source: source, Check: func(r *Run) { check(newSQSRun(r)) }}
 }
 
-// newSQSRun returns a run whose client leaves digests to the checks.
 func newSQSRun(r *Run) sqsRun {
 	return sqsRun{r, sqs.NewFromConfig(r.Config, func(o *sqs.Options) { o.DisableMessageChecksumValidation = true })}
 }
 
-// queue creates a queue, of which name ends in .fifo for a FIFO queue, with attributes in
-// pairs of name and value, and returns its URL.
+// queue creates a queue with attributes in pairs of name and value, and returns its URL.
+// A FIFO queue has a name that ends in .fifo.
 func (s sqsRun) queue(name string, attributes ...string) (url string) {
 	in := &sqs.CreateQueueInput{
 		QueueName: aws.String(s.Name(name)), Attributes: map[string]string{}, Tags: map[string]string{"orderonce": "conform"},
@@ -41,7 +38,7 @@ func (s sqsRun) queue(name string, attributes ...string) (url string) {
 	for pair := range slices.Chunk(attributes, 2) {
 		in.Attributes[pair[0]] = pair[1]
 	}
-	if strings.HasSuffix(name, ".fifo") {
+	if isFIFO(name) {
 		in.Attributes["FifoQueue"] = "true"
 	}
 	out, err := s.sqs.CreateQueue(s.Context, in)
@@ -54,11 +51,13 @@ func (s sqsRun) queue(name string, attributes ...string) (url string) {
 	return *out.QueueUrl
 }
 
+func isFIFO(queue string) bool { return strings.HasSuffix(queue, ".fifo") }
+
 // pair creates a queue and its dead-letter queue.
-func (s sqsRun) pair(suffix string, maxReceives int, attributes ...string) (queue, dead string) {
-	dead = s.queue("dead" + suffix)
+func (s sqsRun) pair(name string, maxReceives int, attributes ...string) (queue, dead string) {
+	dead = s.queue("dead" + name)
 	policy, _ := json.Marshal(map[string]any{"deadLetterTargetArn": s.arn(dead), "maxReceiveCount": maxReceives})
-	return s.queue("q"+suffix, append(attributes, "RedrivePolicy", string(policy))...), dead
+	return s.queue(name, append(attributes, "RedrivePolicy", string(policy))...), dead
 }
 
 func (s sqsRun) arn(queue string) string { return s.attributes(queue, "QueueArn")["QueueArn"] }
@@ -69,55 +68,32 @@ func (s sqsRun) attributes(queue string, names ...types.QueueAttributeName) map[
 	return out.Attributes
 }
 
-// try sends a message, whatever comes of it.
-func (s sqsRun) try(queue, body string, change ...func(*sqs.SendMessageInput)) (*sqs.SendMessageOutput, error) {
+// send sends a message. On a FIFO queue the first letter of the body is its group, and
+// the body its deduplication id, unless change removes them.
+func (s sqsRun) send(queue, body string, change ...func(*sqs.SendMessageInput)) (id string, err error) {
 	in := &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body}
+	if isFIFO(queue) {
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(body[:1]), &body
+	}
 	for _, f := range change {
 		f(in)
 	}
-	return s.sqs.SendMessage(s.Context, in)
-}
-
-// send sends bodies, and returns the id of the last one. On a FIFO queue the first letter
-// of a body is its group, and the body its deduplication id.
-func (s sqsRun) send(queue string, bodies ...string) (id string) {
-	for _, body := range bodies {
-		out, err := s.try(queue, body, func(in *sqs.SendMessageInput) {
-			if strings.HasSuffix(queue, ".fifo") {
-				in.MessageGroupId, in.MessageDeduplicationId = aws.String(body[:1]), &body
-			}
-		})
-		s.Must(err)
-		id = *out.MessageId
+	out, err := s.sqs.SendMessage(s.Context, in)
+	if err != nil {
+		return "", err
 	}
-	return id
+	return *out.MessageId, nil
 }
 
-// with returns a change that adds a message attribute.
-func with(name, kind, text string) func(*sqs.SendMessageInput) {
-	return func(in *sqs.SendMessageInput) {
-		all := maps.Clone(in.MessageAttributes)
-		if all == nil {
-			all = map[string]types.MessageAttributeValue{}
-		}
-		all[name], in.MessageAttributes = types.MessageAttributeValue{DataType: &kind, StringValue: &text}, all
-	}
-}
-
-// short returns how long a receive waits for a message that may be there. A double has
-// what its clock lets it have, and its clock stands still.
-func (s sqsRun) short() int32 {
-	if s.double() {
-		return 0
-	}
-	return 3
-}
-
-// receive receives up to n messages, with all their attributes.
-func (s sqsRun) receive(queue string, n int, change ...func(*sqs.ReceiveMessageInput)) ([]types.Message, error) {
+// receive receives up to n messages with all their attributes. It waits for what may
+// come, because a real queue is spread over servers, and a double's clock stands still.
+func (s sqsRun) receive(queue string, n int32, change ...func(*sqs.ReceiveMessageInput)) ([]types.Message, error) {
 	in := &sqs.ReceiveMessageInput{
-		QueueUrl: &queue, MaxNumberOfMessages: int32(n), WaitTimeSeconds: s.short(), //nolint:gosec // G115: at most 11
-		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+		QueueUrl: &queue, MaxNumberOfMessages: n, MessageAttributeNames: []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+	}
+	if !s.double() {
+		in.WaitTimeSeconds = 3
 	}
 	for _, f := range change {
 		f(in)
@@ -129,40 +105,26 @@ func (s sqsRun) receive(queue string, n int, change ...func(*sqs.ReceiveMessageI
 	return out.Messages, nil
 }
 
-// take wants these messages and no others, each as its body and receive count, in this
-// order, and ends the check if they do not come.
+// take wants these messages in this order and no others, each as its body and receive
+// count. It ends the check if others come.
 func (s sqsRun) take(queue string, want ...string) (all []types.Message) {
 	var got []string
-	for len(got) == 0 || len(got) < len(want) {
-		more, err := s.receive(queue, max(1, len(want)-len(got)))
+	for more := 1; more > 0 && len(got) < max(1, len(want)); {
+		part, err := s.receive(queue, int32(max(1, len(want)-len(got)))) //nolint:gosec // G115: at most 10
 		s.Must(err)
-		for _, m := range more {
+		for _, m := range part {
 			got = append(got, *m.Body+":"+m.Attributes["ApproximateReceiveCount"])
 		}
-		if all = append(all, more...); len(more) == 0 {
-			break
-		}
+		more, all = len(part), append(all, part...)
 	}
-	if s.Want("messages", strings.Join(got, " "), strings.Join(want, " ")); len(got) != len(want) {
+	_, name, _ := strings.Cut(queue, s.Prefix)
+	if s.Want("messages of "+name, strings.Join(got, " "), strings.Join(want, " ")); len(got) != len(want) {
 		s.Stop()
 	}
 	return all
 }
 
-func (s sqsRun) remove(queue string, m types.Message) error {
-	_, err := s.sqs.DeleteMessage(s.Context, &sqs.DeleteMessageInput{QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle})
-	return err
-}
-
-// hide changes the visibility timeout of a message that was received.
-func (s sqsRun) hide(queue string, m types.Message, seconds int32) error {
-	_, err := s.sqs.ChangeMessageVisibility(s.Context, &sqs.ChangeMessageVisibilityInput{
-		QueueUrl: &queue, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds,
-	})
-	return err
-}
-
-// refused wants a call to fail with a code.
+// refused wants a call to fail with a code, or to succeed if the code is empty.
 func (s sqsRun) refused(what string, err error, code string) {
 	if kind := kindOf(err); kind != none && kind != refused {
 		s.Must(err)
@@ -178,441 +140,302 @@ const (
 	localStack = "LocalStack's suite, recorded against AWS, "
 
 	invalidValue = "InvalidParameterValue"
-)
-
-// The timeout of the queues of most rules, long enough for a look while it lasts.
-const (
-	hidden  = 8 * time.Second
-	timeout = "VisibilityTimeout"
+	timeout      = "VisibilityTimeout"
 )
 
 func sqsRules() []Rule {
-	return slices.Concat(visibilityRules(), handleRules(), deadLetterRules(), fifoRules(), batchRules(), messageRules(), pollRules())
+	return slices.Concat(flowRules(), deadLetterRules(), sendRules(), batchRules(), receiveRules())
 }
 
-func visibilityRules() []Rule {
-	return []Rule{
-		sqsRule("visibility", "a received message is hidden for the visibility timeout, and then comes again",
-			sqsGuide+"Amazon SQS visibility timeout", func(s sqsRun) {
-				q := s.queue("q", timeout, "8")
-				s.send(q, "a")
-				s.take(q, "a:1")
-				s.take(q)
-				s.Pass(hidden)
-				s.take(q, "a:2")
-			}),
-		sqsRule("visibility-receive", "the visibility timeout of a receive replaces the queue's",
-			sqsAPI+"ReceiveMessage, VisibilityTimeout", func(s sqsRun) {
-				q := s.queue("q", timeout, "600")
-				s.send(q, "a")
-				_, err := s.receive(q, 1, func(in *sqs.ReceiveMessageInput) { in.VisibilityTimeout = 1 })
+// flow returns a rule that takes steps with a queue and its visibility timeout:
+//
+//	send BODY          see sqsRun.send
+//	take BODY:COUNT    receives these messages, and no others; dead: from the dead-letter queue
+//	delete N, hide N S with the handle of the Nth message that was taken, for S seconds
+//	pass S             seconds
+//
+// The code of a refusal follows a colon.
+func flow(id, says, source, name, visibility string, steps ...string) Rule {
+	return sqsRule(id, says, source, func(s sqsRun) {
+		q, dead := s.pair(name, 2, timeout, visibility, "MessageRetentionPeriod", "60")
+		var all []types.Message
+		for _, text := range steps {
+			step, code, _ := strings.Cut(text, ": ")
+			word := strings.Fields(step)
+			number := func(i int) int32 {
+				n, err := strconv.ParseInt(word[i], 10, 32)
 				s.Must(err)
-				s.Pass(2 * time.Second)
-				s.take(q, "a:2")
-			}),
-		sqsRule("first-receive", "the time of the first receive stays when the message comes again",
-			sqsAPI+"ReceiveMessage, ApproximateFirstReceiveTimestamp", func(s sqsRun) {
-				q := s.queue("q", timeout, "2")
-				s.send(q, "a")
-				first := s.take(q, "a:1")[0]
-				s.Pass(3 * time.Second)
-				again := s.take(q, "a:2")[0]
-				for _, name := range []string{"SentTimestamp", "ApproximateFirstReceiveTimestamp"} {
-					s.Want(name, again.Attributes[name], first.Attributes[name])
-				}
-			}),
-		sqsRule("change-zero", "a visibility timeout changed to zero makes the message visible at once",
-			sqsGuide+"Terminating visibility timeout", func(s sqsRun) {
-				q := s.queue("q")
-				s.send(q, "a")
-				s.Must(s.hide(q, s.take(q, "a:1")[0], 0))
-				s.take(q, "a:2")
-			}),
-		sqsRule("change-again", "a changed visibility timeout starts with the call, and is of this receive alone",
-			sqsAPI+"ChangeMessageVisibility: the new timeout starts when the action is called", func(s sqsRun) {
-				q := s.queue("q", timeout, "8")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Pass(4 * time.Second)
-				s.Must(s.hide(q, m, 9))
-				s.Pass(5 * time.Second)
-				s.take(q)
-				s.Pass(hidden)
-				s.take(q, "a:2")
-			}),
-		sqsRule("change-limit", "a message is hidden for 12 hours after its receive at most",
-			sqsAPI+"ChangeMessageVisibility: \"you can't extend the timeout ... to longer than 12 hours\"", func(s sqsRun) {
-				q := s.queue("q")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Pass(5 * time.Second)
-				s.refused("12 h, 5 s after the receive", s.hide(q, m, 12*3600), invalidValue)
-				s.Must(s.hide(q, m, 12*3600-60))
-			}),
-		sqsRule("change-visible", "a message that is visible again stays so if its timeout is changed",
-			localStack+"test_change_message_visibility_after_visibility_timeout_expiration", func(s sqsRun) {
-				q := s.queue("q", timeout, "1")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Pass(2 * time.Second)
-				s.Must(s.hide(q, m, 3600))
-				s.take(q, "a:2")
-			}),
-		sqsRule("change-deleted", "a deleted message's visibility timeout cannot be changed",
-			localStack+"test_change_visibility_on_deleted_message_raises_invalid_parameter_value", func(s sqsRun) {
-				q := s.queue("q")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Must(s.remove(q, m))
-				s.refused("change", s.hide(q, m, 60), invalidValue)
-			}),
-	}
+				return int32(n)
+			}
+			var err error
+			switch word[0] {
+			case "send":
+				_, err = s.send(q, word[1])
+			case "take":
+				all = append(all, s.take(q, word[1:]...)...)
+			case "dead":
+				s.take(dead, word[1:]...)
+			case "pass":
+				s.Pass(time.Duration(number(1)) * time.Second)
+			case "delete":
+				in := &sqs.DeleteMessageInput{QueueUrl: &q, ReceiptHandle: all[number(1)].ReceiptHandle}
+				_, err = s.sqs.DeleteMessage(s.Context, in)
+			case "hide":
+				_, err = s.sqs.ChangeMessageVisibility(s.Context, &sqs.ChangeMessageVisibilityInput{
+					QueueUrl: &q, ReceiptHandle: all[number(1)].ReceiptHandle, VisibilityTimeout: number(2),
+				})
+			}
+			s.refused(text, err, code)
+		}
+	})
 }
 
-func handleRules() []Rule {
+func flowRules() []Rule {
+	const standard, fifo, delivery = "q", "q.fifo", sqsGuide + "FIFO queue delivery logic"
 	return []Rule{
-		sqsRule("delete", "a deleted message does not come again, and can be deleted again",
-			sqsAPI+"DeleteMessage; "+localStack+"test_delete_message_with_deleted_receipt_handle", func(s sqsRun) {
-				q := s.queue("q", timeout, "1")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Must(s.remove(q, m))
-				s.Must(s.remove(q, m))
-				s.Pass(2 * time.Second)
-				s.take(q)
-			}),
-		sqsRule("delete-late", "on a standard queue the latest handle deletes a message that is visible again",
-			localStack+"test_delete_after_visibility_timeout", func(s sqsRun) {
-				q := s.queue("q", timeout, "1")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Pass(2 * time.Second)
-				s.Must(s.remove(q, m))
-				s.take(q)
-			}),
-		sqsRule("delete-old", "on a standard queue a delete with the handle of an older receive succeeds, whether or not it deletes",
-			sqsAPI+"DeleteMessage: \"the request will succeed, but the message might not be deleted\"", func(s sqsRun) {
-				q := s.queue("q", timeout, "1")
-				s.send(q, "a")
-				old := s.take(q, "a:1")[0]
-				s.Pass(2 * time.Second)
-				s.take(q, "a:2")
-				s.Must(s.remove(q, old))
-			}),
-		sqsRule("delete-invalid", "text that is not a receipt handle is refused",
-			localStack+"test_delete_message_with_illegal_receipt_handle", func(s sqsRun) {
-				err := s.remove(s.queue("q"), types.Message{ReceiptHandle: aws.String("garbage")})
-				s.refused("delete", err, "ReceiptHandleIsInvalid")
-			}),
+		flow("visibility", "a received message is hidden for the visibility timeout, and then comes again",
+			sqsGuide+"Amazon SQS visibility timeout", standard, "8",
+			"send a", "take a:1", "take", "pass 8", "take a:2"),
+		flow("change-zero", "a visibility timeout changed to zero makes the message visible at once",
+			sqsGuide+"Terminating visibility timeout", standard, "30", "send a", "take a:1", "hide 0 0", "take a:2"),
+		flow("change-again", "a changed visibility timeout starts with the call, and is of this receive alone",
+			sqsAPI+"ChangeMessageVisibility", standard, "8",
+			"send a", "take a:1", "pass 4", "hide 0 9", "pass 5", "take", "pass 8", "take a:2"),
+		flow("change-limit", "a message is hidden for 12 hours after its receive at most",
+			sqsAPI+"ChangeMessageVisibility", standard, "30",
+			"send a", "take a:1", "pass 5", "hide 0 43200: "+invalidValue, "hide 0 43000"),
+		flow("change-visible", "a message that is visible again stays so if its timeout is changed",
+			localStack+"test_change_message_visibility_after_visibility_timeout_expiration", standard, "1",
+			"send a", "take a:1", "pass 2", "hide 0 3600", "take a:2"),
+		flow("change-deleted", "the visibility timeout of a deleted message cannot be changed",
+			localStack+"test_change_visibility_on_deleted_message_raises_invalid_parameter_value", standard, "30",
+			"send a", "take a:1", "delete 0", "hide 0 60: "+invalidValue),
+		flow("delete", "a deleted message does not come again, and can be deleted again",
+			localStack+"test_delete_message_with_deleted_receipt_handle", standard, "1",
+			"send a", "take a:1", "delete 0", "delete 0", "pass 2", "take"),
+		flow("delete-late", "on a standard queue the latest handle deletes a message that is visible again",
+			localStack+"test_delete_after_visibility_timeout", standard, "1",
+			"send a", "take a:1", "pass 2", "delete 0", "take"),
+		flow("delete-old", "on a standard queue a delete with an older handle succeeds, whether or not it deletes",
+			sqsAPI+`DeleteMessage: "the request will succeed, but the message might not be deleted"`, standard, "1",
+			"send a", "take a:1", "pass 2", "take a:2", "delete 0"),
+		flow("retention", "a message past its retention is deleted, and not dead-lettered",
+			sqsAPI+"CreateQueue, MessageRetentionPeriod", standard, "1",
+			"send a", "take a:1", "pass 2", "take a:2", "pass 75", "take", "dead"),
+		flow("fifo-order", "a FIFO queue returns as many messages of a group as it can, in the order of their arrival",
+			delivery, fifo, "50",
+			"send a1", "send b1", "send a2", "take a1:1 a2:1", "take b1:1"),
+		flow("fifo-blocked", "a message in flight blocks its group, and other groups go on",
+			delivery+`: until they "are deleted, or they become visible again"`, fifo, "50",
+			"send a1", "send b1", "send a2", "take a1:1", "take b1:1", "take", "delete 0", "take a2:1"),
+		flow("fifo-behind", "a message in flight does not block one before it in its group that is visible again",
+			localStack+"test_fifo_group_visibility_extends_with_change_message_visibility", fifo, "50",
+			"send a1", "send a2", "send a3", "take a1:1 a2:1 a3:1", "hide 2 0", "take", "hide 0 0", "take a1:2"),
+		flow("fifo-duplicate", "a message with the deduplication id of one of the last 5 minutes is accepted, and not delivered",
+			sqsAPI+`SendMessage: "even after the message is received and deleted"`, fifo, "50",
+			"send a", "take a:1", "delete 0", "send a", "take", "pass 305", "send a", "take a:1"),
+		flow("fifo-late", "on a FIFO queue a handle does not delete after the visibility timeout",
+			localStack+"test_fifo_delete_after_visibility_timeout", fifo, "1",
+			"send a", "take a:1", "pass 2", "delete 0: "+invalidValue),
 	}
 }
 
 func deadLetterRules() []Rule {
-	const redrive = sqsGuide + "Learn how to configure a dead-letter queue redrive"
-	moved := func(s sqsRun, suffix string) (sent, dead types.Message) {
-		q, letters := s.pair(suffix, 1, timeout, "1")
-		_, err := s.try(q, "a", with("kind", "String", "x"), func(in *sqs.SendMessageInput) {
-			if suffix != "" {
-				in.MessageGroupId, in.MessageDeduplicationId = aws.String("g"), aws.String("once")
-			}
-		})
+	const page = sqsGuide + "Learn how to configure a dead-letter queue redrive"
+	died := func(s sqsRun, name string) (q, dead string, first, last types.Message) {
+		q, dead = s.pair(name, 2, timeout, "1")
+		_, err := s.send(q, "a", with(1, "x"))
 		s.Must(err)
-		sent = s.take(q, "a:1")[0]
+		first = s.take(q, "a:1")[0]
+		s.Pass(2 * time.Second)
+		last = s.take(q, "a:2")[0]
 		s.Pass(2 * time.Second)
 		s.take(q)
-		return sent, s.take(letters, "a:2")[0]
+		return q, dead, first, last
 	}
 	return []Rule{
-		sqsRule("dead-letter", "a message received maxReceiveCount times moves to the dead-letter queue, and keeps its id and attributes",
-			sqsGuide+"Using dead-letter queues; "+localStack+"test_dead_letter_queue_message_attributes", func(s sqsRun) {
-				sent, dead := moved(s, "")
-				s.Want("id", dead.MessageId, sent.MessageId)
-				_, source, _ := strings.Cut(dead.Attributes["DeadLetterQueueSourceArn"], s.Prefix)
-				s.Want("source", source, "q")
-				s.Want("attribute", aws.ToString(dead.MessageAttributes["kind"].StringValue), "x")
-				s.Want("first receive", dead.Attributes["ApproximateFirstReceiveTimestamp"], sent.Attributes["ApproximateFirstReceiveTimestamp"])
+		sqsRule("first-receive", "the time of the first receive stays when a message comes again",
+			sqsAPI+"ReceiveMessage, ApproximateFirstReceiveTimestamp", func(s sqsRun) {
+				const name = "ApproximateFirstReceiveTimestamp"
+				_, _, first, last := died(s, "q")
+				s.Want(name, last.Attributes[name], first.Attributes[name])
 			}),
-		sqsRule("dead-letter-age", "a dead letter of a standard queue keeps its enqueue time, and so its retention",
-			sqsGuide+"Setting-up dead-letter queue retention: \"the enqueue timestamp is unchanged\"", func(s sqsRun) {
-				sent, dead := moved(s, "")
-				s.Want("SentTimestamp", dead.Attributes["SentTimestamp"], sent.Attributes["SentTimestamp"])
+		sqsRule("dead-letter", "a message received maxReceiveCount times moves to the dead-letter queue as it is, with its times",
+			sqsGuide+`Setting-up dead-letter queue retention: "the enqueue timestamp is unchanged"; `+
+				localStack+"test_dead_letter_queue_message_attributes", func(s sqsRun) {
+				_, dead, first, _ := died(s, "q")
+				letter := s.take(dead, "a:3")[0]
+				s.Want("id", *letter.MessageId, *first.MessageId)
+				s.Want("SentTimestamp", letter.Attributes["SentTimestamp"], first.Attributes["SentTimestamp"])
+				s.Want("attribute", aws.ToString(letter.MessageAttributes["a0"].StringValue), "x")
+				_, source, _ := strings.Cut(letter.Attributes["DeadLetterQueueSourceArn"], s.Prefix)
+				s.Want("source", source, "q")
 			}),
 		sqsRule("dead-letter-fifo", "a dead letter of a FIFO queue has a new enqueue time, and its id as its deduplication id",
-			sqsGuide+"Setting-up dead-letter queue retention: \"For FIFO queues, the enqueue timestamp resets\"; "+redrive, func(s sqsRun) {
-				sent, dead := moved(s, ".fifo")
-				s.Want("SentTimestamp is later", dead.Attributes["SentTimestamp"] > sent.Attributes["SentTimestamp"], true)
-				s.Want("deduplication id", dead.Attributes["MessageDeduplicationId"], *sent.MessageId)
+			sqsGuide+`Setting-up dead-letter queue retention: "For FIFO queues, the enqueue timestamp resets"; `+page, func(s sqsRun) {
+				_, dead, first, _ := died(s, "q.fifo")
+				letter := s.take(dead, "a:3")[0]
+				s.Want("SentTimestamp is later", letter.Attributes["SentTimestamp"] > first.Attributes["SentTimestamp"], true)
+				s.Want("deduplication id", letter.Attributes["MessageDeduplicationId"], *first.MessageId)
 			}),
-		sqsRule("retention", "a message past its retention is deleted, and not dead-lettered",
-			sqsGuide+"Using dead-letter queues; "+sqsAPI+"CreateQueue, MessageRetentionPeriod", func(s sqsRun) {
-				q, dead := s.pair("", 1, timeout, "30", "MessageRetentionPeriod", "60")
-				s.send(q, "a")
-				s.take(q, "a:1")
-				s.Pass(75 * time.Second)
-				s.take(q)
-				s.take(dead)
-			}),
-		sqsRule("move", "a dead letter that is moved back is a new message: new id, no receives",
-			redrive+": \"considered new messages with a new messageID and enqueueTime\"", func(s sqsRun) {
-				q, dead := s.pair("", 1, timeout, "1")
-				id := s.send(q, "a")
-				s.take(q, "a:1")
-				s.Pass(2 * time.Second)
-				s.take(q)
-				from, to := s.arn(dead), s.arn(q)
-				_, err := s.sqs.StartMessageMoveTask(s.Context, &sqs.StartMessageMoveTaskInput{SourceArn: &from, DestinationArn: &to})
+		sqsRule("move", "a dead letter that is moved back is a new message, without receives",
+			page+`: "considered new messages with a new messageID and enqueueTime"`, func(s sqsRun) {
+				q, dead, first, _ := died(s, "q")
+				_, err := s.sqs.StartMessageMoveTask(s.Context, &sqs.StartMessageMoveTaskInput{
+					SourceArn: aws.String(s.arn(dead)), DestinationArn: aws.String(s.arn(q)),
+				})
 				s.Must(err)
 				var got []types.Message
 				s.Until(func() bool { got, err = s.receive(q, 1); return err != nil || len(got) > 0 })
 				s.Must(err)
 				for _, m := range got {
-					s.Want("new id, receives", fmt.Sprint(*m.MessageId != id, " ", m.Attributes["ApproximateReceiveCount"]), "true 1")
+					s.Want("receives, id", m.Attributes["ApproximateReceiveCount"]+fmt.Sprint(*m.MessageId != *first.MessageId), "1true")
 				}
 				s.Want("messages", len(got), 1)
 			}),
 	}
 }
 
-func fifoRules() []Rule {
-	const delivery = sqsGuide + "FIFO queue delivery logic"
-	return []Rule{
-		sqsRule("fifo-order", "a FIFO queue returns as many messages of a group as it can, in the order of their arrival",
-			delivery, func(s sqsRun) {
-				q := s.queue("q.fifo", timeout, "2")
-				s.send(q, "a1", "b1", "a2")
-				s.take(q, "a1:1", "a2:1", "b1:1")
-				s.Pass(3 * time.Second)
-				s.take(q, "a1:2", "a2:2", "b1:2")
-			}),
-		sqsRule("fifo-blocked", "a group is blocked while its message is in flight, and other groups go on",
-			delivery+": until \"the currently received messages are deleted, or they become visible again\"", func(s sqsRun) {
-				q := s.queue("q.fifo", timeout, "60")
-				s.send(q, "a1", "b1", "a2")
-				first := s.take(q, "a1:1")[0]
-				s.take(q, "b1:1")
-				s.take(q)
-				s.Must(s.remove(q, first))
-				s.take(q, "a2:1")
-			}),
-		sqsRule("fifo-behind", "a message in flight blocks those after it in its group, and not one before it that is visible again",
-			localStack+"test_fifo_group_visibility_extends_with_change_message_visibility", func(s sqsRun) {
-				q := s.queue("q.fifo", timeout, "60")
-				s.send(q, "a1", "a2", "a3")
-				all := s.take(q, "a1:1", "a2:1", "a3:1")
-				s.Must(s.hide(q, all[2], 0))
-				s.take(q)
-				s.Must(s.hide(q, all[0], 0))
-				s.take(q, "a1:2")
-			}),
-		sqsRule("fifo-duplicate", "a message with the deduplication id of another, up to 5 minutes later, is accepted and not delivered",
-			sqsAPI+"SendMessage, MessageDeduplicationId: \"even after the message is received and deleted\"", func(s sqsRun) {
-				q := s.queue("q.fifo")
-				id := s.send(q, "a")
-				s.Must(s.remove(q, s.take(q, "a:1")[0]))
-				s.Want("the same id", s.send(q, "a") == id, true)
-				s.take(q)
-				s.Pass(5*time.Minute + 5*time.Second)
-				s.Want("later, the same id", s.send(q, "a") == id, false)
-				s.take(q, "a:1")
-			}),
-		sqsRule("fifo-content", "a FIFO queue with content-based deduplication takes the body in place of an id, in every group",
-			localStack+"test_fifo_deduplication_not_on_message_group_id", func(s sqsRun) {
-				q := s.queue("q.fifo", "ContentBasedDeduplication", "true")
-				for _, group := range []string{"a", "b"} {
-					_, err := s.try(q, "same", func(in *sqs.SendMessageInput) { in.MessageGroupId = &group })
-					s.Must(err)
-				}
-				s.take(q, "same:1")
-				s.take(q)
-			}),
-		sqsRule("fifo-ids", "a message to a FIFO queue without a group, or without a deduplication id, is refused",
-			localStack+"test_posting_to_fifo_requires_deduplicationid_group_id", func(s sqsRun) {
-				q := s.queue("q.fifo")
-				_, err := s.try(q, "a", func(in *sqs.SendMessageInput) { in.MessageDeduplicationId = aws.String("x") })
-				s.refused("no group", err, "MissingParameter")
-				_, err = s.try(q, "a", func(in *sqs.SendMessageInput) { in.MessageGroupId = aws.String("g") })
-				s.refused("no deduplication id", err, invalidValue)
-			}),
-		sqsRule("fifo-late", "on a FIFO queue a handle cannot delete after the visibility timeout",
-			sqsAPI+"ReceiveMessage; "+localStack+"test_fifo_delete_after_visibility_timeout", func(s sqsRun) {
-				q := s.queue("q.fifo", timeout, "1")
-				s.send(q, "a")
-				m := s.take(q, "a:1")[0]
-				s.Pass(2 * time.Second)
-				s.refused("delete", s.remove(q, m), invalidValue)
-			}),
-		sqsRule("fifo-batch", "a batch to a FIFO queue is refused whole if one entry has no group",
-			localStack+"test_send_batch_missing_message_group_id_for_fifo_queue", func(s sqsRun) {
-				q := s.queue("q.fifo")
-				ok := types.SendMessageBatchRequestEntry{MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("x")}
-				_, err := s.batch(q, entry("0", "a", ok), entry("1", "b", types.SendMessageBatchRequestEntry{MessageDeduplicationId: aws.String("y")}))
-				s.refused("batch", err, invalidValue)
-				s.take(q)
-			}),
+// with adds n message attributes with a text.
+func with(n int, text string) func(*sqs.SendMessageInput) {
+	return func(in *sqs.SendMessageInput) {
+		in.MessageAttributes = map[string]types.MessageAttributeValue{}
+		for i := range n {
+			in.MessageAttributes[fmt.Sprint("a", i)] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &text}
+		}
 	}
 }
 
-// entry gives an entry of a batch an id and a body.
-func entry(id, body string, e types.SendMessageBatchRequestEntry) types.SendMessageBatchRequestEntry {
-	e.Id, e.MessageBody = &id, &body
-	return e
+// sending is a message, and the code of its refusal.
+type sending struct {
+	body, code string
+	change     func(*sqs.SendMessageInput)
 }
 
-// entries returns entries of a batch with these bodies.
-func entries(bodies ...string) (all []types.SendMessageBatchRequestEntry) {
-	for i, body := range bodies {
-		all = append(all, entry(fmt.Sprint(i), body, types.SendMessageBatchRequestEntry{}))
-	}
-	return all
-}
-
-func (s sqsRun) batch(queue string, all ...types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
-	return s.sqs.SendMessageBatch(s.Context, &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: all})
+// sends returns a rule that sends messages to a queue.
+func sends(id, says, source, name string, all ...sending) Rule {
+	return sqsRule(id, says, source, func(s sqsRun) {
+		q := s.queue(name)
+		for i, m := range all {
+			_, err := s.send(q, m.body, m.change)
+			s.refused(fmt.Sprint("message ", i+1), err, m.code)
+		}
+	})
 }
 
 const mebibyte = 1 << 20
 
-func batchRules() []Rule {
-	const page = sqsAPI + "SendMessageBatch"
-	refuse := func(id, says, code string, all []types.SendMessageBatchRequestEntry) Rule {
-		return sqsRule(id, says, page+", Errors", func(s sqsRun) {
-			_, err := s.batch(s.queue("q"), all...)
-			s.refused("batch", err, code)
-		})
-	}
-	same := types.SendMessageBatchRequestEntry{}
-	half := strings.Repeat("a", mebibyte/2)
+func sendRules() []Rule {
+	body := strings.Repeat("a", mebibyte)
 	return []Rule{
-		refuse("batch-empty", "a batch without entries is refused", "EmptyBatchRequest", []types.SendMessageBatchRequestEntry{}),
-		refuse("batch-many", "a batch of more than ten entries is refused", "TooManyEntriesInBatchRequest",
-			entries(strings.Split("abcdefghijk", "")...)),
-		refuse("batch-ids", "a batch with the same id twice is refused", "BatchEntryIdsNotDistinct",
-			[]types.SendMessageBatchRequestEntry{entry("x", "a", same), entry("x", "b", same)}),
-		refuse("batch-long", "a batch of more than 1 MiB is refused", "BatchRequestTooLong", entries(half, half, "a")),
-		sqsRule("batch-part", "an invalid entry of a batch fails alone",
-			page+"; "+localStack+"test_batch_send_with_invalid_char_should_succeed", func(s sqsRun) {
+		sends("size", "a message has 1 MiB at most, its attributes included", localStack+"test_send_oversized_message", "q",
+			sending{body, "", with(0, "")}, sending{body + "a", invalidValue, with(0, "")},
+			sending{body[4:], invalidValue, with(1, "x")}),
+		sends("attributes", "a message has ten attributes at most, which are not empty",
+			sqsGuide+"Message attribute components; Amazon SQS message quotas", "q",
+			sending{"a", "", with(10, "x")}, sending{"a", invalidValue, with(11, "x")}, sending{"a", invalidValue, with(1, "")}),
+		sends("characters", "a body with a control character has invalid contents, and an attribute with one an invalid value",
+			sqsAPI+"SendMessage; "+localStack+"test_invalid_string_attributes_cause_invalid_parameter_value_error", "q",
+			sending{"\t\r\n\U0001F600", "", with(0, "")}, sending{"\x01", "InvalidMessageContents", with(0, "")},
+			sending{"a", invalidValue, with(1, "\x08")}),
+		sends("fifo-ids", "a message to a FIFO queue without a group, or without a deduplication id, is refused",
+			localStack+"test_posting_to_fifo_requires_deduplicationid_group_id", "q.fifo",
+			sending{"a", "MissingParameter", func(in *sqs.SendMessageInput) { in.MessageGroupId = nil }},
+			sending{"a", invalidValue, func(in *sqs.SendMessageInput) { in.MessageDeduplicationId = nil }}),
+		sqsRule("queue", "a queue that does not exist is an error of its own, and its name does in place of its URL",
+			localStack+"test_non_existent_queue, test_posting_to_queue_via_queue_name", func(s sqsRun) {
 				q := s.queue("q")
-				out, err := s.batch(q, entries("a", "\x01")...)
+				_, err := s.send(q+"2", "a")
+				s.refused("another queue", err, "NonExistentQueue")
+				_, err = s.send(q[strings.LastIndex(q, "/")+1:], "a")
 				s.Must(err)
-				var got []string
-				for _, is := range out.Successful {
-					got = append(got, *is.Id+" sent")
-				}
-				for _, is := range out.Failed {
-					got = append(got, fmt.Sprint(*is.Id, " ", *is.Code, " ", is.SenderFault))
-				}
-				s.Want("entries", strings.Join(got, ", "), "0 sent, 1 InvalidMessageContents true")
 				s.take(q, "a:1")
 			}),
 	}
 }
 
-func messageRules() []Rule {
-	const parts = sqsGuide + "Message attribute components"
-	return []Rule{
-		sqsRule("size", "a message has 1 MiB at most", sqsAPI+"SendMessage; "+localStack+"test_send_oversized_message", func(s sqsRun) {
-			q := s.queue("q")
-			_, err := s.try(q, strings.Repeat("a", mebibyte))
-			s.Want("1 MiB", err, nil)
-			_, err = s.try(q, strings.Repeat("a", mebibyte+1))
-			s.refused("one byte more", err, invalidValue)
-		}),
-		sqsRule("size-attributes", "the attributes of a message count for its size",
-			sqsGuide+"Amazon SQS message quotas", func(s sqsRun) {
-				_, err := s.try(s.queue("q"), strings.Repeat("a", mebibyte-4), with("kind", "String", "x"))
-				s.refused("4 bytes less, and an attribute", err, invalidValue)
-			}),
-		sqsRule("attributes-many", "a message has ten attributes at most",
-			sqsGuide+"Amazon SQS message quotas", func(s sqsRun) {
-				var eleven []func(*sqs.SendMessageInput)
-				for i := range 11 {
-					eleven = append(eleven, with(fmt.Sprint("a", i), "String", "x"))
-				}
-				q := s.queue("q")
-				_, err := s.try(q, "a", eleven[1:]...)
-				s.Want("ten", err, nil)
-				_, err = s.try(q, "a", eleven...)
-				s.refused("eleven", err, invalidValue)
-			}),
-		sqsRule("attributes-empty", "an attribute without a value is refused",
-			parts+"; "+localStack+"test_send_message_with_empty_string_attribute", func(s sqsRun) {
-				_, err := s.try(s.queue("q"), "a", with("kind", "String", ""))
-				s.refused("send", err, invalidValue)
-			}),
-		sqsRule("characters", "a body with a control character is refused",
-			sqsAPI+"SendMessage: #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF", func(s sqsRun) {
-				q := s.queue("q")
-				_, err := s.try(q, "a\x01")
-				s.refused("send", err, "InvalidMessageContents")
-				_, err = s.try(q, "\t\r\n\U0001F600")
-				s.Want("tab and line", err, nil)
-			}),
-		sqsRule("characters-attribute", "an attribute with a control character is an invalid value",
-			localStack+"test_invalid_string_attributes_cause_invalid_parameter_value_error", func(s sqsRun) {
-				_, err := s.try(s.queue("q"), "a", with("kind", "String", "a\x08"))
-				s.refused("send", err, invalidValue)
-			}),
-		sqsRule("md5", "a send returns the digests of the body and of the attributes, by their names",
-			sqsGuide+"Calculating the MD5 message digest for message attributes", func(s sqsRun) {
-				out, err := s.try(s.queue("q"), "body", with("attribName1", "String", "attribValue 1"),
-					with("customNumberTypeAttrib", "Number.float", "4563442423554324324264524243.32543234"),
-					func(in *sqs.SendMessageInput) {
-						in.MessageAttributes["binaryAttribute"] = types.MessageAttributeValue{
-							DataType: aws.String("Binary"), BinaryValue: []byte("Hello binary world!"),
-						}
-					})
-				s.Must(err)
-				s.Want("body", aws.ToString(out.MD5OfMessageBody), "841a2d689ad86bd1611447453c22c6fc")
-				s.Want("attributes", aws.ToString(out.MD5OfMessageAttributes), "c932db14a896c663f83c260297d594ff")
-			}),
-		sqsRule("requested", "a receive returns the attributes that it requests, by name or by prefix, and their digest",
-			sqsAPI+"ReceiveMessage, MessageAttributeNames; "+localStack+"test_receive_message_message_attribute_names_filters", func(s sqsRun) {
-				q := s.queue("q", timeout, "0")
-				_, err := s.try(q, "a", with("attribName1", "String", "attribValue 1"), with("other", "String", "x"))
-				s.Must(err)
-				for request, want := range map[string]string{
-					"none": "map[] ", "attribName1": "map[attribName1:attribValue 1] 19e27d4e946b072f3f58da80d94fd778",
-					"attrib.*": "map[attribName1:attribValue 1] 19e27d4e946b072f3f58da80d94fd778",
-				} {
-					got, err := s.receive(q, 1, func(in *sqs.ReceiveMessageInput) {
-						in.MessageAttributeNames, in.MessageSystemAttributeNames = []string{request}, nil
-					})
-					s.Must(err)
-					s.Want(request, described(got), want)
-				}
-			}),
-	}
-}
-
-// described returns the attributes of messages, and their digests.
-func described(all []types.Message) string {
-	var text []string
-	for _, m := range all {
-		values := maps.Clone(m.Attributes)
-		for name, a := range m.MessageAttributes {
-			if values == nil {
-				values = map[string]string{}
-			}
-			values[name] = aws.ToString(a.StringValue)
+// batch sends bodies. Those of a FIFO queue have their first letter as group, if it is
+// not a minus.
+func (s sqsRun) batch(queue string, ids, bodies []string) (*sqs.SendMessageBatchOutput, error) {
+	all := []types.SendMessageBatchRequestEntry{}
+	for i, body := range bodies {
+		e := types.SendMessageBatchRequestEntry{Id: &ids[i], MessageBody: &body}
+		if isFIFO(queue) {
+			e.MessageDeduplicationId = &ids[i]
 		}
-		text = append(text, fmt.Sprint(values, " ", aws.ToString(m.MD5OfMessageAttributes)))
+		if isFIFO(queue) && body[:1] != "-" {
+			e.MessageGroupId = aws.String(body[:1])
+		}
+		all = append(all, e)
 	}
-	return strings.Join(text, ", ")
+	return s.sqs.SendMessageBatch(s.Context, &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: all})
 }
 
-func pollRules() []Rule {
+func batchRules() []Rule {
+	numbers := strings.Split("0 1 2 3 4 5 6 7 8 9 10", " ")
+	refuses := func(id, says, code, source, name string, ids []string, bodies ...string) Rule {
+		return sqsRule(id, says, source, func(s sqsRun) {
+			q := s.queue(name)
+			_, err := s.batch(q, ids, bodies)
+			s.refused("batch", err, code)
+			s.take(q)
+		})
+	}
+	const page = sqsAPI + "SendMessageBatch, Errors"
+	return []Rule{
+		refuses("batch-empty", "a batch without entries is refused", "EmptyBatchRequest", page, "q", nil),
+		refuses("batch-many", "a batch of more than ten entries is refused", "TooManyEntriesInBatchRequest", page, "q", numbers, numbers...),
+		refuses("batch-ids", "a batch with an id twice is refused", "BatchEntryIdsNotDistinct", page, "q", []string{"0", "0"}, "a", "b"),
+		refuses("batch-long", "a batch of more than 1 MiB is refused", "BatchRequestTooLong", page, "q", numbers,
+			strings.Repeat("a", mebibyte), "a"),
+		refuses("fifo-batch", "a batch to a FIFO queue is refused whole if one entry has no group", invalidValue,
+			localStack+"test_send_batch_missing_message_group_id_for_fifo_queue", "q.fifo", numbers, "a", "-"),
+		sqsRule("batch-part", "an invalid entry of a batch fails alone",
+			localStack+"test_batch_send_with_invalid_char_should_succeed", func(s sqsRun) {
+				q := s.queue("q")
+				out, err := s.batch(q, numbers, []string{"a", "\x01"})
+				s.Must(err)
+				for _, is := range out.Failed {
+					s.Want("failed", fmt.Sprint(*is.Id, *is.Code, is.SenderFault), "1InvalidMessageContentstrue")
+				}
+				s.Want("sent, failed", fmt.Sprint(len(out.Successful), len(out.Failed)), "1 1")
+				s.take(q, "a:1")
+			}),
+	}
+}
+
+func receiveRules() []Rule {
 	limit := func(id, says, test string, change func(*sqs.ReceiveMessageInput)) Rule {
-		return sqsRule(id, says, sqsAPI+"ReceiveMessage; "+localStack+test, func(s sqsRun) {
+		return sqsRule(id, says, localStack+test, func(s sqsRun) {
 			_, err := s.receive(s.queue("q"), 1, change)
 			s.refused("one more", err, invalidValue)
 		})
 	}
 	return []Rule{
+		sqsRule("requested", "attributes come if they are requested, by name or prefix; with the digest of these",
+			localStack+"test_receive_message_message_attribute_names_filters", func(s sqsRun) {
+				q := s.queue("q", timeout, "0")
+				_, err := s.send(q, "a", with(11, "x"), func(in *sqs.SendMessageInput) { delete(in.MessageAttributes, "a0") })
+				s.Must(err)
+				for request, want := range map[string]string{
+					"none": "0 ", "a1": "1 135690d995c1e54cff900acbedead34e", "a1.*": "2 3612ad96f3d155aad3c338a7cba0b355",
+				} {
+					got, err := s.receive(q, 1, func(in *sqs.ReceiveMessageInput) {
+						in.MessageAttributeNames, in.MessageSystemAttributeNames = []string{request}, nil
+					})
+					s.Must(err)
+					for _, m := range got {
+						s.Want(request, fmt.Sprint(len(m.Attributes)+len(m.MessageAttributes), " ", aws.ToString(m.MD5OfMessageAttributes)), want)
+						s.Want("body", *m.MD5OfBody, "0cc175b9c0f1b6a831c399e269772661")
+					}
+				}
+			}),
 		sqsRule("poll", "a long poll returns as soon as a message is visible",
 			sqsGuide+"Amazon SQS short and long polling", func(s sqsRun) {
 				q := s.queue("q")
 				got := s.poll(q)
-				s.send(q, "a")
+				_, err := s.send(q, "a")
+				s.Must(err)
 				s.Want("messages", <-got, 1)
 			}),
 		limit("poll-limit", "a long poll waits for 20 seconds at most", "test_send_receive_wait_time_seconds",
@@ -620,53 +443,38 @@ func pollRules() []Rule {
 		limit("receive-limit", "a receive returns ten messages at most", "test_send_receive_max_number_of_messages",
 			func(in *sqs.ReceiveMessageInput) { in.MaxNumberOfMessages = 11 }),
 		sqsRule("queue-attributes", "a request for the attributes of a queue that names none returns none",
-			"github.com/aws/aws-cli/issues/17", func(s sqsRun) {
-				s.Want("attributes", len(s.attributes(s.queue("q"))), 0)
-			}),
+			"github.com/aws/aws-cli/issues/17", func(s sqsRun) { s.Want("attributes", len(s.attributes(s.queue("q"))), 0) }),
 		sqsRule("counts", "the numbers of visible and hidden messages become those of the queue",
-			sqsAPI+"GetQueueAttributes; "+localStack+"test_fifo_approximate_number_of_messages_not_visible", func(s sqsRun) {
-				q := s.queue("q.fifo", timeout, "600")
-				s.send(q, "a1", "a2", "b1")
-				s.take(q, "a1:1")
-				const visible, inFlight = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
-				got := ""
+			localStack+"test_approximate_number_of_messages_not_visible", func(s sqsRun) {
+				q, got := s.queue("q", timeout, "600"), ""
+				_, err := s.batch(q, []string{"0", "1"}, []string{"a", "a"})
+				s.Must(err)
+				s.take(q, "a:1")
 				s.Until(func() bool {
+					const visible, inFlight = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
 					is := s.attributes(q, visible, inFlight)
 					got = is[visible] + " " + is[inFlight]
-					return got == "2 1"
+					return got == "1 1"
 				})
-				s.Want("visible, in flight", got, "2 1")
-			}),
-		sqsRule("queue-missing", "a queue that does not exist is an error of its own",
-			localStack+"test_non_existent_queue", func(s sqsRun) {
-				_, err := s.try(s.queue("q")+"2", "a")
-				s.refused("send", err, "NonExistentQueue")
-			}),
-		sqsRule("queue-name", "the name of a queue does in place of its URL",
-			localStack+"test_posting_to_queue_via_queue_name", func(s sqsRun) {
-				q := s.queue("q")
-				s.send(q[strings.LastIndex(q, "/")+1:], "a")
-				s.take(q, "a:1")
+				s.Want("visible, in flight", got, "1 1")
 			}),
 	}
 }
 
-// poll begins a long poll of 20 seconds, and returns when the service has it: a double has
-// read its clock.
+// poll begins a long poll, and returns when the service has it: a double read its clock.
 func (s sqsRun) poll(queue string) <-chan int {
-	got, looks := make(chan int, 1), func() int64 { return 0 }
-	if s.clock != nil {
-		looks = s.clock.looks.Load
+	got, before := make(chan int, 1), int64(0)
+	if s.double() {
+		before = s.clock.looks.Load()
 	}
-	before := looks()
 	go func() {
 		all, _ := s.receive(queue, 1, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 })
 		got <- len(all)
 	}()
-	if s.clock == nil {
+	if !s.double() {
 		s.Pass(2 * time.Second)
 	}
-	for s.clock != nil && looks() == before {
+	for s.double() && s.clock.looks.Load() == before {
 		time.Sleep(time.Millisecond)
 	}
 	return got

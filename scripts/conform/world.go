@@ -22,7 +22,8 @@ type World struct {
 	Key    string // of Stripe
 	Config aws.Config
 	HTTP   *http.Client
-	Double any // the double itself, to make it fail as the real service may; else nil
+	Lambda Lambda // nil: there is none
+	Double any    // the double itself, to make it fail as the real service may; else nil
 	Prefix string
 
 	clock *clock // nil: the real one
