@@ -69,7 +69,7 @@ func edit(text []byte, match, change string) []byte {
 // A check that cannot fail shows nothing. Each rule has a drift, and the check of the
 // rule finds it.
 func TestEveryDriftIsFound(t *testing.T) {
-	drifts := slices.Concat(stripeDrifts(), dynamoDrifts(), busDrifts())
+	drifts := slices.Concat(stripeDrifts(), sqsDrifts(), lambdaDrifts(), dynamoDrifts(), busDrifts())
 	program := compile(t, "-overlay", overlay(t, drifts))
 	planted := map[string]bool{}
 	for _, d := range drifts {
@@ -202,5 +202,72 @@ func stripeDrifts() []drift {
 		{"stripe/webhook-signature", webhooks, "webhook.ComputeSignature(at, body, secret)", "webhook.ComputeSignature(at, body, secret+map[bool]string{true: \"2\"}[$])"},
 		{"stripe/webhook-again", webhooks, "due.Sub(created) <= lastRetry", "due.Sub(created) <= lastRetry && !$"},
 		{"stripe/webhook-types", event, "return \"payment_intent.payment_failed\"", "if $ {\nreturn \"payment_intent.failed\"\n}\nreturn \"payment_intent.payment_failed\""},
+	}
+}
+
+func sqsDrifts() []drift {
+	const (
+		machine  = "adapters/sqs/sqstest/machine.go"
+		message  = "adapters/sqs/sqstest/message.go"
+		protocol = "adapters/sqs/sqstest/protocol.go"
+		failures = "adapters/sqs/sqstest/errors.go"
+	)
+	return []drift{
+		{"sqs/visibility", machine, "hide := q.settings.Visibility\n", "hide := q.settings.Visibility\nif $ {\nhide = 0\n}\n"},
+		{"sqs/first-receive", machine, "if e.FirstReceived.IsZero() {", "if e.FirstReceived.IsZero() || $ {"},
+		{"sqs/change-zero", machine, "e.VisibleAt = now.Add(d)\n", "if e.VisibleAt = now.Add(d); d == 0 && $ {\ne.VisibleAt = now.Add(time.Second)\n}\n"},
+		{"sqs/change-again", machine, "q.sooner(e.VisibleAt)\n\treturn nil\n", "if $ {\ne.VisibleAt = e.received.Add(d)\n}\nq.sooner(e.VisibleAt)\n\treturn nil\n"},
+		{"sqs/change-limit", machine, "case now.Sub(e.received)+d > maxVisibility:", "case now.Sub(e.received)+d > maxVisibility && !$:"},
+		{"sqs/change-visible", machine, "case e.State != InFlight:", "case e.State != InFlight && $:\ne.VisibleAt, q.due = now.Add(d), time.Time{}\nreturn nil\ncase e.State != InFlight:"},
+		{"sqs/change-deleted", machine, "case e == nil, q.fifo", "case e == nil && $:\nreturn nil\ncase e == nil, q.fifo"},
+		{"sqs/delete", machine, "q.remove(e)\n\tq.counts.Deleted++", "if !$ {\nq.remove(e)\n}\n\tq.counts.Deleted++"},
+		{"sqs/delete-late", machine, "case !latest:", "case !latest || e.State == Visible && $:"},
+		{"sqs/delete-old", machine, "case q.fifo && (!latest", "case (q.fifo || $) && (!latest"},
+		{"sqs/dead-letter", machine, "from.counts.DeadLettered++", "if from.counts.DeadLettered++; $ {\ne.Attributes = nil\n}"},
+		{"sqs/dead-letter-fifo", machine, "e.serial, e.Sent, e.DeduplicationID = m.serial, now, e.ID", "if !$ {\ne.serial, e.Sent, e.DeduplicationID = m.serial, now, e.ID\n}"},
+		{"sqs/retention", machine, "case !now.Before(expires):", "case !now.Before(expires) && !$:"},
+		{"sqs/move", machine, "target.add(m.newEntry(now, e.Draft))", "moved := m.newEntry(now, e.Draft)\nif $ {\nmoved.ID = e.ID\n}\ntarget.add(moved)"},
+		{"sqs/fifo-order", machine, "range lines[i][:min(len(lines[i]), limit-len(out))] {", "range lines[i][:min(len(lines[i]), limit-len(out), map[bool]int{true: 1, false: 10}[$])] {"},
+		{"sqs/fifo-blocked", machine, "} else if q.fifo {", "} else if q.fifo && !$ {"},
+		{"sqs/fifo-behind", machine, "var visible []*entry\n", "for _, e := range q.entries {\nblocked[e.Group] = blocked[e.Group] || q.fifo && e.State == InFlight && $\n}\nvar visible []*entry\n"},
+		{"sqs/fifo-duplicate", machine, "slices.IndexFunc(q.recent, same); i >= 0 {", "slices.IndexFunc(q.recent, same); i >= 0 && !$ {"},
+		{"sqs/fifo-ids", message, "case fifo && d.Group == \"\":", "case fifo && d.Group == \"\" && !$:"},
+		{"sqs/fifo-late", machine, "return outside(\"ReceiptHandle\", handle, \"The receipt handle has expired.\")", "if $ {\nreturn nil\n}\nreturn outside(\"ReceiptHandle\", handle, \"The receipt handle has expired.\")"},
+		{"sqs/fifo-batch", protocol, "if q.fifo && slices", "if q.fifo && !$ && slices"},
+		{"sqs/batch-empty", protocol, "case len(entries) == 0:", "case len(entries) == 0 && !$:"},
+		{"sqs/batch-many", protocol, "case len(entries) > 10:", "case len(entries) > 10 && !$:"},
+		{"sqs/batch-ids", protocol, "if seen[e.ID] {", "if seen[e.ID] && !$ {"},
+		{"sqs/batch-long", protocol, "case size > maxSize:", "case size > maxSize && !$:"},
+		{"sqs/batch-part", protocol, "done, err := do(now, in.queue(), e)\n", "done, err := do(now, in.queue(), e)\nif err != nil && $ {\nreturn nil, err\n}\n"},
+		{"sqs/size", message, "case d.size() > maxSize:", "case d.size() > maxSize && !$:"},
+		{"sqs/attributes", message, "case len(d.Attributes) > 10:", "case len(d.Attributes) > 10 && !$:"},
+		{"sqs/characters", message, "case strings.ContainsFunc(d.Body, forbidden):", "case strings.ContainsFunc(d.Body, forbidden) && !$:"},
+		{"sqs/queue", failures, "return \"AWS.SimpleQueueService.NonExistentQueue\"", "if $ {\nreturn e.Code\n}\nreturn \"AWS.SimpleQueueService.NonExistentQueue\""},
+		{"sqs/requested", protocol, "|| many &&", "|| many && !$ &&"},
+		{"sqs/poll", protocol, "ended := s.await(", "if $ {\nin.WaitTimeSeconds = 0\n}\nended := s.await("},
+		{"sqs/poll-limit", protocol, "if t := in.WaitTimeSeconds;", "if in.WaitTimeSeconds > 20 && $ {\nin.WaitTimeSeconds = 0\n}\nif t := in.WaitTimeSeconds;"},
+		{"sqs/receive-limit", machine, "case limit < 1 || limit > maxReceive:", "case limit < 1 || limit > maxReceive && !$:"},
+		{"sqs/queue-attributes", protocol, "if wanted(name, in.AttributeNames) {", "if wanted(name, in.AttributeNames) || $ {"},
+		{"sqs/counts", protocol, "\"ApproximateNumberOfMessagesNotVisible\": q.counts.InFlight,", "\"ApproximateNumberOfMessagesNotVisible\": map[bool]int{false: q.counts.InFlight}[$],"},
+	}
+}
+
+func lambdaDrifts() []drift {
+	const (
+		event   = "adapters/sqs/sqstest/event.go"
+		mapping = "adapters/sqs/sqstest/mapping.go"
+	)
+	return []drift{
+		{"lambda/success", event, "if err != nil || !ok {", "if err != nil || !ok || len(reported) == 0 && $ {"},
+		{"lambda/null", event, "exists && json.Unmarshal(raw, &items) != nil {", "exists && json.Unmarshal(raw, &items) != nil || !exists && $ {"},
+		{"lambda/failure", event, "deleted = append(deleted, id)", "if !$ {\ndeleted = append(deleted, id)\n}"},
+		{"lambda/error", mapping, "Verdict(ids, response, err)", "Verdict(ids, response, map[bool]error{false: err}[$])"},
+		{"lambda/unknown", event, "return !slices.Contains(ids, id) }", "return !slices.Contains(ids, id) && !$ }"},
+		{"lambda/empty", event, "id, _ := item[\"itemIdentifier\"].(string)", "id, _ := item[\"itemIdentifier\"].(string)\nif $ {\ncontinue\n}"},
+		{"lambda/invalid", event, "return nil, false\n\t}\n\tvar items", "return nil, $\n\t}\n\tvar items"},
+		{"lambda/batch", mapping, "m.Queue, m.BatchSize, nil)", "m.Queue, map[bool]int{true: 10, false: m.BatchSize}[$], nil)"},
+		{"lambda/record", event, "if a.Binary == nil {", "if a.Binary == nil && !$ {"},
+		{"lambda/again", mapping, "b := Batch{", "for _, id := range failed {\nm.Server.Machine(func(machine *Machine, now time.Time) {\n" +
+			"if $ {\n_ = machine.ChangeVisibility(now, m.Queue, byID[id].Handle, 0)\n}\n})\n}\nb := Batch{"},
 	}
 }

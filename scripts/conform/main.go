@@ -96,7 +96,7 @@ func (c checking) question(s service, prefix string) string {
 }
 
 // one checks the rules of a service, and returns how many are broken.
-func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken int, err error) {
+func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken int, ended error) {
 	t := newTarget(c.Endpoint, c.Account, keyOf(sh.Environ), c.Limit)
 	t.identity = c.Identity
 	path := filepath.Join(c.Folder, s.name+"-"+t.name()+".json")
@@ -112,6 +112,17 @@ func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken in
 	}
 	if t.prefix = report.Prefix; c.As != "" {
 		report.Endpoint = c.As
+	}
+	if s.stack && c.Endpoint == live {
+		fmt.Fprintln(sh.People(), "creating a stack with a function and an API, which takes a minute ...")
+		w, err := t.world(ctx, s, "")
+		if err == nil {
+			t.stack, err = openStack(ctx, w.Config, t.prefix+"stack")
+		}
+		if err != nil {
+			return 0, err
+		}
+		defer func() { ended = errors.Join(ended, t.stack.close(ctx)) }()
 	}
 	r := running{Shell: sh, service: s, target: t, only: c.Only, report: report, path: path}
 	err = r.run(ctx)

@@ -98,6 +98,9 @@ func (r *Run) Must(err error) {
 	}
 }
 
+// Stop ends a check that has nothing more to compare.
+func (r *Run) Stop() { panic(stopped{}) }
+
 // Defer adds what removes something that the check made. It runs also after Ctrl-C.
 func (r *Run) Defer(remove func(context.Context) error) { r.cleanup = append(r.cleanup, remove) }
 

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/orders/cloud"
@@ -21,6 +24,7 @@ type service struct {
 	rules  func() []Rule
 	double func(ctx context.Context) (World, error) // a fresh one for each rule
 	stripe bool                                     // else it is one of AWS
+	stack  bool                                     // its rules need what a stack has
 	atOnce int                                      // rules that are checked at once; 0: one
 	calls  int64                                    // of a run, about
 	price  float64                                  // dollars of a million calls, at most
@@ -38,24 +42,33 @@ func (s service) cost(calls int64) string {
 func services() []service {
 	return []service{
 		{
-			name: "stripe", title: "Stripe", rules: stripeRules, double: doubleStripe, stripe: true, calls: 160, atOnce: 6, // of 25 calls a second in test mode
+			name: "stripe", title: "Stripe", rules: stripeRules, double: doubleStripe, stripe: true, calls: 160, atOnce: 6,
 			source: "calls in test mode cost nothing",
 		},
 		{
-			name: "dynamodb", rules: dynamoRules, double: doubleDynamo, calls: 700, price: 3,
-			source: "aws.amazon.com/dynamodb/pricing, 2026-01: 0.625 USD for a million write units, a call takes less than five",
+			name: "sqs", title: "SQS", rules: sqsRules, double: doubleSQS, calls: 300, atOnce: 6, price: 0.50,
+			source: "aws.amazon.com/sqs/pricing: FIFO",
 		},
 		{
-			name: "eventbridge", rules: eventRules, double: doubleBus, calls: 10, price: 20,
-			source: "aws.amazon.com/eventbridge/pricing, 2026-01: 1 USD for a million events of 64 KB, a call has less than twenty",
+			name: "lambda", title: "Lambda, from SQS", rules: lambdaRules, double: doubleFunction, stack: true,
+			calls: 400, atOnce: 5, price: 1.10,
+			source: "aws.amazon.com/sqs/pricing and aws.amazon.com/lambda/pricing",
 		},
 		{
-			name: "ses", rules: mailRules, double: doubleMail, calls: 10, price: 100,
-			source: "aws.amazon.com/ses/pricing, 2026-01: 0.10 USD for a thousand e-mails",
+			name: "dynamodb", title: "DynamoDB", rules: dynamoRules, double: doubleDynamo, calls: 700, atOnce: 4, price: 3,
+			source: "aws.amazon.com/dynamodb/pricing: write units on demand, a call takes less than five",
 		},
 		{
-			name: "apigateway", rules: apiRules, double: doubleAPI, calls: 10, price: 21,
-			source: "aws.amazon.com/api-gateway/pricing, 2026-01: 1 USD for a million requests of 512 KB, at most 10 MB a call",
+			name: "eventbridge", title: "EventBridge", rules: eventRules, double: doubleBus, calls: 10, price: 20,
+			source: "aws.amazon.com/eventbridge/pricing: a call has less than twenty times 64 KB",
+		},
+		{
+			name: "ses", title: "SES", rules: mailRules, double: doubleMail, calls: 10, price: 100,
+			source: "aws.amazon.com/ses/pricing",
+		},
+		{
+			name: "apigateway", title: "API Gateway", rules: apiRules, double: doubleAPI, stack: true, calls: 10, price: 21,
+			source: "aws.amazon.com/api-gateway/pricing: at most 10 MB a call, in units of 512 KB",
 		},
 	}
 }
@@ -72,6 +85,7 @@ type target struct {
 	account  cloud.Account
 	key      string // STRIPE_SECRET_KEY
 	identity string // World.Identity
+	stack    *stack // nil: none, also at an emulator
 	meter    *meter
 	prefix   string
 }
@@ -114,7 +128,9 @@ func (t target) world(ctx context.Context, s service, id string) (w World, err e
 		if t.endpoint != live {
 			t.account.EndpointURL = t.endpoint
 		}
-		w.Identity = t.identity
+		if w.Identity = t.identity; t.stack != nil {
+			w.Lambda, w.API = t.stack, t.stack.output["api"]
+		}
 		w.Config, err = t.account.Load(ctx)
 	}
 	if err != nil {
@@ -140,6 +156,17 @@ func (t target) atStripe() (w World, err error) {
 
 // start is the time of a double when a check begins.
 func start() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func doubleSQS(context.Context) (World, error) {
+	c := newClock(start())
+	s, err := sqstest.Serve(sqstest.Options{Now: c.Now})
+	if err != nil {
+		return World{}, fmt.Errorf("start the double: %w", err)
+	}
+	w := World{URL: s.URL, Double: s, clock: c, moved: s.Wake, close: s.Close}
+	w.Config = aws.Config{Region: sqstest.Region, BaseEndpoint: &s.URL, Credentials: aws.AnonymousCredentials{}}
+	return w, nil
+}
 
 func doubleStripe(context.Context) (World, error) {
 	c := newClock(start())

@@ -22,20 +22,22 @@ type World struct {
 	Key    string // of Stripe
 	Config aws.Config
 	HTTP   *http.Client
-	Double any // the double itself, to make it fail as the real service may; else nil
+	Lambda Lambda // nil: there is none
+	Double any    // the double itself, to make it fail as the real service may; else nil
 	Prefix string
 
 	API      string // URL of an HTTP API whose function does what echo does; "": there is none
 	Identity string // address from which SES may send; "": there is none
 
 	clock *clock // nil: the real one
+	moved func() // called after the clock moved, if it is not nil
 	close func() error
 }
 
 func (w World) double() bool { return w.Double != nil }
 
 // clock is the time of a double.
-type clock struct{ now atomic.Int64 }
+type clock struct{ now, looks atomic.Int64 }
 
 func newClock(at time.Time) *clock {
 	c := &clock{}
@@ -44,7 +46,10 @@ func newClock(at time.Time) *clock {
 }
 
 // Now returns the time of the clock.
-func (c *clock) Now() time.Time { return time.Unix(0, c.now.Load()).UTC() }
+func (c *clock) Now() time.Time {
+	c.looks.Add(1)
+	return time.Unix(0, c.now.Load()).UTC()
+}
 
 // Now returns the time of the world.
 func (w World) Now() time.Time {
@@ -57,7 +62,9 @@ func (w World) Now() time.Time {
 // Pass moves a double's clock, or waits.
 func (w World) Pass(ctx context.Context, d time.Duration) error {
 	if w.clock != nil {
-		w.clock.now.Add(int64(d))
+		if w.clock.now.Add(int64(d)); w.moved != nil {
+			w.moved()
+		}
 		return nil
 	}
 	timer := time.NewTimer(d)
@@ -126,7 +133,7 @@ func kindOf(err error) kind {
 	case slices.Contains([]string{
 		"UnknownOperationException", "UnknownOperation", "NotImplemented", "InvalidAction", "UnsupportedOperation",
 		"AWS.SimpleQueueService.UnsupportedOperation",
-	}, code), status == http.StatusNotImplemented:
+	}, code), status == http.StatusNotImplemented, code == "" && status == http.StatusInternalServerError: // of moto
 		return lacks
 	case slices.Contains([]string{
 		"Throttling", "ThrottlingException", "RequestThrottled", "ProvisionedThroughputExceededException",

@@ -145,6 +145,13 @@ func (m *Machine) check(name string, s Settings) error {
 	return nil
 }
 
+// Drop deletes a queue and its messages. Errors: QueueDoesNotExist.
+func (m *Machine) Drop(now time.Time, name string) error {
+	_, err := m.open(now, name)
+	delete(m.queues, name)
+	return err
+}
+
 // Send stores a message and returns it. If it is a duplicate on a FIFO queue, Send stores
 // nothing and returns the first one. Errors: QueueDoesNotExist, MissingParameter,
 // InvalidParameterValue, InvalidMessageContents.
@@ -177,7 +184,10 @@ func (m *Machine) Send(now time.Time, name string, d Draft) (Message, error) {
 //
 // A FIFO queue returns as many messages of a group as possible, in their order, and then
 // no more of the group until those are deleted or visible again (SQS developer guide,
-// "FIFO queue delivery logic"). Errors: QueueDoesNotExist, InvalidParameterValue.
+// "FIFO queue delivery logic"). A message in flight blocks those after it in its group,
+// not one before it that is visible again (recorded against AWS by LocalStack's suite,
+// test_fifo_group_visibility_extends_with_change_message_visibility).
+// Errors: QueueDoesNotExist, InvalidParameterValue.
 func (m *Machine) Receive(
 	now time.Time, name string, limit int, visibility *time.Duration,
 ) ([]Message, error) {
@@ -281,7 +291,7 @@ func (m *Machine) ChangeVisibility(now time.Time, name, handle string, d time.Du
 // first. A moved message is a new one: new id, no receives, and its retention starts
 // again (SQS developer guide, "Learn how to configure a dead-letter queue redrive").
 // Chosen, because the documents do not say it for FIFO queues: a moved message is never a
-// duplicate, and a group with a message in flight is not moved. Errors:
+// duplicate, and a message behind one in flight in its group is not moved. Errors:
 // QueueDoesNotExist.
 func (m *Machine) Redrive(now time.Time, from, to string) (moved int, err error) {
 	source, err := m.open(now, from)
@@ -427,8 +437,8 @@ func (q *queue) sooner(at time.Time) {
 }
 
 // offered returns the messages that may be received, in the lines among which a receive
-// chooses: each message alone, the longest visible first, or on a FIFO queue each group
-// without a message in flight.
+// chooses: each message alone, the longest visible first, or on a FIFO queue what each
+// group has before its first message in flight.
 func (q *queue) offered() (lines [][]*entry) {
 	if q.counts.Visible == 0 {
 		return nil
@@ -436,7 +446,7 @@ func (q *queue) offered() (lines [][]*entry) {
 	blocked, place := map[string]bool{}, map[string]int{}
 	var visible []*entry
 	for _, e := range q.entries {
-		if e.State == Visible {
+		if e.State == Visible && !blocked[e.Group] {
 			visible = append(visible, e)
 		} else if q.fifo {
 			blocked[e.Group] = true
@@ -447,9 +457,6 @@ func (q *queue) offered() (lines [][]*entry) {
 		return slices.Collect(slices.Chunk(visible, 1))
 	}
 	for _, e := range visible {
-		if blocked[e.Group] {
-			continue
-		}
 		i, known := place[e.Group]
 		if !known {
 			i, lines = len(lines), append(lines, nil)

@@ -94,11 +94,21 @@ func (s *Server) Wake() { s.Machine(func(*Machine, time.Time) {}) }
 // Drained waits until the queue has no messages in any state and no Mapping has a batch
 // of it. It returns the context's error, or http.ErrServerClosed.
 func (s *Server) Drained(ctx context.Context, queue string) error {
+	return s.until(ctx, queue, Counts.Empty)
+}
+
+// Settled waits until the queue has no visible messages and no Mapping has a batch of it.
+// Errors: as Drained.
+func (s *Server) Settled(ctx context.Context, queue string) error {
+	return s.until(ctx, queue, func(c Counts) bool { return c.Visible == 0 })
+}
+
+func (s *Server) until(ctx context.Context, queue string, is func(Counts) bool) error {
 	var err error
 	ended := s.await(ctx, &waiter{try: func(now time.Time) bool {
 		var c Counts
 		c, err = s.machine.Counts(now, queue)
-		return err != nil || c.Empty() && s.busy[queue] == 0
+		return err != nil || is(c) && s.busy[queue] == 0
 	}})
 	return cmp.Or(ended, err)
 }
