@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,20 +11,38 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// compile compiles the program.
-func compile(t *testing.T, args ...string) (program string) {
-	t.Helper()
-	program = filepath.Join(t.TempDir(), "conform")
-	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, args...), ".")...)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+// built is the program with every drift in it, of which the environment switches one on.
+// It is compiled once for all tests.
+var built = sync.OnceValues(func() (program string, err error) { //nolint:gochecknoglobals // tests share nothing else
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
 	}
+	dir := filepath.Dir(own) // go test removes it at its end
+	plan, err := overlay(dir)
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "conform")
+	out, err := exec.Command("go", "build", "-overlay", plan, "-o", program, ".").CombinedOutput() //nolint:noctx // no test owns it
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// compiled returns the path of the program.
+func compiled(t *testing.T) string {
+	t.Helper()
+	program, err := built()
+	must(t, err)
 	return program
 }
 
@@ -38,7 +57,7 @@ func conform(t *testing.T, program string, environ []string, args ...string) (ou
 
 // A run that the service ends says why and how to continue. The next one checks the rest.
 func TestARunThatAServiceEndsIsContinued(t *testing.T) {
-	program := compile(t)
+	program := compiled(t)
 	answer := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -86,7 +105,7 @@ func TestARunThatAServiceEndsIsContinued(t *testing.T) {
 }
 
 func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
-	program := compile(t)
+	program := compiled(t)
 	for args, want := range map[string]string{
 		"kafka":                           `service "kafka": want one of stripe`,
 		"stripe --endpoint live":          "STRIPE_SECRET_KEY is not set",
@@ -109,7 +128,7 @@ func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
 
 // What waits for a day is continued by another process, and is not begun again.
 func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
-	program, folder := compile(t), t.TempDir()
+	program, folder := compiled(t), t.TempDir()
 	double, err := stripetest.Serve(stripetest.Options{})
 	must(t, err)
 	t.Cleanup(func() { _ = double.Close() })

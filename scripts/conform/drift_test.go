@@ -19,24 +19,8 @@ type drift struct{ rule, file, text, drifted string }
 // root is the folder of the repository.
 const root = "../.."
 
-// overlay plants every drift in copies, of which each check switches one on, and returns
-// the file for go build.
-func overlay(t *testing.T, drifts []drift) string {
-	t.Helper()
-	dir, texts := t.TempDir(), map[string]string{}
-	for _, d := range drifts {
-		path := filepath.Join(root, d.file)
-		if texts[path] == "" {
-			text, err := os.ReadFile(path)
-			must(t, err)
-			texts[path] = string(text)
-		}
-		if n := strings.Count(texts[path], d.text); n != 1 {
-			t.Fatalf("%s: %d places of %q in %s, want 1", d.rule, n, d.text, d.file)
-		}
-		texts[path] = strings.Replace(texts[path], d.text, strings.ReplaceAll(d.drifted, "$", fmt.Sprintf("drift(%q)", d.rule)), 1)
-		double := filepath.Dir(path)
-		texts[filepath.Join(double, "drift.go")] = fmt.Sprintf(`package %s
+// helpers are in the package of each double with a drift.
+const helpers = `package %s
 
 import (
 	"os"
@@ -49,30 +33,48 @@ func drift(rule string) bool { return os.Getenv("DRIFT") == rule }
 func edit(text []byte, match, change string) []byte {
 	return regexp.MustCompile(match).ReplaceAll(text, []byte(strings.ReplaceAll(change, "~", "$")))
 }
-`, filepath.Base(double))
+`
+
+// drifts are all drifts.
+func drifts() []drift {
+	return slices.Concat(stripeDrifts(), sqsDrifts(), lambdaDrifts(), dynamoDrifts(), busDrifts())
+}
+
+// overlay plants every drift in copies in dir, of which each check switches one on, and
+// returns the file for go build.
+func overlay(dir string) (path string, err error) {
+	texts := map[string]string{}
+	for _, d := range drifts() {
+		path := filepath.Join(root, d.file)
+		if texts[path] == "" {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			double := filepath.Dir(path)
+			texts[path], texts[filepath.Join(double, "drift.go")] = string(text), fmt.Sprintf(helpers, filepath.Base(double))
+		}
+		if n := strings.Count(texts[path], d.text); n != 1 {
+			return "", fmt.Errorf("%s: %d places of %q in %s, want 1", d.rule, n, d.text, d.file)
+		}
+		texts[path] = strings.Replace(texts[path], d.text, strings.ReplaceAll(d.drifted, "$", fmt.Sprintf("drift(%q)", d.rule)), 1)
 	}
 	replace := map[string]string{}
 	for path, text := range texts {
-		original, err := filepath.Abs(path)
-		must(t, err)
-		copied := filepath.Join(dir, fmt.Sprint(len(replace))+".go")
-		must(t, os.WriteFile(copied, []byte(text), 0o600))
-		replace[original] = copied
+		original, absErr := filepath.Abs(path)
+		replace[original] = filepath.Join(dir, fmt.Sprint("drift", len(replace), ".go"))
+		err = errors.Join(err, absErr, os.WriteFile(replace[original], []byte(text), 0o600))
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	must(t, err)
-	path := filepath.Join(dir, "overlay.json")
-	must(t, os.WriteFile(path, text, 0o600))
-	return path
+	text, _ := json.Marshal(map[string]any{"Replace": replace}) // strings
+	path = filepath.Join(dir, "overlay.json")
+	return path, errors.Join(err, os.WriteFile(path, text, 0o600))
 }
 
 // A check that cannot fail shows nothing. Each rule has a drift, and the check of the
 // rule finds it.
 func TestEveryDriftIsFound(t *testing.T) {
-	drifts := slices.Concat(stripeDrifts(), sqsDrifts(), lambdaDrifts(), dynamoDrifts(), busDrifts())
-	program := compile(t, "-overlay", overlay(t, drifts))
-	planted := map[string]bool{}
-	for _, d := range drifts {
+	program, planted := compiled(t), map[string]bool{}
+	for _, d := range drifts() {
 		planted[d.rule] = true
 		t.Run(d.rule, func(t *testing.T) {
 			t.Parallel()

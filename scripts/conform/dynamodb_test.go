@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,10 +81,6 @@ func TestDynaliteKeepsEveryRuleButItsKnownGaps(t *testing.T) {
 		}
 		t.Skip("dynalite is not installed: run make conform-dynalite, which needs npm")
 	}
-	program := filepath.Join(t.TempDir(), "conform")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	server := exec.CommandContext(t.Context(), "node", "-e", `require("dynalite")({createTableMs: 0, deleteTableMs: 0}).`+
 		`listen(0, "127.0.0.1", function () { console.log(this.address().port) })`)
 	server.Dir = "dynalite"
@@ -101,7 +96,7 @@ func TestDynaliteKeepsEveryRuleButItsKnownGaps(t *testing.T) {
 	}
 	t.Setenv("AWS_REGION", "us-east-1")
 	got := map[string]string{}
-	for _, is := range results(t, program, "dynamodb", "--endpoint", fmt.Sprintf("http://127.0.0.1:%d", port)) {
+	for _, is := range results(t, compiled(t), "dynamodb", "--endpoint", fmt.Sprintf("http://127.0.0.1:%d", port)) {
 		if is.Outcome != "kept" {
 			got[is.Rule] = is.Outcome
 		}
