@@ -261,7 +261,7 @@ deploy: environment ## apply infra/terraform to your AWS account; ENV=prod: docs
 orders: ## install the operator's tool in $(go env GOPATH)/bin; its --version names version and commit
 	@go -C scripts install ./orders
 
-smoke: ## post one order to the deployment, in Stripe's test mode, and wait until it is paid; ENV=prod
+smoke: ## send orders through everything that is deployed, in Stripe's test mode, and remove what can be removed; ENV=prod
 	@if [ -n "$(ENV)" ] || { [ -z "$$QUEUE_URL" ] && [ -f $(DEPLOYED) ]; }; then . ./$(DEPLOYED); fi && $(call program,orders) smoke
 
 destroy: environment ## destroy the deployment, with the rows that keep an order from being charged twice; ENV=prod

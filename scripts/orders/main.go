@@ -41,7 +41,7 @@ type commands struct {
 	Stock     stock        `cmd:"" help:"Show the stock of a SKU, or add units. Needs STOCK_TABLE."`
 	Audit     auditTable   `cmd:"" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
 	Check     check        `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
-	Smoke     smoke        `cmd:"" help:"Post an order in Stripe's test mode, until it is paid. Needs QUEUE_URL too."`
+	Smoke     smoke        `cmd:"" help:"Send orders through everything deployed, in Stripe's test mode. Needs what refresh needs, and the queues."`
 }
 
 func main() {

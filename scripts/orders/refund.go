@@ -61,7 +61,8 @@ func newRefundPoster(d cloud.Deployment) refundPoster {
 	return refundPoster{
 		Shell: d.Shell, account: d.Accounts().Load, atStripe: d.PaymentsOf, every: lookEvery,
 		send: func(ctx context.Context, id order.ID, body string) error {
-			return queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
+			_, err := queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
+			return err
 		},
 	}
 }

@@ -6,32 +6,76 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
-	"orderonce/adapters/sqs/orders"
+	"github.com/caarlos0/env/v11"
+
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
-	"orderonce/domain/refund"
 	"orderonce/scripts/orders/cloud"
+	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/shell"
 )
 
 type smoke struct {
 	Customer string        `and:"payer" help:"An existing customer, instead of a new one in Stripe's test mode. Needs --method."`
-	Method   string        `and:"payer" help:"A payment method of that customer, such as pm_card_visa where Stripe is pretend."`
-	Limit    time.Duration `default:"2m" help:"Fail if the order is not settled by then."`
+	Method   []string      `and:"payer" help:"Payment methods of that customer: one that pays, one that is declined, one whose bank wants authentication."`
+	Only     []string      `placeholder:"STEP" help:"Only these steps, such as pay,cancel, and those that they go on from."`
+	Limit    time.Duration `default:"2m" help:"A step fails if it has not seen what it waits for by then."`
 }
 
-// refundOfSmoke is what the smoke test gives back. A refund needs what a charge does not:
-// a connection that outlives a request.
-const refundOfSmoke = "0.40"
+// smokeStep is a part of the smoke test. It goes on from the order of the step after, and
+// runs where the variable needs is set; "" is none. Without run it cannot be observed.
+type smokeStep struct {
+	name, after, needs string
+	run                func(context.Context, *smokeTest) (saw string, err error)
+}
 
-var errLiveKey = errors.New("STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_; " +
-	"got a live one, which refuses the smoke test's card")
+func smokeSteps() []smokeStep {
+	return []smokeStep{
+		{"pay", "", "", smokePay},
+		{"repeat", "pay", "", smokeRepeat},
+		{"park", "pay", "", smokePark},
+		{"redrive", "park", "", smokeRedrive},
+		{"decline", "", "", smokeDecline},
+		{"cancel", "", "", smokeCancel},
+		{"refund", "pay", "REFUND_QUEUE_URL", smokeRefund},
+		{"webhook", "", "WEBHOOK_URL", smokeWebhook},
+		{"http", "", "INTAKE_URL", smokeIntake},
+		{"receipt", "pay", "RECEIPTS_TABLE", smokeReceipt},
+		{"publish", "", "EVENT_BUS", nil},
+	}
+}
 
-// Run posts one order and returns an error unless it is paid, Stripe agrees, and a part
-// of it goes back.
+// smokeCards are the test cards of the smoke test, in the order of --method. Stripe
+// attaches no other declined card to a customer (docs.stripe.com/testing).
+func smokeCards() []string {
+	return []string{"pm_card_visa", "pm_card_chargeCustomerFail", "pm_card_authenticationRequired"}
+}
+
+// smokeTest is one run of the smoke test.
+type smokeTest struct {
+	cloud.Deployment
+	smoke
+
+	quiet   cloud.Deployment // the same, which prints nothing
+	created string           // the customer; "" if it existed before
+	all     []order.ID
+	paid    *smokeOrder
+	parked  string // the id of the message that is to be parked
+}
+
+var (
+	errLiveKey = errors.New("STRIPE_SECRET_KEY: want a test key, which starts with sk_test_ or rk_test_; " +
+		"got a live one, which refuses the smoke test's cards")
+	errLeftOut = errors.New("not run")
+)
+
+// Run runs the steps, removes what they made, and returns an error unless everything
+// works that is deployed.
 func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
 	if err != nil {
@@ -40,40 +84,128 @@ func (s smoke) Run(ctx context.Context, sh shell.Shell) error {
 	if stripe.Live(d.Key.Reveal()) {
 		return errLiveKey
 	}
-	if err := d.CompareQueues(ctx); err != nil {
-		return err
+	steps, err := s.steps()
+	if err == nil {
+		err = d.CompareQueues(ctx)
 	}
-	id := newID(d.Now())
-	who := order.Payment{Customer: s.Customer, Method: s.Method}
-	if who == (order.Payment{}) {
-		if who, err = cloud.NewPayers(d.Env).Create(ctx, string(d.Scope)+"/smoke/"+id); err != nil {
-			return err
-		}
-		fmt.Fprintf(d.People(), "Created customer %s with payment method %s in Stripe's test mode\n",
-			who.Customer, who.Method)
-	}
-	draft := order.Draft{
-		ID: id, CustomerID: "smoke", Currency: "usd", Payment: who,
-		Lines: []order.Line{{SKU: "SMOKE", Quantity: 1, UnitAmount: 100}},
-	}
-	o, err := order.New(draft)
 	if err != nil {
 		return err
 	}
-	if err := d.QueueAt(d.Queue).Send(ctx, o.ID(), id, orders.Encode(draft)); err != nil {
-		return err
+	t := &smokeTest{Deployment: d, smoke: s, quiet: d}
+	t.quiet.Out, t.quiet.ErrOut, t.quiet.JSON, t.quiet.Terminal = io.Discard, io.Discard, false, false
+	if s.Customer == "" {
+		name := string(d.Scope) + "/smoke/" + newID(d.Now())
+		t.Customer, t.Method, err = cloud.NewPayers(d.Env).Create(ctx, name, smokeCards()...)
+		t.created = t.Customer
 	}
-	fmt.Fprintf(d.People(), "Posted order %s, waiting up to %s ...\n", id, s.Limit)
-	if err := follow(ctx, d, o, s.Limit); err != nil {
-		return err
+	if err == nil {
+		err = t.run(ctx, steps)
 	}
-	if d.RefundQueue == "" {
-		fmt.Fprintln(d.People(), "nothing refunded: REFUND_QUEUE_URL is not set")
-		return nil
+	return errors.Join(err, t.clean(ctx))
+}
+
+// steps returns the steps of --only and those that they go on from, or all.
+func (s smoke) steps() (wanted []smokeStep, err error) {
+	only := append([]string{""}, s.Only...)
+	for _, step := range slices.Backward(smokeSteps()) {
+		if len(s.Only) == 0 || slices.Contains(only, step.name) {
+			only = append(slices.DeleteFunc(only, func(n string) bool { return n == step.name }), step.after)
+			wanted = append(wanted, step)
+		}
 	}
-	return newRefundPoster(d).refund(ctx, makeRefund{
-		Order: id, Amount: refundOfSmoke, Reason: string(refund.RequestedByCustomer), Yes: true, Limit: s.Limit,
+	slices.Reverse(wanted)
+	if unknown := slices.Max(only); unknown != "" {
+		err = fmt.Errorf("--only %s: no such step: see orders smoke --help", order.Quote(unknown))
+	}
+	return wanted, err
+}
+
+// run runs the steps, and prints what each of them saw.
+func (t *smokeTest) run(ctx context.Context, steps []smokeStep) error {
+	variables, worked := env.ToMap(t.Environ), map[string]bool{"": true}
+	var failed []error
+	for _, step := range steps {
+		began, saw, err := t.Now(), "", ctx.Err()
+		switch {
+		case err != nil:
+		case !worked[step.after]:
+			err = fmt.Errorf("%w: it goes on from the order of %s", errLeftOut, step.after)
+		case step.needs != "" && variables[step.needs] == "":
+			err = fmt.Errorf("%w: not deployed, %s is not set", errLeftOut, step.needs)
+		case step.run == nil:
+			err = fmt.Errorf("%w: not observable from here", errLeftOut)
+		default:
+			saw, err = step.run(ctx, t)
+		}
+		worked[step.name] = err == nil
+		saw = "ok   " + saw
+		if errors.Is(err, errLeftOut) {
+			saw = err.Error()
+		} else if err != nil {
+			saw, failed = "FAILED", append(failed, fmt.Errorf("smoke step %s: %w", step.name, err))
+		}
+		t.Progress("")
+		fmt.Fprintf(t.People(), "%-8s %s, %.1f s\n", step.name, saw, t.Now().Sub(began).Seconds())
+	}
+	return errors.Join(failed...)
+}
+
+// until looks again and again until look is done. The error after the limit has what it
+// saw last.
+func (t *smokeTest) until(
+	ctx context.Context, id order.ID, look func(ctx context.Context) (done bool, saw string, err error),
+) (seen string, err error) {
+	limited, stop := context.WithTimeout(ctx, t.Limit)
+	defer stop()
+	err = cloud.Until(limited, lookEvery, func() (bool, error) {
+		done, saw, err := look(limited)
+		seen = cmp.Or(saw, seen)
+		t.Progress("order %s: %s", id, seen)
+		return done, err
 	})
+	if err != nil && limited.Err() != nil {
+		err = cmp.Or(ctx.Err(), fmt.Errorf("order %q: gave up after %s: %s", id, t.Limit, seen))
+	}
+	return seen, err
+}
+
+// cleanTime is how long the end takes at most, also after Ctrl-C.
+const cleanTime = time.Minute
+
+// clean closes the orders that were not charged, removes what can be removed, and prints
+// what is left.
+func (t *smokeTest) clean(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer stop()
+	var errs []error
+	letters, unsold := t.Letters(), int64(0)
+	for _, id := range t.all {
+		err := cancel{ID: string(id), Yes: true}.cancel(ctx, t.quiet)
+		if _, charged := errors.AsType[cloud.NotCanceledError](err); !charged {
+			errs = append(errs, err)
+			unsold++
+		}
+	}
+	if len(t.all) > 0 {
+		fmt.Fprintf(t.People(), "left     rows, which stay so that no order is charged twice: %s\n", t.all)
+		_, err := letters.Each(ctx, mostShown, func(ctx context.Context, m deadletters.Message) (bool, error) {
+			if !slices.Contains(t.all, m.OrderID()) {
+				return false, nil
+			}
+			fmt.Fprintf(t.People(), "removed  dead letter %s of %s\n", m.ID, m.OrderID())
+			return true, letters.Delete(ctx, m)
+		})
+		errs = append(errs, err)
+	}
+	errs = append(errs, t.smokeStock(ctx, -unsold))
+	if t.created != "" {
+		fmt.Fprintf(t.People(), "removed  customer %s\n", t.created)
+		errs = append(errs, cloud.NewPayers(t.Env).Delete(ctx, "smoke/delete/"+t.created, t.created))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("not removed, or not closed: %w", err)
+	}
+	return nil
 }
 
 // newID returns a new orderId that shows its purpose.
@@ -83,94 +215,3 @@ func newID(now time.Time) string {
 
 // lookEvery is the time between two looks at a row that a command waits for.
 const lookEvery = 500 * time.Millisecond
-
-// follow waits until an order is settled, and returns an error unless the row is paid and
-// the intent at Stripe matches it.
-func follow(ctx context.Context, d cloud.Deployment, o order.Order, limit time.Duration) error {
-	r, err := await(ctx, d, o.ID(), limit)
-	if err != nil {
-		return err
-	}
-	bound := cmp.Or(string(r.Intent), "no intent bound")
-	fmt.Fprintf(d.People(), "row     %s, %s, attempt %d, %s\n", r.Status, r.Total, r.Attempt, bound)
-	var intent order.Intent
-	if r.Intent != "" {
-		if intent, err = d.Payments().Read(ctx, r.Intent); err != nil {
-			return err
-		}
-		fmt.Fprintf(d.People(), "charge  %s, %s, %s\n", intent.State, intent.Total, intent.ID)
-	}
-	return compare(d.Scope, o, r, intent)
-}
-
-// await loads the row until it is settled, and prints each change.
-func await(ctx context.Context, d cloud.Deployment, id order.ID, limit time.Duration) (order.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	began, printed, store := d.Now(), "", d.Store()
-	var r order.Record
-	err := cloud.Until(ctx, lookEvery, func() (done bool, err error) {
-		now, err := store.Load(ctx, id)
-		if err != nil && !errors.Is(err, order.ErrNotFound) {
-			return false, fmt.Errorf("load order %q: %w", id, err)
-		}
-		r = now
-		if s := summary(r); s != printed {
-			fmt.Fprintf(d.People(), "  %5.1f s  %s\n", d.Now().Sub(began).Seconds(), s)
-			printed = s
-		}
-		return r.Status != "" && r.Status != order.Open, nil
-	})
-	if err != nil && ctx.Err() != nil {
-		took := d.Now().Sub(began).Round(time.Second)
-		err = fmt.Errorf("order %q: not settled after %s: %s%s", id, took, summary(r), advice(r))
-	}
-	return r, err
-}
-
-// summary describes a row in one line.
-func summary(r order.Record) string {
-	if r.Status == "" {
-		return "no row yet"
-	}
-	words := []string{string(r.Status)}
-	if r.Failure != "" {
-		words = append(words, r.Failure)
-	}
-	if r.Status == order.Open {
-		words = append(words, fmt.Sprintf("attempt %d", r.Attempt), cmp.Or(string(r.Intent), "no intent bound"))
-	}
-	if r.LastError != "" {
-		words = append(words, "last error "+r.LastError)
-	}
-	return strings.Join(words, ", ")
-}
-
-// advice says where to look next.
-func advice(r order.Record) string {
-	switch {
-	case r.Status == "":
-		return ": check the function's log, that its event source mapping is enabled, " +
-			"and that ORDERS_TABLE is its table"
-	case r.LastError != "":
-		return ": see docs/reference/failures.md"
-	}
-	return ""
-}
-
-// compare returns an error unless the order, its row and its intent agree.
-func compare(s order.Scope, o order.Order, r order.Record, i order.Intent) error {
-	switch {
-	case !r.Status.Charged():
-		return fmt.Errorf("order %q: status %s: want paid", o.ID(), summary(r))
-	case r.Total != o.Total():
-		return fmt.Errorf("order %q: amount mismatch: the row has %s, want %s", o.ID(), r.Total, o.Total())
-	case i.State != order.Succeeded:
-		return fmt.Errorf("order %q: ledger mismatch: intent %s is %s: want %s",
-			o.ID(), i.ID, i.State, order.Succeeded)
-	}
-	if err := order.Verify(i, s, o.ID(), o.Total()); err != nil {
-		return fmt.Errorf("order %q: ledger mismatch: %w", o.ID(), err)
-	}
-	return nil
-}

@@ -317,6 +317,12 @@ func (s *System) OperatorEnv() []string {
 	if s.API != nil {
 		env = append(env, "API="+s.API.URL)
 	}
+	if s.Webhook != nil {
+		env = append(env, "WEBHOOK_URL="+s.API.URL+"/stripe/webhook")
+	}
+	if s.Intake != nil {
+		env = append(env, "INTAKE_URL="+s.API.URL+"/orders")
+	}
 	return env
 }
 

@@ -47,6 +47,8 @@ type Env struct {
 	RefundQueue   config.URL    `env:"REFUND_QUEUE_URL"             want:"the URL of the refund queue"`
 	DeadRefunds   config.URL    `env:"REFUND_DEAD_LETTER_QUEUE_URL" want:"the URL of the dead-letter queue of refunds"`
 	Bus           string        `env:"EVENT_BUS"                    want:"the name or the ARN of the event bus"`
+	Webhook       config.URL    `env:"WEBHOOK_URL"                  want:"the URL of Stripe's webhook endpoint"`
+	Intake        config.URL    `env:"INTAKE_URL"                   want:"the URL of orders by HTTP, without an order id"`
 	// Retention is set where the queue's differs from what infra/terraform deploys.
 	Retention time.Duration `env:"QUEUE_RETENTION" want:"a duration such as 168h"`
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/customer"
 	"github.com/stripe/stripe-go/v76/paymentmethod"
-
-	"orderonce/domain/order"
 )
 
 // Payers creates payers at Stripe.
 type Payers struct {
+	env       Env
 	customers customer.Client
 	methods   paymentmethod.Client
 }
@@ -31,27 +30,49 @@ func NewPayers(c Env) Payers {
 		settings.URL = new(string(c.StripeURL))
 	}
 	backend, key := stripe.GetBackendWithConfig(stripe.APIBackend, settings), c.Key.Reveal()
-	return Payers{customer.Client{B: backend, Key: key}, paymentmethod.Client{B: backend, Key: key}}
+	return Payers{
+		env: c, customers: customer.Client{B: backend, Key: key},
+		methods: paymentmethod.Client{B: backend, Key: key},
+	}
 }
 
-// Create creates a customer with a card. The order's payment method must belong to its
-// customer, and Stripe's test card belongs to none: attaching it creates a payment method
-// with an id of its own (docs.stripe.com/testing, "Payment methods"). Name is part of the
-// idempotency keys.
-func (t Payers) Create(ctx context.Context, name string) (order.Payment, error) {
+// Create creates a customer with test cards, and returns their payment methods. The
+// order's payment method must belong to its customer, and Stripe's test cards belong to
+// none: attaching one creates a payment method with an id of its own
+// (docs.stripe.com/testing, "Payment methods"). Name is part of the idempotency keys. The
+// customer exists if its id is not "", also after an error.
+func (t Payers) Create(
+	ctx context.Context, name string, cards ...string,
+) (id string, methods []string, err error) {
 	params := &stripe.CustomerParams{Description: new(name)}
 	params.Context, params.IdempotencyKey = ctx, new(name+"/customer")
+	if t.env.ReceiptsTable != "" { // SES's simulator (SES developer guide, "Mailbox simulator")
+		params.Email = new("success@simulator.amazonses.com")
+	}
 	who, err := t.customers.New(params)
 	if err != nil {
-		return order.Payment{}, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
+		return "", nil, fmt.Errorf("create a customer at Stripe: %w", stripeMessage(err))
 	}
-	attach := &stripe.PaymentMethodAttachParams{Customer: &who.ID}
-	attach.Context, attach.IdempotencyKey = ctx, new(name+"/method")
-	method, err := t.methods.Attach("pm_card_visa", attach)
-	if err != nil {
-		return order.Payment{}, fmt.Errorf("attach pm_card_visa to customer %s: %w", who.ID, stripeMessage(err))
+	for _, card := range cards {
+		attach := &stripe.PaymentMethodAttachParams{Customer: &who.ID}
+		attach.Context, attach.IdempotencyKey = ctx, new(name+"/"+card)
+		method, err := t.methods.Attach(card, attach)
+		if err != nil {
+			return who.ID, nil, fmt.Errorf("attach %s to customer %s: %w", card, who.ID, stripeMessage(err))
+		}
+		methods = append(methods, method.ID)
 	}
-	return order.Payment{Customer: who.ID, Method: method.ID}, nil
+	return who.ID, methods, nil
+}
+
+// Delete deletes a customer, for whom nothing can be charged from then on.
+func (t Payers) Delete(ctx context.Context, key, id string) error {
+	params := &stripe.CustomerParams{}
+	params.Context, params.IdempotencyKey = ctx, &key
+	if _, err := t.customers.Del(id, params); err != nil {
+		return fmt.Errorf("delete customer %s at Stripe: %w", id, stripeMessage(err))
+	}
+	return nil
 }
 
 // stripeMessage reduces an error of Stripe from JSON to status and message.

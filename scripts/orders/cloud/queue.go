@@ -29,17 +29,19 @@ func (d Deployment) QueueAt(url config.URL) Queue {
 // five minutes are dropped.
 func (q Queue) FIFO() bool { return strings.HasSuffix(q.URL, ".fifo") }
 
-// Send posts one message to the group of its order, if the queue is a FIFO one. SQS
-// drops a message there whose deduplication id it received less than five minutes ago.
-func (q Queue) Send(ctx context.Context, id order.ID, deduplication, body string) error {
+// Send posts one message to the group of its order, if the queue is a FIFO one, and
+// returns the message's id. SQS drops a message there whose deduplication id it received
+// less than five minutes ago.
+func (q Queue) Send(ctx context.Context, id order.ID, deduplication, body string) (string, error) {
 	in := &sdk.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body}
 	if q.FIFO() {
 		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(id)), &deduplication
 	}
-	if _, err := q.Client.SendMessage(ctx, in); err != nil {
-		return fmt.Errorf("post to %s: %w", q.URL, err)
+	out, err := q.Client.SendMessage(ctx, in)
+	if err != nil {
+		return "", fmt.Errorf("post to %s: %w", q.URL, err)
 	}
-	return nil
+	return aws.ToString(out.MessageId), nil
 }
 
 // CompareQueues prints the queues' settings, or returns an error that names each setting

@@ -151,6 +151,8 @@ output "operator_environment" {
     ],
     [for table in aws_dynamodb_table.stock : "export STOCK_TABLE=${table.name}"],
     [for table in aws_dynamodb_table.receipts : "export RECEIPTS_TABLE=${table.name}"],
+    [for api in aws_apigatewayv2_api.webhook : "export WEBHOOK_URL=${api.api_endpoint}/stripe/webhook"],
+    [for api in aws_apigatewayv2_api.orders : "export INTAKE_URL=${api.api_endpoint}/orders" if var.intake_jwt == null],
     [""],
   ))
 }
