@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"orderonce/adapters/stripe/stripetest"
 )
 
@@ -31,7 +33,7 @@ var built = sync.OnceValues(func() (program string, err error) { //nolint:gochec
 		return "", err
 	}
 	program = filepath.Join(dir, "conform")
-	out, err := exec.Command("go", "build", "-overlay", plan, "-o", program, ".").CombinedOutput() //nolint:noctx // no test owns it
+	out, err := exec.Command("go", "build", "-overlay", plan, "-o", program, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -97,7 +99,8 @@ func TestARunThatAServiceEndsIsContinued(t *testing.T) {
 			}
 			healthy.Store(1e6)
 			resumed := conform(t, program, nil, append(args, "--resume")...)
-			if strings.Count(resumed, "kept  ")+strings.Count(out, "kept  ") != 11 || !strings.Contains(resumed, "kept 11, offline 1; ") {
+			both := strings.Count(resumed, "kept  ") + strings.Count(out, "kept  ")
+			if both != 11 || !strings.Contains(resumed, "kept 11, offline 1; ") {
 				t.Errorf("want the rest kept, after\n%sgot\n%s", out, resumed)
 			}
 		})
@@ -148,7 +151,44 @@ func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(paths[0], text, 0o600))
 	double.Advance(23 * 60 * 60 * 1e9)
-	if out := conform(t, program, nil, append(args, "--resume")...); !strings.Contains(out, "kept 1; ") || double.Count(stripetest.Create) != 2 {
+	out := conform(t, program, nil, append(args, "--resume")...)
+	if !strings.Contains(out, "kept 1; ") || double.Count(stripetest.Create) != 2 {
 		t.Errorf("got %d creations, want the first one and its replay, in\n%s", double.Count(stripetest.Create), out)
+	}
+}
+
+func TestThePageShowsEveryRuleAndReport(t *testing.T) {
+	const path = root + "/docs/reference/conformance.md"
+	show := exec.CommandContext(t.Context(), compiled(t), "page")
+	show.Dir = root
+	want, err := show.Output()
+	must(t, err)
+	if os.Getenv("UPDATE_PAGES") != "" {
+		must(t, os.WriteFile(path, want, 0o600))
+	}
+	got, err := os.ReadFile(path)
+	must(t, err)
+	if diff := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(string(want), "\n")); diff != "" {
+		t.Errorf("(-page +conform); write it anew with UPDATE_PAGES=1:\n%s", diff)
+	}
+}
+
+// What is named in the question before a run at a service is what a run makes, about.
+func TestAServiceSaysHowManyCallsItMakes(t *testing.T) {
+	out := conform(t, compiled(t), nil, "stripe", "sqs", "eventbridge", "ses", "apigateway", "--folder", t.TempDir())
+	for line := range strings.Lines(out) {
+		_, calls, found := strings.Cut(line, "; ")
+		if !found || !strings.Contains(line, " at double: ") {
+			continue
+		}
+		name, made := strings.Fields(line)[0], 0
+		_, err := fmt.Sscan(calls, &made)
+		must(t, err)
+		keys := strings.Fields("STRIPE_SECRET_KEY=sk_test_pretend AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x AWS_REGION=x")
+		ask := conform(t, compiled(t), keys, name, "--endpoint", "live", "--folder", t.TempDir())
+		said := 0
+		if _, err := fmt.Sscanf(ask, name+": about %d calls", &said); err != nil || made > said || said > 3*made {
+			t.Errorf("%s makes %d calls, and asks:\n%s", name, made, ask)
+		}
 	}
 }

@@ -151,8 +151,7 @@ func (s sqsRun) mapped(size int, all ...order) (queue, dead string) {
 	}
 	queue, dead = s.pair("q", 2, timeout, fmt.Sprint(mapped.Seconds()))
 	for _, o := range all {
-		_, err := s.send(queue, o.text(), with(1, "x"))
-		s.Must(err)
+		s.Must(s.send(queue, o.text(), with(1, "x")))
 	}
 	disconnect, err := s.Lambda.Connect(s.Context, s.arn(queue), size)
 	s.Must(err)

@@ -35,11 +35,13 @@ func (p paging) Run(_ context.Context, sh shell.Shell) error {
 		}), added)
 	}
 	if len(p.Add) > 0 {
-		text, err := json.MarshalIndent(reports, "", "  ")
-		if err == nil {
-			err = os.WriteFile(filepath.Clean(p.Reports), append(text, '\n'), 0o600)
+		lines := make([]string, len(reports))
+		for i, r := range reports {
+			text, _ := json.Marshal(r) // strings and times
+			lines[i] = string(text)
 		}
-		if err != nil {
+		text := "[\n" + strings.Join(lines, ",\n") + "\n]\n"
+		if err := os.WriteFile(filepath.Clean(p.Reports), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}

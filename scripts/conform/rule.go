@@ -141,14 +141,16 @@ func (r *Run) execute(part func()) (err error) {
 const cleanTime = 90 * time.Second
 
 // clean removes what the check made, the newest first.
-func (r *Run) clean() (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), cleanTime)
+func (r *Run) clean(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
 	for i := range r.cleanup {
 		err = errors.Join(err, r.cleanup[len(r.cleanup)-1-i](ctx))
 	}
-	r.cleanup = nil
-	return err
+	if r.cleanup = nil; err != nil {
+		return fmt.Errorf("not everything of %s is removed, conform clean finds the rest: %w", r.Rule.ID, err)
+	}
+	return nil
 }
 
 // check checks a rule in a world, or begins or continues its check.
@@ -179,10 +181,19 @@ func check(ctx context.Context, w World, rule Rule, before Result) (result Resul
 	}
 	result.Due = time.Time{}
 	if ctx.Err() != nil { // the end of the run says nothing about the rule
-		return Result{Rule: rule.ID, Outcome: NotBegun}, r.clean()
+		return Result{Rule: rule.ID, Outcome: NotBegun}, r.clean(ctx)
 	}
 	ended := result.judge(r, err)
-	return result, errors.Join(ended, r.clean())
+	return result, errors.Join(ended, r.clean(ctx))
+}
+
+// shorten cuts out the middle of a long text.
+func shorten(text string) string {
+	const most = 160
+	if len(text) <= most {
+		return text
+	}
+	return text[:most/2] + " ... " + text[len(text)-most/2:]
 }
 
 // judge sets the outcome of a check, and returns the error that ends the run.
@@ -193,14 +204,15 @@ func (r *Result) judge(run *Run, err error) (ended error) {
 	case isMissing:
 		r.Outcome, r.Detail = needs.outcome, needs.why
 	case kind == lacks:
-		r.Outcome, r.Detail = Lacking, err.Error()
+		code, status := codeOf(err)
+		r.Outcome, r.Detail = Lacking, fmt.Sprintf("status %d %s", status, code)
 	case kind == refused:
 		r.Outcome, r.Detail = Broken, "refused: "+err.Error()
 	case err != nil:
 		r.Outcome, r.Detail = Failed, err.Error()
 		return fmt.Errorf("%s: %w", r.Rule, err)
 	case len(run.broken) > 0:
-		r.Outcome, r.Detail = Broken, run.broken[0]
+		r.Outcome, r.Detail = Broken, shorten(run.broken[0])
 	default:
 		r.Outcome = Kept
 	}

@@ -63,7 +63,7 @@ func services() []service {
 			source: "aws.amazon.com/eventbridge/pricing: a call has less than twenty times 64 KB",
 		},
 		{
-			name: "ses", title: "SES", rules: mailRules, double: doubleMail, calls: 10, price: 100,
+			name: "ses", title: "SES", rules: mailRules, double: doubleMail, calls: 12, price: 100,
 			source: "aws.amazon.com/ses/pricing",
 		},
 		{

@@ -70,7 +70,7 @@ func (s sqsRun) attributes(queue string, names ...types.QueueAttributeName) map[
 
 // send sends a message. On a FIFO queue the first letter of the body is its group, and
 // the body its deduplication id, unless change removes them.
-func (s sqsRun) send(queue, body string, change ...func(*sqs.SendMessageInput)) (id string, err error) {
+func (s sqsRun) send(queue, body string, change ...func(*sqs.SendMessageInput)) error {
 	in := &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body}
 	if isFIFO(queue) {
 		in.MessageGroupId, in.MessageDeduplicationId = aws.String(body[:1]), &body
@@ -78,11 +78,8 @@ func (s sqsRun) send(queue, body string, change ...func(*sqs.SendMessageInput)) 
 	for _, f := range change {
 		f(in)
 	}
-	out, err := s.sqs.SendMessage(s.Context, in)
-	if err != nil {
-		return "", err
-	}
-	return *out.MessageId, nil
+	_, err := s.sqs.SendMessage(s.Context, in)
+	return err
 }
 
 // receive receives up to n messages with all their attributes. It waits for what may
@@ -170,7 +167,7 @@ func flow(id, says, source, name, visibility string, steps ...string) Rule {
 			var err error
 			switch word[0] {
 			case "send":
-				_, err = s.send(q, word[1])
+				err = s.send(q, word[1])
 			case "take":
 				all = append(all, s.take(q, word[1:]...)...)
 			case "dead":
@@ -244,7 +241,7 @@ func deadLetterRules() []Rule {
 	const page = sqsGuide + "Learn how to configure a dead-letter queue redrive"
 	died := func(s sqsRun, name string) (q, dead string, first, last types.Message) {
 		q, dead = s.pair(name, 2, timeout, "1")
-		_, err := s.send(q, "a", with(1, "x"))
+		err := s.send(q, "a", with(1, "x"))
 		s.Must(err)
 		first = s.take(q, "a:1")[0]
 		s.Pass(2 * time.Second)
@@ -317,7 +314,7 @@ func sends(id, says, source, name string, all ...sending) Rule {
 	return sqsRule(id, says, source, func(s sqsRun) {
 		q := s.queue(name)
 		for i, m := range all {
-			_, err := s.send(q, m.body, m.change)
+			err := s.send(q, m.body, m.change)
 			s.refused(fmt.Sprint("message ", i+1), err, m.code)
 		}
 	})
@@ -345,9 +342,9 @@ func sendRules() []Rule {
 		sqsRule("queue", "a queue that does not exist is an error of its own, and its name does in place of its URL",
 			localStack+"test_non_existent_queue, test_posting_to_queue_via_queue_name", func(s sqsRun) {
 				q := s.queue("q")
-				_, err := s.send(q+"2", "a")
+				err := s.send(q+"2", "a")
 				s.refused("another queue", err, "NonExistentQueue")
-				_, err = s.send(q[strings.LastIndex(q, "/")+1:], "a")
+				err = s.send(q[strings.LastIndex(q, "/")+1:], "a")
 				s.Must(err)
 				s.take(q, "a:1")
 			}),
@@ -415,7 +412,7 @@ func receiveRules() []Rule {
 		sqsRule("requested", "attributes come if they are requested, by name or prefix; with the digest of these",
 			localStack+"test_receive_message_message_attribute_names_filters", func(s sqsRun) {
 				q := s.queue("q", timeout, "0")
-				_, err := s.send(q, "a", with(11, "x"), func(in *sqs.SendMessageInput) { delete(in.MessageAttributes, "a0") })
+				err := s.send(q, "a", with(11, "x"), func(in *sqs.SendMessageInput) { delete(in.MessageAttributes, "a0") })
 				s.Must(err)
 				for request, want := range map[string]string{
 					"none": "0 ", "a1": "1 135690d995c1e54cff900acbedead34e", "a1.*": "2 3612ad96f3d155aad3c338a7cba0b355",
@@ -434,7 +431,7 @@ func receiveRules() []Rule {
 			sqsGuide+"Amazon SQS short and long polling", func(s sqsRun) {
 				q := s.queue("q")
 				got := s.poll(q)
-				_, err := s.send(q, "a")
+				err := s.send(q, "a")
 				s.Must(err)
 				s.Want("messages", <-got, 1)
 			}),
