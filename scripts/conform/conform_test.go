@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 )
 
@@ -129,6 +130,34 @@ func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Ctrl-C ends a run at once, and what it made is removed.
+func TestAnInterruptedRunLeavesNothing(t *testing.T) {
+	var queues, made atomic.Int64
+	begun := make(chan struct{})
+	double, err := sqstest.Serve(sqstest.Options{Before: func(c sqstest.Call) {
+		switch c.Operation {
+		case "CreateQueue":
+			if queues.Add(1); made.Add(1) == 4 {
+				close(begun)
+			}
+		case "DeleteQueue":
+			queues.Add(-1)
+		}
+	}})
+	must(t, err)
+	t.Cleanup(func() { _ = double.Close() })
+	run := exec.CommandContext(t.Context(), compiled(t), "sqs", "--folder", t.TempDir(), "--endpoint", double.URL)
+	run.Env = []string{"AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_REGION=" + sqstest.Region, "HOME=" + t.TempDir()}
+	out := &strings.Builder{}
+	run.Stdout, run.Stderr = out, out
+	must(t, run.Start())
+	<-begun
+	must(t, run.Process.Signal(os.Interrupt))
+	if err := run.Wait(); err == nil || !strings.Contains(out.String(), "--resume") || queues.Load() != 0 {
+		t.Errorf("%v, %d of %d queues are left, want none, and how to continue, in\n%s", err, queues.Load(), made.Load(), out)
+	}
+}
+
 // What waits for a day is continued by another process, and is not begun again.
 func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
 	program, folder := compiled(t), t.TempDir()
@@ -187,7 +216,7 @@ func TestAServiceSaysHowManyCallsItMakes(t *testing.T) {
 		keys := strings.Fields("STRIPE_SECRET_KEY=sk_test_pretend AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x AWS_REGION=x")
 		ask := conform(t, compiled(t), keys, name, "--endpoint", "live", "--folder", t.TempDir())
 		said := 0
-		if _, err := fmt.Sscanf(ask, name+": about %d calls", &said); err != nil || made > said || said > 3*made {
+		if _, err := fmt.Sscanf(ask, name+" about %d calls", &said); err != nil || made > said || said > 3*made {
 			t.Errorf("%s makes %d calls, and asks:\n%s", name, made, ask)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -44,24 +45,49 @@ type checking struct {
 // errBroken means that a service does not keep every rule.
 var errBroken = errors.New("rules are broken")
 
-// Run checks the rules of each service.
+// Run checks the rules of each service. Real services are checked side by side, because
+// most of their time checks wait.
 func (c checking) Run(ctx context.Context, sh shell.Shell) error {
 	chosen, err := choose(c.Services)
 	if err != nil {
 		return err
 	}
-	broken := 0
+	var runs []*running
 	for _, s := range chosen {
-		n, err := c.one(ctx, sh, s)
+		r, err := c.prepare(ctx, sh, s)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		broken += n
+		runs = append(runs, r)
 	}
-	if broken > 0 {
+	if c.Endpoint == live && !c.Yes && !sh.Confirms(c.question(runs), "yes") {
+		return shell.ErrNotConfirmed
+	}
+	var all sync.WaitGroup
+	for _, r := range runs {
+		if c.Endpoint != live {
+			all.Wait()
+		}
+		all.Go(func() { r.err = r.all(ctx) })
+	}
+	all.Wait()
+	return end(sh, runs)
+}
+
+// end prints the summary of each service, and returns what is wrong.
+func end(sh shell.Shell, runs []*running) (err error) {
+	broken := 0
+	for _, r := range runs {
+		fmt.Fprint(sh.People(), r.summary())
+		if broken += r.report.count(Broken); r.err != nil {
+			err = errors.Join(err, fmt.Errorf("%w\nthe rest of %s is not checked; continue: conform %s --endpoint=%s --resume",
+				r.err, r.service.name, r.service.name, r.target.endpoint))
+		}
+	}
+	if err == nil && broken > 0 {
 		return shell.Left("%w: %d", errBroken, broken)
 	}
-	return nil
+	return err
 }
 
 // choose returns the services with these names, or all.
@@ -88,49 +114,32 @@ func serviceNames() string {
 	return strings.Join(names, ", ")
 }
 
-// question says what a run at the real service does.
-func (c checking) question(s service, prefix string) string {
-	return fmt.Sprintf("%s: about %d calls, at most %d; %s (%s).\nWhat it makes is named %s* and is removed "+
-		"at the end.\nType yes to go on: ",
-		s.name, s.calls, c.Limit, s.cost(2*s.calls), s.source, prefix)
+// question says what the runs at real services do.
+func (c checking) question(runs []*running) string {
+	text := ""
+	for _, r := range runs {
+		s := r.service
+		text += fmt.Sprintf("%-12s about %d calls, at most %d; %s (%s)\n", s.name, s.calls, c.Limit, s.cost(2*s.calls), s.source)
+	}
+	return text + "What they make is named " + prefix + "* and removed at the end.\nType yes to go on: "
 }
 
-// one checks the rules of a service, and returns how many are broken.
-func (c checking) one(ctx context.Context, sh shell.Shell, s service) (broken int, ended error) {
+// prepare returns the run of a service.
+func (c checking) prepare(ctx context.Context, sh shell.Shell, s service) (*running, error) {
 	t := newTarget(c.Endpoint, c.Account, keyOf(sh.Environ), c.Limit)
 	t.identity = c.Identity
-	path := filepath.Join(c.Folder, s.name+"-"+t.name()+".json")
-	report, err := newReport(path, c.Resume, s, t, sh.Now())
-	if err != nil {
-		return 0, err
+	r := &running{Shell: sh, service: s, only: c.Only, path: filepath.Join(c.Folder, s.name+"-"+t.name()+".json")}
+	var err error
+	if r.report, err = newReport(r.path, c.Resume, s, t, sh.Now()); err != nil {
+		return nil, err
 	}
-	if _, err := t.world(ctx, s, ""); err != nil && c.Endpoint != double {
-		return 0, fmt.Errorf("%s: %w", s.name, err)
+	if t.prefix = r.report.Prefix; c.As != "" {
+		r.report.Endpoint = c.As
 	}
-	if c.Endpoint == live && !c.Yes && !sh.Confirms(c.question(s, report.Prefix), "yes") {
-		return 0, shell.ErrNotConfirmed
+	if r.target = t; c.Endpoint != double {
+		_, err = t.world(ctx, s, "") // is there a key, and are there credentials
 	}
-	if t.prefix = report.Prefix; c.As != "" {
-		report.Endpoint = c.As
-	}
-	if s.stack && c.Endpoint == live {
-		fmt.Fprintln(sh.People(), "creating a stack with a function and an API, which takes a minute ...")
-		w, err := t.world(ctx, s, "")
-		if err == nil {
-			t.stack, err = openStack(ctx, w.Config, t.prefix+"stack")
-		}
-		if err != nil {
-			return 0, err
-		}
-		defer func() { ended = errors.Join(ended, t.stack.close(ctx)) }()
-	}
-	r := running{Shell: sh, service: s, target: t, only: c.Only, report: report, path: path}
-	err = r.run(ctx)
-	fmt.Fprint(sh.People(), r.summary())
-	if err != nil {
-		return 0, fmt.Errorf("%w\nthe rest of %s is not checked; continue: conform %s --endpoint=%s --resume", err, s.name, s.name, c.Endpoint)
-	}
-	return report.count(Broken), nil
+	return r, err
 }
 
 // keyOf returns Stripe's key of an environment.

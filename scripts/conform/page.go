@@ -62,7 +62,7 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-//go:embed page.md
+//go:embed page.txt
 var pageHead string
 
 // page is docs/reference/conformance.md.

@@ -77,9 +77,25 @@ type running struct {
 	err    error // that ended the run
 }
 
+// all runs the rules, with a stack if they need one.
+func (r *running) all(ctx context.Context) (err error) {
+	if r.service.stack && r.target.endpoint == live {
+		fmt.Fprintf(r.People(), "%s: creating a stack with a function and an API, which takes a minute ...\n", r.service.name)
+		w, failed := r.target.world(ctx, r.service, "")
+		if failed == nil {
+			r.target.stack, failed = openStack(ctx, w.Config, r.target.prefix+"stack")
+		}
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, r.target.stack.close(ctx)) }()
+	}
+	return r.run(ctx)
+}
+
 // run checks each rule that has no result, several at once, and keeps the report after
-// each. A rule that fails ends the run: what is wrong then, such as a permission, is wrong
-// for all of them.
+// each. A rule that fails ends the run: what is wrong then, such as a permission, is
+// wrong for all of them.
 func (r *running) run(ctx context.Context) error {
 	began, slots := r.report.Calls, make(chan struct{}, max(1, r.service.atOnce))
 	running, stop := context.WithCancel(ctx)
