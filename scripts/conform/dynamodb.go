@@ -41,7 +41,7 @@ func dynamoRule(id, says, source string, check func(dynamoRun)) Rule {
 			}
 			return err
 		})
-		r.Must(dynamodbtest.Create(r.Context, d.db, definition))
+		r.Must(dynamodbtest.Create(context.WithoutCancel(r.Context), d.db, definition)) // a half-made one cannot be removed
 		check(d)
 	}}
 }

@@ -116,12 +116,12 @@ func serviceNames() string {
 
 // question says what the runs at real services do.
 func (c checking) question(runs []*running) string {
-	text := ""
+	var text strings.Builder
 	for _, r := range runs {
 		s := r.service
-		text += fmt.Sprintf("%-12s about %d calls, at most %d; %s (%s)\n", s.name, s.calls, c.Limit, s.cost(2*s.calls), s.source)
+		fmt.Fprintf(&text, "%-12s about %d calls, at most %d; %s (%s)\n", s.name, s.calls, c.Limit, s.cost(2*s.calls), s.source)
 	}
-	return text + "What they make is named " + prefix + "* and removed at the end.\nType yes to go on: "
+	return text.String() + "What they make is named " + prefix + "* and removed at the end.\nType yes to go on: "
 }
 
 // prepare returns the run of a service.

@@ -41,7 +41,7 @@ func (s sqsRun) queue(name string, attributes ...string) (url string) {
 	if isFIFO(name) {
 		in.Attributes["FifoQueue"] = "true"
 	}
-	out, err := s.sqs.CreateQueue(s.Context, in)
+	out, err := s.sqs.CreateQueue(context.WithoutCancel(s.Context), in) // with its URL, so that it can be removed
 	s.Must(err)
 	s.Defer(func(ctx context.Context) error {
 		_, err := s.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: out.QueueUrl})

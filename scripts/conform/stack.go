@@ -38,7 +38,7 @@ func openStack(ctx context.Context, config aws.Config, name string) (s *stack, e
 		client: cloudformation.NewFromConfig(config), lambda: lambda.NewFromConfig(config),
 		name: name, output: map[string]string{},
 	}
-	if _, err := s.client.CreateStack(ctx, &cloudformation.CreateStackInput{
+	if _, err := s.client.CreateStack(context.WithoutCancel(ctx), &cloudformation.CreateStackInput{
 		StackName: &name, TemplateBody: &stackTemplate, OnFailure: types.OnFailureDelete,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 		Tags:         []types.Tag{{Key: aws.String("orderonce"), Value: aws.String("conform")}},
@@ -61,7 +61,7 @@ func (s *stack) describe() *cloudformation.DescribeStacksInput {
 
 // Connect implements Lambda.
 func (s *stack) Connect(ctx context.Context, queueARN string, size int) (func(context.Context) error, error) {
-	made, err := s.lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
+	made, err := s.lambda.CreateEventSourceMapping(context.WithoutCancel(ctx), &lambda.CreateEventSourceMappingInput{
 		FunctionName: aws.String(s.output["function"]), EventSourceArn: &queueARN,
 		BatchSize:             aws.Int32(int32(size)), //nolint:gosec // G115: 10 at most
 		FunctionResponseTypes: []lambdatypes.FunctionResponseType{lambdatypes.FunctionResponseTypeReportBatchItemFailures},
