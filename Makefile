@@ -11,7 +11,7 @@ ENGINE   := adapters/dynamodb/dynamodbtest/engine
 DYNALITE := scripts/conform/dynalite
 FUZZTIME ?= 10s
 # These tests take minutes, so make test-long runs them and make test does not.
-LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
+LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestAMillionHistoriesAreVerifiedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
 MODULES  := . scripts scripts/lab
 LAB      := go -C scripts/lab run
 # Compiles a program of scripts and runs it in the root.

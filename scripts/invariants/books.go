@@ -23,7 +23,8 @@ type Books struct {
 	Secrets  []string                     // that no line may hold, beside what the messages have
 	Ended    bool                         // faults are over and dead letters were redriven: nothing may be open
 
-	Bus []Event // in the order of their acceptance
+	Bus   []Event // in the order of their acceptance
+	Lines []Line  // of the log, about single messages, in their order
 
 	Stock     map[string]order.Stock // by SKU
 	Delivered map[string]int64       // how much of each SKU came in
@@ -116,15 +117,15 @@ type Request struct {
 // Made returns how many refunds of Stripe count for a refund id of an order.
 func (b *Books) Made(id order.ID, of refund.ID) (n int) {
 	for _, r := range b.Refunds[id] {
-		if r.Of == of && r.counts() {
+		if r.Of == of && r.Counts() {
 			n++
 		}
 	}
 	return n
 }
 
-// counts reports whether a refund took money from its charge.
-func (r Refund) counts() bool { return r.called() != refund.Failed }
+// Counts reports whether a refund took money from its charge.
+func (r Refund) Counts() bool { return r.called() != refund.Failed }
 
 // called returns what an order has to call the refund.
 func (r Refund) called() refund.Status {

@@ -76,7 +76,7 @@ func (b *Books) refundMismatches(broken report) {
 	}
 	for id, all := range b.Refunds {
 		for _, r := range all {
-			if _, known := b.Orders[id].Refund(r.Of); !known && r.Of != "" && r.counts() {
+			if _, known := b.Orders[id].Refund(r.Of); !known && r.Of != "" && r.Counts() {
 				broken("ledger mismatch: refund %s of order %s was made and is not in its row", r.Of, id)
 			}
 		}

@@ -34,7 +34,10 @@ func All() []Invariant {
 			(*Books).unended, nil,
 		},
 		{"I4", "at rest, table and Stripe's ledger agree, both ways", (*Books).ledgerMismatches, nil},
-		{"I5", "nothing is acknowledged before its outcome is durable", nil, nil},
+		{
+			"I5", "nothing is acknowledged before its outcome is durable",
+			(*Books).lostAcks, func(b *Books) bool { return b.Lines != nil },
+		},
 		{"I6", "received = acknowledged + redelivered + parked", nil, nil},
 		{"I7", "no transition but those in the diagram", (*Books).invalidTransitions, nil},
 		{

@@ -48,7 +48,7 @@ type mistake struct {
 func TestAudit(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tt := range slices.Concat(
-		none(), charges(), messages(), rows(), refunds(), waiting(), logs(), published(), stock(), receipts(), requests(),
+		none(), charges(), messages(), rows(), refunds(), waiting(), logs(), lines(), published(), stock(), receipts(), requests(),
 	) {
 		for id := range strings.FieldsSeq(tt.want) {
 			seen[id] = true
@@ -336,6 +336,64 @@ func logs() []mistake {
 			b.paidBy("quoted", `O\"Brien`)
 			line(`{"error":"no customer O\"Brien"}`)(b)
 		}},
+	}
+}
+
+func lines() []mistake {
+	add := func(lines ...invariants.Line) func(*books) {
+		return func(b *books) { b.Lines = append(b.Lines, lines...) }
+	}
+	of := func(id, verdict, reason, status string) invariants.Line {
+		return invariants.Line{
+			Message: "order", OrderID: id, MessageID: verdict + id, Delivery: 1, Verdict: verdict, Reason: reason, Status: status,
+		}
+	}
+	refundLine := func(id, refundID string) invariants.Line {
+		return invariants.Line{Message: "refund", OrderID: id, RefundID: refundID, MessageID: "r", Verdict: "done", Reason: "settled"}
+	}
+	again := of("paid", "done", "settled", "paid")
+	again.Delivery = 2
+	open := func(parked bool) func(*books) {
+		return func(b *books) {
+			b.change("half", func(o *invariants.Order) {
+				o.Left--
+				o.Refunds = append(o.Refunds, refund.Item{ID: "R-2", Amount: 1, Status: refund.Open})
+			})
+			if l := refundLine("half", "R-2"); parked {
+				l.Verdict = "park"
+				add(l)(b)
+			}
+		}
+	}
+	parked, acked := of("paid", "park", "conflict", ""), of("paid", "done", "duplicate", "paid")
+	acked.MessageID = parked.MessageID
+	return []mistake{
+		{"an order was settled, and a duplicate and a refund were acknowledged", "", add(of("late", "done", "settled", "pending"),
+			of("late", "done", "duplicate", "paid"), of("ghost", "redeliver", "store_unavailable", ""), refundLine("half", "R"))},
+		{"a message of no row was acknowledged", "I5", add(of("ghost", "done", "settled", "paid"))},
+		{"a message of an open order was acknowledged", "I3 I5 I17", func(b *books) {
+			b.reopen("declined")
+			add(of("declined", "done", "duplicate", "declined"))(b)
+		}},
+		{"a message was acknowledged with a status that the order never had", "I5", add(of("paid", "done", "settled", "declined"))},
+		{"a message of an unknown refund was acknowledged", "I5", add(refundLine("half", "R-2"))},
+		{"a refund is open, and nobody knows its message", "I21", open(false)},
+		{"a refund is open, and its message was parked", "", open(true)},
+		{"two deliveries settled one order", "I8", add(of("paid", "done", "settled", "paid"), again)},
+		{"a conflict was redelivered", "I9", add(of("paid", "redeliver", "conflict", ""))},
+		{"a conflict was parked, and its message acknowledged", "I9", add(parked, acked)},
+	}
+}
+
+func TestLeak(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"error":"key sk_test_pretend"}`: true, "panic: whsec_1": true, "AKIAIOSFODNN7EXAMPLE": true, `"cus_9s6XKzk"`: true,
+		"a.b@example.com": true, "4242 4242 4242 4242": true, "card_declined 00000000-4242-4242-8242-424242424242": false,
+		`{"order_id":"4242424242424242","error":"order 4242424242424242"}`: false,
+	} {
+		if got := invariants.Leak(text, invariants.Line{OrderID: "4242424242424242"}); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
 	}
 }
 

@@ -74,6 +74,7 @@ func same(i refund.Item, m Message) bool {
 }
 
 func (b *Books) lostConflicts(broken report) {
+	b.conflictsDone(broken)
 	for _, m := range b.Messages {
 		o, found := b.Orders[m.OrderID()]
 		dead, parked := b.Parked[m.ID]
@@ -105,6 +106,7 @@ func (b *Books) invalidTransitions(broken report) {
 }
 
 func (b *Books) missingEvents(broken report) {
+	b.settledTwice(broken)
 	for id, o := range b.Orders {
 		for i, e := range o.Events {
 			if e.Seq != i+1 {

@@ -26,7 +26,7 @@ func (b *Books) wrongSums(broken report) {
 			charged += c.Total.Amount
 		}
 		for _, r := range b.Refunds[id] {
-			if r.counts() {
+			if r.Counts() {
 				back += r.Total.Amount
 			}
 		}
@@ -153,6 +153,11 @@ func (b *Books) unendedRefunds(broken report) {
 	for _, m := range b.Messages {
 		if k := (key{m.OrderID(), m.Refund.ID()}); m.IsRefund() {
 			asked[k] = asked[k] || b.Parked[m.ID].Reason != ""
+		}
+	}
+	for _, l := range b.Lines {
+		if l.ended("refund", order.Park) {
+			asked[key{order.ID(l.OrderID), refund.ID(l.RefundID)}] = true
 		}
 	}
 	for id, o := range b.Orders {

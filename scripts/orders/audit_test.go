@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +187,29 @@ func (w *auditFixture) follow(id order.ID) {
 	must(w.T, err)
 }
 
+// verified returns of which orders `orders verify` finds something, and files instead of
+// table and Stripe have the same.
+func (w *auditFixture) verified() (found map[order.ID]bool) {
+	w.Helper()
+	dir := w.TempDir()
+	for _, from := range []string{
+		"--stripe-rate=1e6 --table-rate=1e6 --save=" + dir, "--rows=" + dir + "/rows.jsonl --stripe=" + dir + "/stripe.jsonl",
+	} {
+		sh := testShell(w.environ)
+		sh.Now = later
+		printed, code := runs(w.T, sh, "verify --json --from=49h --to=47h --rest=0s "+from, "")
+		before := found
+		found = map[order.ID]bool{}
+		for _, match := range regexp.MustCompile(`(?m)^{"orderId":"([^"]+)","findings"`).FindAllStringSubmatch(printed, -1) {
+			found[order.ID(match[1])] = true
+		}
+		if diff := cmp.Diff(before, found); code != 2 || before != nil && diff != "" {
+			w.Errorf("exit code %d (-live +files):\n%s\n%s", code, diff, printed)
+		}
+	}
+	return found
+}
+
 func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	t.Parallel()
 	w := newAuditFixture(t)
@@ -230,6 +254,15 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	must(t, err)
 	charges := w.charges()
 	charges["HELD"] = 1 // when its message comes back
+	differing := map[order.ID]bool{}
+	for id, class := range want {
+		if class != audit.RefundUnknown {
+			differing[id] = true
+		}
+	}
+	if diff := cmp.Diff(differing, w.verified()); diff != "" {
+		t.Errorf("orders verify (-want +got):\n%s", diff)
+	}
 	printed, code, classes := w.audit("--repair --yes")
 	if diff := cmp.Diff(want, classes); diff != "" || code != 2 {
 		t.Errorf("got exit code %d, want 2, and findings (-want +got):\n%s", code, diff)

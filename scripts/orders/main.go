@@ -26,22 +26,23 @@ type commands struct {
 	JSON    bool             `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
 	Account cloud.Account    `embed:"" group:"AWS"`
 
-	Post      post         `cmd:"" help:"Post the messages of a file to their queues, one per line. Needs QUEUE_URL."`
-	Show      show         `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
-	List      list         `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
-	Refresh   refresh      `cmd:"" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
-	Cancel    cancel       `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
-	Refund    refunds      `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
-	Republish republish    `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
-	Receipts  receipts     `cmd:"" help:"List doubtful receipts, or those of an order, and resolve one. Needs RECEIPTS_TABLE."`
-	Restore   restore      `cmd:"" help:"Bring rows back: all from a damaged table, or one from its PaymentIntent."`
-	Watch     watchCommand `cmd:"" help:"Show queues, waiting orders and dead letters as they change."`
-	Dead      dead         `cmd:"" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
-	Erase     erase        `cmd:"" help:"Erase a person: replace a customerId in every row. Needs ORDERS_TABLE."`
-	Stock     stock        `cmd:"" help:"Show the stock of a SKU, or add units. Needs STOCK_TABLE."`
-	Audit     auditTable   `cmd:"" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
-	Check     check        `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
-	Smoke     smoke        `cmd:"" help:"Send orders through everything deployed, in Stripe's test mode. Needs what refresh needs, and the queues."`
+	Post      post          `cmd:"" help:"Post the messages of a file to their queues, one per line. Needs QUEUE_URL."`
+	Show      show          `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
+	List      list          `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
+	Refresh   refresh       `cmd:"" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
+	Cancel    cancel        `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
+	Refund    refunds       `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
+	Republish republish     `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
+	Receipts  receipts      `cmd:"" help:"List doubtful receipts, or those of an order, and resolve one. Needs RECEIPTS_TABLE."`
+	Restore   restore       `cmd:"" help:"Bring rows back: all from a damaged table, or one from its PaymentIntent."`
+	Watch     watchCommand  `cmd:"" help:"Show queues, waiting orders and dead letters as they change."`
+	Dead      dead          `cmd:"" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
+	Erase     erase         `cmd:"" help:"Erase a person: replace a customerId in every row. Needs ORDERS_TABLE."`
+	Stock     stock         `cmd:"" help:"Show the stock of a SKU, or add units. Needs STOCK_TABLE."`
+	Audit     auditTable    `cmd:"" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
+	Verify    verifyHistory `cmd:"" help:"Check the invariants on what happened: rows, Stripe, events and log lines, live or from files."`
+	Check     check         `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
+	Smoke     smoke         `cmd:"" help:"Send orders through everything deployed, in Stripe's test mode. Needs what refresh needs, and the queues."`
 }
 
 func main() {

@@ -115,7 +115,7 @@ part "audit" {
   lines = 3831
   needs = ["charge"]
   except = ["no.audit"]
-  words = ["\\baudit", "salvage", "table.was.restored", "from-table", "from table"]
+  words = ["\\baudit", "orders verify", "orders/verify", "salvage", "table.was.restored", "from-table", "from table"]
   names = ["scripts/orders.restore.FromTable", "scripts/orders.restore.Status", "scripts/orders.restore.TableRate", "scripts/orders.restore.Validate"]
 }
 

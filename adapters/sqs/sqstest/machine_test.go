@@ -152,7 +152,8 @@ const invalid = sqstest.CodeInvalidParameterValue
 
 // What a caller can see is a rule of scripts/conform. These are the moments between, and
 // what the double chooses. Each case names its source in the API reference, or in the SQS
-// developer guide. The result of a step follows after its colon; the queue hides a message for 30 seconds.
+// developer guide. The result of a step follows after its colon; the queue hides a
+// message for 30 seconds.
 func TestRulesOfQueues(t *testing.T) {
 	for rule, script := range map[string]string{
 		"ReceiveMessage: a message is hidden for the visibility timeout": "send a; take 9: a:1; wait 29.999999999s; " +

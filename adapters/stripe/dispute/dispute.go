@@ -46,7 +46,7 @@ func (d *Disputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dis
 		if o.ID == "" || o.Intent != id {
 			return order.Dispute{}, errNotDisputes
 		}
-		return order.Dispute{ID: o.ID, Status: statusOf(o.Status), CreatedAt: time.Unix(o.Created, 0)}, nil
+		return order.Dispute{ID: o.ID, Status: StatusOf(o.Status), CreatedAt: time.Unix(o.Created, 0)}, nil
 	})
 	return page.Data, err
 }
@@ -55,9 +55,9 @@ func (d *Disputes) Disputes(ctx context.Context, id order.IntentID) ([]order.Dis
 // stripe-go v76.
 const prevented stripego.DisputeStatus = "prevented"
 
-// statusOf returns what came of a dispute. An inquiry ("warning") that was closed became
+// StatusOf returns what came of a dispute. An inquiry ("warning") that was closed became
 // none. An unknown status is open, so that a person looks.
-func statusOf(s stripego.DisputeStatus) order.DisputeStatus {
+func StatusOf(s stripego.DisputeStatus) order.DisputeStatus {
 	switch s {
 	case stripego.DisputeStatusWon, stripego.DisputeStatusWarningClosed, prevented:
 		return order.DisputeWon

@@ -95,7 +95,17 @@ func (m *Machine) withCharge(i *Intent) object {
 }
 
 func (m *Machine) listDisputes(_ time.Time, c *call) Response {
-	return page(m, c, m.disputes, func(*Dispute) bool { return true }, (*Dispute).wire)
+	created, refused := c.created()
+	if refused != nil {
+		return *refused
+	}
+	return page(m, c, m.disputes, func(d *Dispute) bool { return created(d.Created) }, func(d *Dispute) object {
+		o := d.wire()
+		if len(c.expansions()) > 0 {
+			o["payment_intent"] = m.Intent(d.Intent).wire()
+		}
+		return o
+	})
 }
 
 func (m *Machine) listRefunds(now time.Time, c *call) Response {

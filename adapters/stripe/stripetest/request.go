@@ -93,7 +93,8 @@ func operations() []operation {
 		},
 		{
 			endpoint: ListDisputes, method: get, path: disputesRoot, run: (*Machine).listDisputes,
-			parameters: []string{"payment_intent", "limit", "starting_after"},
+			parameters: []string{"payment_intent", "limit", "starting_after", "created[gte]", "created[lt]"},
+			expandable: []string{"data.payment_intent"},
 		},
 		{
 			endpoint: CreateRefund, method: post, path: refundsRoot, check: (*Machine).checkRefund,
@@ -103,7 +104,7 @@ func operations() []operation {
 		{
 			endpoint: ListRefunds, method: get, path: refundsRoot, run: (*Machine).listRefunds,
 			parameters: []string{"payment_intent", "limit", "starting_after", "created[gte]", "created[lt]"},
-			expandable: []string{"data.payment_intent.latest_charge"},
+			expandable: []string{"data.payment_intent", "data.payment_intent.latest_charge"},
 		},
 		{
 			endpoint: ReadRefund, method: get, path: refundsRoot + "/{id}", run: (*Machine).readRefund,

@@ -6,21 +6,12 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"orderonce/scripts/invariants"
 )
 
-// Line is a log line of the function about one order.
-type Line struct {
-	OrderID   string `json:"order_id"`
-	RefundID  string `json:"refund_id"`
-	Receipt   string `json:"receipt"` // of a line of the receipt function
-	MessageID string `json:"message_id"`
-	Delivery  int    `json:"delivery"`
-	Attempt   int    `json:"attempt"`
-	Status    string `json:"status"`
-	Verdict   string `json:"verdict"`
-	Reason    string `json:"reason"`
-	Error     string `json:"error"`
-}
+// Line is a log line of a function about one order.
+type Line = invariants.Line
 
 // Log keeps what the function prints, and copies it to another writer. It is safe for
 // concurrent use.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"orderonce/domain/order"
+	"orderonce/domain/refund"
 )
 
 // Window is the period of an audit: PaymentIntents and rows created in [From, To).
@@ -53,6 +54,28 @@ type Row struct {
 	BusyUntil   time.Time         `json:"b"` // end of the latest lease of a worker
 	CreatedAt   time.Time         `json:"c"`
 	Problem     string            `json:"p,omitempty"` // why the row could not be read
+}
+
+// NewRow returns a row as it is compared, with its refunds.
+func NewRow(r order.Record, a refund.Account) Row {
+	busy := r.Until
+	var ours, unknown []string
+	for _, i := range a.Items {
+		if i.Until.After(busy) {
+			busy = i.Until
+		}
+		if i.Status.Counts() {
+			ours = append(ours, string(i.Refund))
+		}
+		if i.Status == refund.Unknown {
+			unknown = append(unknown, string(i.ID))
+		}
+	}
+	return Row{
+		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
+		Refunded: a.Refunded(), Refunds: ours, Unknown: unknown, Dispute: r.Dispute,
+		BusyUntil: busy, CreatedAt: r.CreatedAt,
+	}
 }
 
 // Page is what one call read. Next continues after it. Skipped counts what it left out:

@@ -16,9 +16,9 @@ import (
 	"orderonce/domain/order"
 )
 
-// parts is the number of files of a folder. An order's intents and its row are in one of
-// them, so a join needs the memory of one part: 40 MB of ten million orders.
-const parts = 256
+// Parts is the number of files of a folder. What there is of an order is in one of them,
+// so a join needs the memory of one part: of an audit, 40 MB of ten million orders.
+const Parts = 256
 
 // Job is what an audit compares.
 type Job struct {
@@ -55,9 +55,10 @@ type Summary struct {
 // can be continued. It has no customer and no payment method, only ids, amounts and
 // statuses.
 type Folder struct {
+	Files // of the parts, and then of the findings
+
 	dir   string
 	state state
-	files []*file // of the parts, and then of the findings
 }
 
 // state is how far the audit is. Sizes are the lengths of the files at that point: what
@@ -69,12 +70,14 @@ type state struct {
 	Sizes   []int64 `json:"sizes"`
 }
 
-// file is a file that grows.
+// Files are files of lines that grow.
+type Files []*file
+
 type file struct {
 	*bufio.Writer
 
-	f    *os.File
-	size int64
+	f           *os.File
+	size, saved int64
 }
 
 // Write counts what is appended.
@@ -89,7 +92,7 @@ var ErrOtherJob = errors.New("the folder is of another audit")
 // Open opens the folder of an audit, an empty one or that of an interrupted audit. The
 // zero Job means the interrupted one's. It returns ErrOtherJob if they differ.
 func Open(dir string, job Job) (*Folder, error) {
-	f := &Folder{dir: dir, state: state{Job: job, Sizes: make([]int64, parts+1)}}
+	f := &Folder{dir: dir, state: state{Job: job, Sizes: make([]int64, Parts+1)}}
 	f.state.Summary.Findings, f.state.Summary.Risks = map[Class]int{}, map[Risk]int{}
 	b, err := os.ReadFile(f.path("state.json"))
 	switch {
@@ -97,43 +100,42 @@ func Open(dir string, job Job) (*Folder, error) {
 	case err != nil:
 		return nil, fmt.Errorf("work folder %s: %w", dir, err)
 	default:
-		if err := json.Unmarshal(b, &f.state); err != nil || len(f.state.Sizes) != parts+1 {
+		if err := json.Unmarshal(b, &f.state); err != nil || len(f.state.Sizes) != Parts+1 {
 			return nil, fmt.Errorf("work folder %s: corrupt state.json: %w", dir, err)
 		}
 		if job != (Job{}) && f.state.Job != job {
 			return nil, fmt.Errorf("work folder %s: %w: %+v", dir, ErrOtherJob, f.state.Job)
 		}
 	}
-	for n, size := range f.state.Sizes {
-		opened, err := openFile(f.partPath(n), size)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("work folder %s: %w", dir, err), f.Close())
-		}
-		f.files = append(f.files, opened)
+	if f.Files, err = OpenFiles(f.partPath, f.state.Sizes); err != nil {
+		return nil, fmt.Errorf("work folder %s: %w", dir, err)
 	}
 	return f, nil
 }
 
-// openFile opens a file to write behind its first bytes. What else it has is overwritten,
-// and is not read.
-func openFile(path string, size int64) (*file, error) {
-	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+// OpenFiles opens files to write behind their first bytes, one for each of the sizes.
+// What else they have is overwritten, and is not read.
+func OpenFiles(path func(int) string, sizes []int64) (all Files, err error) {
+	for n, size := range sizes {
+		f, err := os.OpenFile(filepath.Clean(path(n)), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		all = append(all, &file{bufio.NewWriterSize(f, 8<<10), f, size, size})
+		if _, err := f.Seek(size, io.SeekStart); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
 	}
-	if _, err := f.Seek(size, io.SeekStart); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &file{bufio.NewWriterSize(f, 8<<10), f, size}, nil
+	return all, nil
 }
 
 // Job returns what the audit compares.
 func (f *Folder) Job() Job { return f.state.Job }
 
 // Close closes the files. What was appended after the last save is read again later.
-func (f *Folder) Close() error {
+func (f Files) Close() error {
 	var errs []error
-	for _, opened := range f.files {
+	for _, opened := range f {
 		errs = append(errs, opened.f.Close())
 	}
 	return errors.Join(errs...)
@@ -142,7 +144,7 @@ func (f *Folder) Close() error {
 // Remove deletes the folder, unless it has files that are not the audit's.
 func (f *Folder) Remove() error {
 	errs := []error{f.Close(), os.Remove(f.path("state.json"))}
-	for n := range f.files {
+	for n := range f.Files {
 		errs = append(errs, os.Remove(f.partPath(n)))
 	}
 	return errors.Join(append(errs, os.Remove(f.dir))...)
@@ -151,7 +153,7 @@ func (f *Folder) Remove() error {
 func (f *Folder) path(name string) string { return filepath.Join(f.dir, name) }
 
 func (f *Folder) partPath(n int) string {
-	if n == parts {
+	if n == Parts {
 		return f.path("findings.jsonl")
 	}
 	return f.path(fmt.Sprintf("part-%03d.jsonl", n))
@@ -163,28 +165,40 @@ type entry struct {
 	Row     *Row     `json:"r,omitempty"`
 }
 
-func partOf(id order.ID) int {
+// PartOf returns the part of an order.
+func PartOf(id order.ID) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // it never fails
-	return int(h.Sum32() % parts)
+	return int(h.Sum32() % Parts)
 }
 
-// append appends a line to a file.
-func (f *Folder) append(n int, line any) error {
+// Append appends a line to a file.
+func (f Files) Append(n int, line any) error {
 	b, err := json.Marshal(line)
 	if err == nil {
-		_, err = f.files[n].Write(append(b, '\n'))
+		_, err = f[n].Write(append(b, '\n'))
 	}
 	return err
 }
 
-// save makes everything so far durable, the state last.
-func (f *Folder) save() error {
-	for n, opened := range f.files {
+// Flush makes what was appended readable.
+func (f Files) Flush() error {
+	for _, opened := range f {
 		if err := opened.Flush(); err != nil {
 			return err
 		}
-		f.state.Sizes[n] = opened.size
+		opened.saved = opened.size
+	}
+	return nil
+}
+
+// save makes everything so far durable, the state last.
+func (f *Folder) save() error {
+	if err := f.Flush(); err != nil {
+		return err
+	}
+	for n, opened := range f.Files {
+		f.state.Sizes[n] = opened.saved
 	}
 	b, err := json.Marshal(f.state)
 	if err != nil {
@@ -196,10 +210,10 @@ func (f *Folder) save() error {
 	return os.Rename(f.path("state.new"), f.path("state.json"))
 }
 
-// lines reads a file from its start to what was saved.
-func lines[T any](f *Folder, n int) iter.Seq2[T, error] {
+// Lines reads a file from its start to what was flushed.
+func Lines[T any](f Files, n int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		d := json.NewDecoder(io.NewSectionReader(f.files[n].f, 0, f.state.Sizes[n]))
+		d := json.NewDecoder(io.NewSectionReader(f[n].f, 0, f[n].saved))
 		for {
 			var line T
 			err := d.Decode(&line)
@@ -211,7 +225,7 @@ func lines[T any](f *Folder, n int) iter.Seq2[T, error] {
 }
 
 // Plans returns what a repair does, in the order in which it was found.
-func (f *Folder) Plans() iter.Seq2[Plan, error] { return Plans(lines[Finding](f, parts)) }
+func (f *Folder) Plans() iter.Seq2[Plan, error] { return Plans(Lines[Finding](f.Files, Parts)) }
 
 // sortedAtOnce bounds the memory of Findings.
 const sortedAtOnce = 10_000
@@ -230,7 +244,7 @@ func (f *Folder) Findings() iter.Seq2[Finding, error] {
 			return more
 		}
 		for _, class := range Classes() {
-			for finding, err := range lines[Finding](f, parts) {
+			for finding, err := range Lines[Finding](f.Files, Parts) {
 				if err != nil {
 					yield(Finding{}, err)
 					return

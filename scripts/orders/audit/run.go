@@ -49,7 +49,7 @@ func (a *Auditor) Run(ctx context.Context, f *Folder) (Summary, error) {
 }
 
 func (a *Auditor) joinAll(ctx context.Context, f *Folder) error {
-	for f.state.Joined < parts {
+	for f.state.Joined < Parts {
 		if err := a.join(ctx, f, f.state.Joined); err != nil {
 			return errors.Join(err, f.save())
 		}
@@ -76,7 +76,7 @@ func gather[T any](
 		}
 		for _, item := range page.Items {
 			id, line := lineOf(item)
-			if err := f.append(partOf(id), line); err != nil {
+			if err := f.Append(PartOf(id), line); err != nil {
 				return err
 			}
 		}
@@ -96,7 +96,7 @@ func gather[T any](
 // join compares the orders of one part. A part that fails leaves no trace.
 func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 	orders := map[order.ID]Order{}
-	for line, err := range lines[entry](f, n) {
+	for line, err := range Lines[entry](f.Files, n) {
 		if err != nil {
 			return fmt.Errorf("read part %d: %w", n, err)
 		}
@@ -117,7 +117,7 @@ func (a *Auditor) join(ctx context.Context, f *Folder, n int) error {
 		found = append(found, r.Findings...)
 	}
 	for _, finding := range found {
-		if err := f.append(parts, finding); err != nil {
+		if err := f.Append(Parts, finding); err != nil {
 			return err
 		}
 	}

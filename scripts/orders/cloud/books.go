@@ -175,24 +175,7 @@ func row(r Row) audit.Row {
 	if r.err != nil {
 		return audit.Row{OrderID: r.OrderID, Problem: r.err.Error()}
 	}
-	busy := r.Until
-	var ours, unknown []string
-	for _, i := range r.Account.Items {
-		if i.Until.After(busy) {
-			busy = i.Until
-		}
-		if i.Status.Counts() {
-			ours = append(ours, string(i.Refund))
-		}
-		if i.Status == refund.Unknown {
-			unknown = append(unknown, string(i.ID))
-		}
-	}
-	return audit.Row{
-		OrderID: r.OrderID, Status: r.Status, Total: r.Total, Intent: r.Intent, Fingerprint: r.Fingerprint,
-		Refunded: r.Account.Refunded(), Refunds: ours, Unknown: unknown, Dispute: r.Dispute,
-		BusyUntil: busy, CreatedAt: r.CreatedAt,
-	}
+	return audit.NewRow(r.Record, r.Account)
 }
 
 // patience is how often in a row a list may fail that Stripe did not answer, or refused

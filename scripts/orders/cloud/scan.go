@@ -48,21 +48,12 @@ func scan(ctx context.Context, s *dynamodb.Store, after string) iter.Seq2[rowPag
 }
 
 func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page rowPage, err error) {
-	var start dynamodb.Item
-	if id, sk, found := strings.Cut(after, "/"); found { // an order id has no slash
-		start = dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}
-	} else if after != "" {
-		return page, fmt.Errorf("scan position %q: want orderId/sk", after)
-	}
-	out, err := s.DB.Scan(ctx, &sdk.ScanInput{
-		TableName: &s.TableName, ExclusiveStartKey: start,
+	items, next, err := scanItems(ctx, s, after, &sdk.ScanInput{
 		FilterExpression:          aws.String("sk = :order"),
 		ExpressionAttributeValues: dynamodb.Item{":order": dynamodb.Text(dynamodb.OrderRow)},
 	})
-	if err != nil {
-		return page, fmt.Errorf("scan the table after %q: %w", after, err)
-	}
-	for _, item := range out.Items {
+	page.Next = next
+	for _, item := range items {
 		r := Row{}
 		if r.Record, r.err = dynamodb.DecodeOrder(item); r.err == nil {
 			r.Account, r.err = refundtable.Decode(item)
@@ -72,8 +63,25 @@ func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page rowPag
 		}
 		page.Items = append(page.Items, r)
 	}
-	if key := out.LastEvaluatedKey; len(key) > 0 {
-		page.Next = dynamodb.TextOf(key, "orderId") + "/" + dynamodb.TextOf(key, "sk")
+	return page, err
+}
+
+// scanItems reads a page of the items that a scan selects.
+func scanItems(
+	ctx context.Context, s *dynamodb.Store, after string, of *sdk.ScanInput,
+) (items []dynamodb.Item, next string, err error) {
+	if id, sk, found := strings.Cut(after, "/"); found { // an order id has no slash
+		of.ExclusiveStartKey = dynamodb.Item{"orderId": dynamodb.Text(id), "sk": dynamodb.Text(sk)}
+	} else if after != "" {
+		return nil, "", fmt.Errorf("scan position %q: want orderId/sk", after)
 	}
-	return page, nil
+	of.TableName = &s.TableName
+	out, err := s.DB.Scan(ctx, of)
+	if err != nil {
+		return nil, "", fmt.Errorf("scan the table after %q: %w", after, err)
+	}
+	if key := out.LastEvaluatedKey; len(key) > 0 {
+		next = dynamodb.TextOf(key, "orderId") + "/" + dynamodb.TextOf(key, "sk")
+	}
+	return out.Items, next, nil
 }

@@ -90,7 +90,11 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 		if err != nil {
 			return err
 		}
-		a.report("I4", findings...)
+		wrong, err := st.verifyByTool(ctx, s)
+		if err != nil {
+			return err
+		}
+		a.report("I4", append(findings, wrong...)...)
 		a.figures[Webhooks] = len(s.Events.Sent())
 	}
 	a.check(st.left, st.log.leaked())

@@ -10,6 +10,8 @@ import (
 	"orderonce/scripts/local/system"
 )
 
+const logName = "function.log"
+
 // functionLog writes the functions' log to a file, collects the lines that contain
 // personal data or a key, and counts the orders that were settled without a message.
 type functionLog struct {

@@ -108,7 +108,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if st.log, err = newFunctionLog(filepath.Join(dir, "function.log"), counts); err != nil {
+	if st.log, err = newFunctionLog(filepath.Join(dir, logName), counts); err != nil {
 		return Outcome{}, err
 	}
 	began := time.Now()

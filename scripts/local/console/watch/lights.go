@@ -51,8 +51,8 @@ const (
 // newLights returns the lights of a system with every function.
 func newLights() lights {
 	claims := slices.DeleteFunc(invariants.All(), func(i invariants.Invariant) bool {
-		// I11 is about the end of faults, and a visitor's requests by HTTP are not seen.
-		return !i.Checked() || i.ID == "I11" || i.ID == "I24"
+		// I5 needs the log, I11 is about the end of faults, and requests by HTTP are not seen.
+		return !i.Checked() || slices.Contains([]string{"I5", "I11", "I24"}, i.ID)
 	})
 	return lights{claims: claims, checked: map[string]int{}}
 }

@@ -243,8 +243,7 @@ const loggedBytes = 1 << 14
 type logged struct {
 	system.Line
 
-	Intent  string `json:"intent_id"`
-	Message string `json:"message"`
+	Intent string `json:"intent_id"`
 }
 
 // Write takes the log lines of the functions. It notes what became of each delivery.
