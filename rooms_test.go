@@ -38,10 +38,11 @@ func rooms() []room {
 		{"functions", "functions", product, 1185, 1260, 950},
 		{"**the heart**: all above", "domain adapters functions", product, 13758, 13520, 10400},
 		{"the spine: what the [tour](../tour.md) opens", "docs/tour.md", spine, 3270, 3080, 2450},
-		{"doubles and contract suites", "domain adapters", doubles, 15289, 11910, 9000},
-		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 16720, 12500},
-		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 17450, 11500},
-		{"**everything tracked**", ".", tracked, 146032, 128400, 95000},
+		{"doubles and contract suites", "domain adapters", doubles, 15289, 12010, 9000},
+		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 16730, 12500},
+		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 18900, 11500},
+		{"scripts/conform, with its tests", "scripts/conform", everyGo, 0, 4300, 4300},
+		{"**everything tracked**", ".", tracked, 146032, 135900, 95000},
 	}
 }
 
@@ -117,6 +118,11 @@ func doubles(t *testing.T, folders []string) int {
 func lab(t *testing.T, folders []string) int {
 	t.Helper()
 	return count(t, folders, func(path string) bool { return isProgram(path) || strings.HasSuffix(path, ".patch") })
+}
+
+func everyGo(t *testing.T, folders []string) int {
+	t.Helper()
+	return count(t, folders, func(path string) bool { return strings.HasSuffix(path, ".go") })
 }
 
 func isProgram(path string) bool {
