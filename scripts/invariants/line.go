@@ -24,6 +24,12 @@ type Line struct {
 	Error     string    `json:"error"`
 }
 
+// The messages of the lines about orders and refunds.
+const (
+	orderLine  = "order"
+	refundLine = "refund"
+)
+
 // ended reports whether a line of a queue has a verdict.
 func (l Line) ended(queue string, v order.Verdict) bool {
 	return l.Message == queue && l.Verdict == string(v)
@@ -38,12 +44,12 @@ func (b *Books) lostAcks(broken report) {
 		was := slices.ContainsFunc(o.Events, func(e order.Event) bool { return string(e.To) == l.Status })
 		settled := o.Status != order.Open && o.Status != order.Refused
 		switch {
-		case !found && (l.ended("order", order.Done) || l.ended("refund", order.Done)):
+		case !found && (l.ended(orderLine, order.Done) || l.ended(refundLine, order.Done)):
 			broken("acknowledged and lost: message %s of order %s, which has no row", l.MessageID, l.OrderID)
-		case l.ended("refund", order.Done) && (!known || i.Status == refund.Open):
+		case l.ended(refundLine, order.Done) && (!known || i.Status == refund.Open):
 			broken("acknowledged too early: message %s: refund %s of order %s is %q",
 				l.MessageID, l.RefundID, l.OrderID, i.Status)
-		case l.ended("order", order.Done) && (!settled || !was):
+		case l.ended(orderLine, order.Done) && (!settled || !was):
 			broken("acknowledged too early: message %s as %q: order %s is %s",
 				l.MessageID, l.Status, l.OrderID, o.Status)
 		}
@@ -68,7 +74,7 @@ func (b *Books) conflictsDone(broken report) {
 func (b *Books) settledTwice(broken report) {
 	first := map[string]Line{}
 	for _, l := range b.Lines {
-		if !l.ended("order", order.Done) || l.Reason != string(order.ReasonSettled) {
+		if !l.ended(orderLine, order.Done) || l.Reason != string(order.ReasonSettled) {
 			continue
 		}
 		by, again := first[l.OrderID]

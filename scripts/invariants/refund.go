@@ -156,7 +156,7 @@ func (b *Books) unendedRefunds(broken report) {
 		}
 	}
 	for _, l := range b.Lines {
-		if l.ended("refund", order.Park) {
+		if l.ended(refundLine, order.Park) {
 			asked[key{order.ID(l.OrderID), refund.ID(l.RefundID)}] = true
 		}
 	}
