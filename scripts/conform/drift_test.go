@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
 // drift is a mistake in a double, or in the proxy of the engine: text that replaces
@@ -73,6 +75,7 @@ func overlay(dir string) (path string, err error) {
 // A check that cannot fail shows nothing. Each rule has a drift, and the check of the
 // rule finds it.
 func TestEveryDriftIsFound(t *testing.T) {
+	dynamodbtest.Locate(t) // without an engine there is no DynamoDB
 	program, planted := compiled(t), map[string]bool{}
 	for _, d := range drifts() {
 		planted[d.rule] = true
