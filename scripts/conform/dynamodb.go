@@ -354,7 +354,7 @@ func transactionRules() []Rule {
 			}),
 		dynamoRule("token", "a transaction again under its client request token succeeds and changes nothing, and another one is refused",
 			transactAPI+`, ClientRequestToken: "the same effect as one single call", for 10 minutes`, func(d dynamoRun) {
-				token := aws.String(d.table[:36])
+				token := aws.String(fmt.Sprintf("%.36s", d.table))
 				d.Want("first, again", d.did(d.transact(token, d.plus("a")))+", "+d.did(d.transact(token, d.plus("a"))), "ok, ok")
 				d.Want("item", d.get("a"), "n=1 sk=a")
 				d.Want("another", d.did(d.transact(token, d.plus("b")))+d.get("b"), "IdempotentParameterMismatchException")
