@@ -147,7 +147,8 @@ func sqsRules() []Rule {
 // flow returns a rule that takes steps with a queue and its visibility timeout:
 //
 //	send BODY          see sqsRun.send
-//	take BODY:COUNT    receives these messages, and no others; dead: from the dead-letter queue
+//	take BODY:COUNT    receives these messages, and no others
+//	dead BODY:COUNT    the same, from the dead-letter queue
 //	delete N, hide N S with the handle of the Nth message that was taken, for S seconds
 //	pass S             seconds
 //
