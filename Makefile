@@ -8,7 +8,6 @@ GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STRIPE_MOCK_VERSION := v0.203.0
 STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
-DYNALITE := scripts/conform/dynalite
 FUZZTIME ?= 10s
 # These tests take minutes, so make test-long runs them and make test does not.
 LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestAMillionHistoriesAreVerifiedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
@@ -116,7 +115,7 @@ grow-page: ## the same as make grow, and docs/guides/grow.md with its chart
 
 storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
 
-conform-dynalite: $(DYNALITE)/node_modules ## check the rules of DynamoDB at dynalite, an emulator that others wrote (needs npm)
+conform-dynalite: scripts/conform/dynalite/node_modules ## check the rules of DynamoDB at dynalite, an emulator that others wrote (needs npm)
 	go -C scripts test -count=1 -run='^TestDynalite' -v ./conform
 
 scripts/%/node_modules: scripts/%/package-lock.json
@@ -154,7 +153,7 @@ OTHERS := $(OTHERS)$(shell git cat-file -e $(EARLIER)^{commit} 2>/dev/null || ec
 SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*|TestThePageShowsTheSimulation|TestAWallLetsThrough.*
 
 test: export ORDERONCE_ALL = 1
-test: engine $(STRIPE_MOCK) $(DYNALITE)/node_modules ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
+test: engine $(STRIPE_MOCK) scripts/conform/dynalite/node_modules ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
 	$(call compile,.,./...)
 	$(call compile,scripts,./...)
 	$(call compile,scripts/lab,./...)
@@ -284,4 +283,4 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 
 clean: ## remove what builds and runs left behind
-	rm -rf build $(ENGINE)/node_modules $(DYNALITE)/node_modules scripts/lab/storm/powertools/node_modules
+	rm -rf build $(ENGINE)/node_modules scripts/conform/dynalite/node_modules scripts/lab/storm/powertools/node_modules

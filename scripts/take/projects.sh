@@ -22,7 +22,8 @@ check() {
   for target in lint build run tf; do step "make $target" make -C "$dir" $target; done
   case $parts in
   # The tests that run processes are the same ones as here.
-  "$all") for module in . scripts scripts/lab; do step "go test, $module" go -C "$dir/$module" test ./...; done ;;
+  "$all") step 'make conform-dynalite' make -C "$dir" conform-dynalite
+    for module in . scripts scripts/lab; do step "go test, $module" go -C "$dir/$module" test ./...; done ;;
   *) step 'make test' make -C "$dir" test ;;
   esac
   echo "      $parts: $(git -C "$dir" ls-files | grep -v package-lock.json | (cd "$dir" && tr '\n' '\0' | xargs -0 cat) | wc -l) lines tracked"
