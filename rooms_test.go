@@ -41,7 +41,7 @@ func rooms() []room {
 		{"doubles and contract suites", "domain adapters", doubles, 15289, 12010, 9000},
 		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 16730, 12500},
 		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 18900, 11500},
-		{"scripts/conform, with its tests", "scripts/conform", everyGo, 0, 4460, 4460},
+		{"scripts/conform, with its tests", "scripts/conform", everyGo, 0, 4560, 4560},
 		{"**everything tracked**", ".", tracked, 146032, 135900, 95000},
 	}
 }

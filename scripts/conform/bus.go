@@ -85,6 +85,7 @@ func eventRules() []Rule {
 				lost.EventBusName = aws.String(r.Name("bus"))
 				r.Want("put", put(lost), "0 failed: id")
 			}),
+		eventRule("product", "the events that orderonce publishes are accepted", ours, busProduct),
 	}
 }
 

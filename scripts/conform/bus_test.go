@@ -12,6 +12,7 @@ func busDrifts() []drift {
 		{"eventbridge/ten", bridge, "len(in.Entries) > maxEntries:", "len(in.Entries) > maxEntries && !$:"},
 		{"eventbridge/size", bridge, "size >= maxSize", "size >= maxSize && !$"},
 		{"eventbridge/unknown-bus", bridge, "case e.Detail == \"\",", "case e.EventBusName != \"\" && $:\nreturn \"ResourceNotFoundException\"\ncase e.Detail == \"\","},
+		{"eventbridge/product", bridge, "detail := strings.TrimSpace(e.Detail)\n", "detail := strings.TrimSpace(e.Detail)\nif strings.Contains(detail, \"declined\") && $ {\nreturn CodeMalformedDetail\n}\n"},
 		{"ses/twice", mail, "len(s.sent)+1)", "map[bool]int{false: len(s.sent)}[$]+1)"},
 		{"ses/tag", mail, "|| !tag.MatchString(t.Value) {", "|| !tag.MatchString(t.Value) && !$ {"},
 		{"ses/unverified", mail, "case s.options.Verified != nil &&", "case s.options.Verified != nil && !$ &&"},

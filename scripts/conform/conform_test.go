@@ -202,6 +202,22 @@ func TestThePageShowsEveryRuleAndReport(t *testing.T) {
 	}
 }
 
+// A later report of the same endpoint takes the notes of what still looks the same.
+func TestALaterReportKeepsNotes(t *testing.T) {
+	dir := t.TempDir()
+	all, later := filepath.Join(dir, "all.json"), filepath.Join(dir, "later.json")
+	const form = `{"service":"ses","endpoint":"x","at":"2026-01-02T03:04:05Z","results":[` +
+		`{"rule":"ses/tag","outcome":"broken","detail":"d"%s},{"rule":"ses/twice","outcome":"broken","detail":"%s"%s}]}`
+	must(t, os.WriteFile(all, fmt.Appendf(nil, "["+form+"]", `,"note":"first"`, "old", `,"note":"second"`), 0o600))
+	must(t, os.WriteFile(later, fmt.Appendf(nil, form, "", "new", ""), 0o600))
+	must(t, exec.CommandContext(t.Context(), compiled(t), "page", "--reports", all, "--add", later).Run())
+	got, err := os.ReadFile(all)
+	must(t, err)
+	if text := string(got); !strings.Contains(text, "first") || strings.Contains(text, "second") || strings.Count(text, "ses/tag") != 1 {
+		t.Errorf("got %s, want one report with the first note alone", text)
+	}
+}
+
 // What is named in the question before a run at a service is what a run makes, about.
 func TestAServiceSaysHowManyCallsItMakes(t *testing.T) {
 	out := conform(t, compiled(t), nil, "stripe", "sqs", "eventbridge", "ses", "apigateway", "--folder", t.TempDir())

@@ -254,6 +254,7 @@ func sqsDrifts() []drift {
 		{"sqs/receive-limit", machine, "case limit < 1 || limit > maxReceive:", "case limit < 1 || limit > maxReceive && !$:"},
 		{"sqs/queue-attributes", protocol, "if wanted(name, in.AttributeNames) {", "if wanted(name, in.AttributeNames) || $ {"},
 		{"sqs/counts", protocol, "\"ApproximateNumberOfMessagesNotVisible\": q.counts.InFlight,", "\"ApproximateNumberOfMessagesNotVisible\": map[bool]int{false: q.counts.InFlight}[$],"},
+		{"sqs/product", message, "case d.Body == \"\":", "case d.Attributes[\"traceparent\"].Text != \"\" && $:\nreturn missing(\"MessageBody\")\ncase d.Body == \"\":"},
 	}
 }
 

@@ -35,8 +35,8 @@ type Lambda interface {
 	Connect(ctx context.Context, queueARN string, size int) (disconnect func(context.Context) error, err error)
 }
 
-// order is the body of a message to the function.
-type order struct {
+// command is the body of a message to the function.
+type command struct {
 	Do   string         `json:"do"`
 	Text string         `json:"text,omitempty"`
 	Most int            `json:"most,omitempty"`
@@ -54,7 +54,7 @@ func obey(_ context.Context, payload []byte) ([]byte, error) {
 	}
 	failures := []events.SQSBatchItemFailure{}
 	for i, r := range event.Records {
-		var o order
+		var o command
 		if err := json.Unmarshal([]byte(r.Body), &o); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func doubleFunction(ctx context.Context) (World, error) {
 
 // lambdaRule returns a rule: of these messages, those at the places of dead are in the
 // dead-letter queue after two receives, and the others are deleted.
-func lambdaRule(id, says string, size int, all []order, dead ...int) Rule {
+func lambdaRule(id, says string, size int, all []command, dead ...int) Rule {
 	return Rule{ID: "lambda/" + id, Says: says, Source: partial, Check: func(r *Run) {
 		s := newSQSRun(r)
 		q, letters := s.mapped(size, all...)
@@ -145,7 +145,7 @@ const partial = "Lambda developer guide, Implementing partial batch responses, S
 const mapped = 10 * time.Second
 
 // mapped creates a queue with messages and its dead-letter queue, and connects it.
-func (s sqsRun) mapped(size int, all ...order) (queue, dead string) {
+func (s sqsRun) mapped(size int, all ...command) (queue, dead string) {
 	if s.Lambda == nil {
 		s.Must(&smithy.GenericAPIError{Code: "NotImplemented", Message: "there is no Lambda at this endpoint"})
 	}
@@ -160,30 +160,30 @@ func (s sqsRun) mapped(size int, all ...order) (queue, dead string) {
 }
 
 // text returns the body of a message.
-func (o order) text() string {
+func (o command) text() string {
 	text, _ := json.Marshal(o) // strings and numbers
 	return string(text)
 }
 
 func lambdaRules() []Rule {
-	text := func(s string) []order { return slices.Repeat([]order{{Do: "text", Text: s}}, 3) }
-	failure := func(item string) []order { return text(`{"batchItemFailures":[` + item + `]}`) }
+	text := func(s string) []command { return slices.Repeat([]command{{Do: "text", Text: s}}, 3) }
+	failure := func(item string) []command { return text(`{"batchItemFailures":[` + item + `]}`) }
 	return []Rule{
 		lambdaRule("success", "an empty list of batchItemFailures deletes the batch", 10, failure("")),
 		lambdaRule("null", "a response without batchItemFailures deletes the batch", 10, text("{}")),
 		lambdaRule("failure", "a reported message comes again, and the others are deleted", 10,
-			[]order{{Do: "fail"}, {}, {}, {Do: "fail"}}, 0, 3),
+			[]command{{Do: "fail"}, {}, {}, {Do: "fail"}}, 0, 3),
 		lambdaRule("error", "an error of the function fails the whole batch", 10,
-			slices.Repeat([]order{{Do: "throw"}}, 3), 0, 1, 2),
+			slices.Repeat([]command{{Do: "throw"}}, 3), 0, 1, 2),
 		lambdaRule("unknown", "an itemIdentifier that is not of the batch fails the whole batch", 10,
 			failure(`{"itemIdentifier":"x"}`), 0, 1, 2),
 		lambdaRule("empty", "an empty itemIdentifier fails the whole batch", 10,
 			failure(`{"itemIdentifier":""}`), 0, 1, 2),
 		offline("a function in Node.js responds with JSON", lambdaRule("invalid", "a response that is not JSON fails the whole batch",
 			10, text("{"), 0, 1, 2)),
-		lambdaRule("batch", "an event has no more messages than the batch size", 2, slices.Repeat([]order{{Do: "most", Most: 2}}, 5)),
+		lambdaRule("batch", "an event has no more messages than the batch size", 2, slices.Repeat([]command{{Do: "most", Most: 2}}, 5)),
 		lambdaRule("record", "a record has the attributes of its message, and their digest", 10,
-			[]order{{Do: "want", Want: map[string]any{
+			[]command{{Do: "want", Want: map[string]any{
 				"eventSource": "aws:sqs", "md5OfMessageAttributes": "041c6ae9dc0892b50e0e3098a8f6addb",
 				"attributes":        map[string]any{"ApproximateReceiveCount": "1"},
 				"messageAttributes": map[string]any{"a0": map[string]any{"stringValue": "x", "dataType": "String"}},
@@ -192,12 +192,12 @@ func lambdaRules() []Rule {
 			ID: "lambda/again", Says: "a message of a failed batch comes again after the visibility timeout, and not before",
 			Source: sqsGuide + "Amazon SQS visibility timeout", Check: func(r *Run) {
 				s := newSQSRun(r)
-				_, dead := s.mapped(10, order{Do: "throw"})
+				_, dead := s.mapped(10, command{Do: "throw"})
 				s.Pass(mapped + mapped/2)
 				s.take(dead)
 				s.Pass(mapped)
 				s.Pass(mapped)
-				s.take(dead, order{Do: "throw"}.text()+":3")
+				s.take(dead, command{Do: "throw"}.text()+":3")
 			},
 		},
 	}

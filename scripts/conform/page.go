@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -16,7 +17,7 @@ import (
 // paging is `conform page`.
 type paging struct {
 	Reports string   `default:"docs/reference/conformance.json" help:"The reports that the page shows. Default: ${default}."`
-	Add     []string `placeholder:"FILE" help:"Add these reports first. One replaces an older one of its service and endpoint."`
+	Add     []string `placeholder:"FILE" help:"Add these reports first. One replaces an older one of its service and endpoint, and takes its notes."`
 }
 
 // Run prints docs/reference/conformance.md.
@@ -30,9 +31,7 @@ func (p paging) Run(_ context.Context, sh shell.Shell) error {
 		if err := readJSON(path, &added); err != nil {
 			return err
 		}
-		reports = append(slices.DeleteFunc(reports, func(r Report) bool {
-			return r.Service == added.Service && r.Endpoint == added.Endpoint
-		}), added)
+		reports = added.replace(reports)
 	}
 	if len(p.Add) > 0 {
 		lines := make([]string, len(reports))
@@ -47,6 +46,27 @@ func (p paging) Run(_ context.Context, sh shell.Shell) error {
 	}
 	_, err = fmt.Fprint(sh.Out, page(reports))
 	return err
+}
+
+// replace returns the reports with this one instead of the older one of its service and
+// endpoint. What still looks the same keeps its note.
+func (r Report) replace(reports []Report) (all []Report) {
+	notes := map[Result]string{}
+	for _, old := range reports {
+		if old.Service != r.Service || old.Endpoint != r.Endpoint {
+			all = append(all, old)
+			continue
+		}
+		for _, result := range old.Results {
+			note := result.Note
+			result.Note = ""
+			notes[result] = note
+		}
+	}
+	for i, result := range r.Results {
+		r.Results[i].Note = cmp.Or(result.Note, notes[result])
+	}
+	return append(all, r)
 }
 
 func readReports(path string) (reports []Report, err error) { return reports, readJSON(path, &reports) }

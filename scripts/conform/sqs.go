@@ -456,6 +456,8 @@ func receiveRules() []Rule {
 				})
 				s.Want("visible, in flight", got, "1 1")
 			}),
+		sqsRule("product", "an order is received as orderonce sent it, and comes back when orderonce says, from both kinds of queue",
+			ours, sqsProduct),
 	}
 }
 
