@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page conform conform-clean conform-contracts conform-page conform-dynalite grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page learn conform conform-clean conform-contracts conform-page conform-dynalite grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ storm: engine ## real binaries under kills and outages, beside the baselines; OR
 
 storm-page: engine ## the same as make storm, and docs/reference/storm.md with its chart
 	@$(LAB) ./storm --docs=../../docs $(STORM)
+
+learn: ## from the handler that charges twice to the product's protocol, in seven steps; STEP=3: that one
+	@go run ./examples/steps $(if $(STEP),-step=$(STEP))
 
 conform: engine ## check the rules that the doubles obey: SERVICE=sqs; ENDPOINT=live: at the real services; docs/guides/conform.md
 	@$(call program,conform) check $(SERVICE) $(if $(ENDPOINT),--endpoint='$(ENDPOINT)') $(CONFORM)
