@@ -10,7 +10,7 @@ STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 # These tests take minutes, so make test-long runs them and make test does not.
-LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestAMillionHistoriesAreVerifiedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
+LONG     := TestEveryMissingGuardIsCaught|TestAGuardIsRemovedAfterTheModuleWasRenamed|TestPairs|TestAMillionOrdersAreAuditedInLittleMemory|TestManyHistoriesAreVerifiedInLittleMemory|TestLargerStorms|TestRefundsUnderFaults|TestTheStormFindsTheKnownFailures
 MODULES  := . scripts scripts/lab
 LAB      := go -C scripts/lab run
 # Compiles a program of scripts and runs it in the root.
