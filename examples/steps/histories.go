@@ -31,10 +31,12 @@ func histories() []history {
 		{"killed after the charge", killedAfter, once},
 		{"slower than its lease", slow, once},
 		{"back after a day", backAfterADay, once},
+		{"500 at create", failureAtCreate, once},
 		{"500 after the charge", failureAfter, once},
 		{"500 before the charge", failureBefore, once},
 		{"a decline", decline, outcome{0, declined, 0}},
 		{"never payable", neverPayable, outcome{0, refused, 1}},
+		{"killed before it parks", killedBeforeParking, outcome{0, refused, 1}},
 		{"another order, same id", another, outcome{1, paid, 1}},
 	}
 }
@@ -118,13 +120,16 @@ func backAfterADay(w *world) {
 }
 
 // Stripe answers 500 once, and keeps this answer under the key, as every other.
-func failureBefore(w *world) { failure(w, stripetest.ServerErrorBeforeEffect) }
+func failureBefore(w *world) { failure(w, stripetest.ServerErrorBeforeEffect, stripetest.Confirm) }
 
 // The same, and the card was charged before.
-func failureAfter(w *world) { failure(w, stripetest.ServerErrorAfterEffect) }
+func failureAfter(w *world) { failure(w, stripetest.ServerErrorAfterEffect, stripetest.Confirm) }
 
-func failure(w *world, kind stripetest.FaultKind) {
-	w.stripe.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm})
+// The same, before there is an intent.
+func failureAtCreate(w *world) { failure(w, stripetest.ServerErrorBeforeEffect, stripetest.Create) }
+
+func failure(w *world, kind stripetest.FaultKind, on stripetest.Endpoint) {
+	w.stripe.Fail(stripetest.Fault{Kind: kind, On: on})
 	w.send("m1", shirt())
 	w.deliver("m1")
 	w.drain()
@@ -142,6 +147,12 @@ func neverPayable(w *world) {
 	w.send("m1", order{ID: "ORD-1", Amount: 20, Card: visa})
 	w.deliver("m1")
 	w.drain()
+}
+
+// The same, and the function is killed between its record and the dead-letter queue.
+func killedBeforeParking(w *world) {
+	w.on["A after the record"] = func() { panic(died{}) }
+	neverPayable(w)
 }
 
 // A mistake in the shop: it uses an id again, for another order.

@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -67,21 +68,30 @@ func source(i int) string {
 	return code
 }
 
-// page returns a step: its code, in which + marks what the step before did not have, the
-// history that broke the step before, and the one that breaks it.
-func page(i int) string {
-	s, before := steps()[i], ""
-	if i > 0 {
-		before = source(i - 1)
+// changes returns the lines of a and b, with - before those that only a has, and + before
+// those that only b has.
+func changes(a, b []string) (lines []string) {
+	switch {
+	case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
+		return append([]string{"  " + a[0]}, changes(a[1:], b[1:])...)
+	case len(a) > 0 && !slices.Contains(b, a[0]):
+		return append([]string{"- " + a[0]}, changes(a[1:], b)...)
+	case len(b) > 0:
+		return append([]string{"+ " + b[0]}, changes(a, b[1:])...)
+	case len(a) > 0:
+		return append([]string{"- " + a[0]}, changes(a[1:], b)...)
 	}
+	return nil
+}
+
+// page returns a step: its code, with the changes since the step before, the history that
+// broke the step before, and the one that breaks it.
+func page(i int) string {
+	s, before := steps()[i], source(max(i-1, 0)) // the first step has no changes
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n=== Step %d: %s\n\n", i, s.title)
-	for line := range strings.Lines(source(i)) {
-		mark := "  "
-		if i > 0 && !strings.Contains(before, line) {
-			mark = "+ "
-		}
-		text.WriteString(mark + line)
+	for _, line := range changes(strings.Split(before, "\n"), strings.Split(source(i), "\n")) {
+		fmt.Fprintln(&text, strings.TrimRight(line, " "))
 	}
 	if i > 0 {
 		h := historyNamed(steps()[i-1].lacks)
@@ -119,9 +129,8 @@ func walk(in *os.File) {
 		fmt.Print(page(i))
 		if person {
 			fmt.Print("\nEnter: the next step ")
-			if _, err := lines.ReadString('\n'); err != nil {
-				return
-			}
+			_, err := lines.ReadString('\n')
+			person = err == nil
 		}
 	}
 	fmt.Print("\n=== Every history in every step, and in the code that is deployed\n\n" + table())

@@ -57,6 +57,7 @@ func (s store) Save(ctx context.Context, before, after domain.Record) (domain.Re
 	}
 	s.d.print("table", "save "+string(after.OrderID)+": "+r.String())
 	s.d.table[string(after.OrderID)] = r
+	s.d.recorded(r.Status)
 	return saved, err
 }
 

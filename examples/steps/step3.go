@@ -1,5 +1,7 @@
 package main
 
+import "time"
+
 // step3 claims the order under a lease. When the lease has expired, another delivery
 // takes the order over. The owner is a fencing token: the writes of an earlier owner are
 // refused.
@@ -23,8 +25,8 @@ func step3(d *delivery, m message) verdict {
 }
 
 // lease is how long a delivery may work on an order before another takes over: longer
-// than the function can run.
-const lease = visibility
+// than the function can run, and shorter than the visibility timeout.
+const lease = 20 * time.Second
 
 // claim gives the order to this delivery.
 func (d *delivery) claim(r *row) {
@@ -32,9 +34,9 @@ func (d *delivery) claim(r *row) {
 	r.Attempt++
 }
 
-// free holds if nobody works on the order, and it has no outcome.
+// free holds if no lease is running, and the order has no outcome.
 func (d *delivery) free() condition {
-	return condition{"nobody has it", func(r row) bool {
+	return condition{"free", func(r row) bool {
 		return r.Status == "" || r.Status == started && r.Until.Before(d.now)
 	}}
 }

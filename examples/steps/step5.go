@@ -18,7 +18,11 @@ func step5(d *delivery, m message) verdict {
 			return again
 		}
 	}
-	if d.read(r.Intent).Intent.Status != "succeeded" && d.confirm(r.Intent, id+"/confirm").Status != 200 {
+	now := d.read(r.Intent)
+	if now.Status != 200 {
+		return again
+	}
+	if now.Intent.Status != "succeeded" && d.confirm(r.Intent, id+"/confirm").Status != 200 {
 		return again
 	}
 	if _, ok = d.update(id, d.mine(), func(r *row) { r.Status = paid }); !ok {

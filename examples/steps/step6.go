@@ -17,7 +17,7 @@ func step6(d *delivery, m message) verdict {
 		return held(r)
 	}
 	if r.Intent == "" {
-		created := d.create(m.Order, id+"/create")
+		created := d.create(m.Order, fmt.Sprint(id, "/create/", r.Attempt))
 		if created.Status != 200 {
 			return again
 		}

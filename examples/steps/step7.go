@@ -5,6 +5,14 @@ import "fmt"
 // step7 parks what no further delivery can settle, with a reason: a message whose content
 // conflicts with its order, an order that Stripe refuses, and one whose deliveries end.
 func step7(d *delivery, m message) verdict {
+	v := d.settle(m)
+	if v == again && m.Deliveries == maxReceiveCount {
+		return "unsettled after the last delivery"
+	}
+	return v
+}
+
+func (d *delivery) settle(m message) verdict {
 	id := m.Order.ID
 	r, ok := d.update(id, d.freeFor(m.Order), func(r *row) {
 		d.claim(r)
@@ -17,7 +25,7 @@ func step7(d *delivery, m message) verdict {
 		return held(r)
 	}
 	if r.Intent == "" {
-		created := d.create(m.Order, id+"/create")
+		created := d.create(m.Order, fmt.Sprint(id, "/create/", r.Attempt))
 		if created.Status == 400 {
 			d.update(id, d.mine(), func(r *row) { r.Status = refused })
 			return "refused: " + verdict(created.Error.Code)
@@ -33,11 +41,7 @@ func step7(d *delivery, m message) verdict {
 	if outcome == "" {
 		outcome = outcomeOf(d.confirm(r.Intent, fmt.Sprint(id, "/confirm/", r.Attempt)))
 	}
-	switch {
-	case outcome != "":
-	case m.Deliveries == maxReceiveCount:
-		return "unknown: Stripe says nothing of " + verdict(r.Intent)
-	default:
+	if outcome == "" {
 		return again
 	}
 	if _, ok = d.update(id, d.mine(), func(r *row) { r.Status = outcome }); !ok {
@@ -46,9 +50,10 @@ func step7(d *delivery, m message) verdict {
 	return done
 }
 
-// freeFor is free for an order with the same content.
+// freeFor is free for an order with the same content. A refused order is free too: it is
+// tried again, and refused and parked again.
 func (d *delivery) freeFor(o order) condition {
-	return condition{"nobody has it, same content", func(r row) bool {
-		return d.free().holds(r) && (r.Status == "" || r.Amount == o.Amount)
+	return condition{"free, with this content", func(r row) bool {
+		return (d.free().holds(r) || r.Status == refused) && (r.Amount == 0 || r.Amount == o.Amount)
 	}}
 }

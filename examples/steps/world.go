@@ -146,7 +146,7 @@ func (w *world) deadLetter(id, why string) {
 func (w *world) drain() {
 	for len(w.queue) > 0 {
 		for _, m := range slices.Clone(w.queue) {
-			w.pass(2*visibility, "the visibility timeout of "+m.ID+" is over")
+			w.pass(visibility, "the visibility timeout of "+m.ID+" is over")
 			w.deliver(m.ID)
 		}
 	}
@@ -229,10 +229,18 @@ func (d *delivery) update(key string, when condition, change func(*row)) (r row,
 		change(&r)
 		d.table[key] = r
 		d.print("table", fmt.Sprintf("write %s%s: %s", key, text, r))
+		d.recorded(r.Status)
 	} else {
 		d.print("table", fmt.Sprintf("write %s%s: refused, it is %s", key, text, r))
 	}
 	return r, wrote
+}
+
+// recorded is after a write.
+func (d *delivery) recorded(status string) {
+	if status == paid || status == declined || status == refused {
+		d.at("after the record")
+	}
 }
 
 // Statuses of rows.
