@@ -3,7 +3,8 @@
 //
 // A step is a handler, in a file of its own. A history is something that happens sooner
 // or later. Read step0.go, then histories.go, then the other steps; world.go is the
-// stage, and product.go puts the deployed protocol on it.
+// stage, and product.go puts the deployed protocol on it. museum.go has double charges of
+// public projects.
 package main
 
 import (
@@ -107,8 +108,11 @@ func page(i int) string {
 func main() {
 	only := flag.Int("step", -1, "print this step only: 0 to 7")
 	all := flag.Bool("table", false, "print the result of each history in each step, and in the product")
+	exhibits := flag.Bool("museum", false, "print ten double charges of public projects")
 	flag.Parse()
 	switch {
+	case *exhibits:
+		fmt.Print(guide())
 	case *all:
 		fmt.Print(table())
 	case *only >= len(steps()):

@@ -9,6 +9,7 @@ import (
 
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/charge"
+	"orderonce/adapters/stripe/stripetest"
 	domain "orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 )
@@ -49,6 +50,11 @@ type store struct {
 
 // Save implements order.Store.
 func (s store) Save(ctx context.Context, before, after domain.Record) (domain.Record, error) {
+	if s.d.meetsChange() {
+		s.d.print("table", "save "+string(after.OrderID)+": refused, it has changed")
+		saved, _ := s.Peek(after.OrderID)
+		return saved, domain.ErrStale
+	}
 	saved, err := s.Memory.Save(ctx, before, after)
 	r := row{Status: string(saved.Status), Owner: saved.Owner, Intent: string(saved.Intent)}
 	if errors.Is(err, domain.ErrStale) {
@@ -69,6 +75,9 @@ func (d *delivery) exchange(_ context.Context, r stripe.Request) (stripe.Respons
 		defer d.at("after the charge")
 	}
 	got := d.call(strings.TrimSpace(r.Method+" "+what), r.Method, r.Path, r.Key, r.Params)
+	if got.Lost {
+		return stripe.Response{}, stripetest.ErrLost
+	}
 	header := http.Header{"Request-Id": {got.RequestID.String()}}
 	if got.Replayed() {
 		header.Set("Idempotent-Replayed", "true")

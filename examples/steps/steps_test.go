@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,11 +15,14 @@ import (
 const pages = "../../docs/build"
 
 // block is a marker of a page, and the block after it.
-var block = regexp.MustCompile("(?s)<!-- (code|mended|lacks|fence|table) -->\n(?:\n```[a-z]+\n.*?\n```\n)?")
+var block = regexp.MustCompile("(?s)<!-- (code|mended|lacks|fence|table|exhibit) -->\n(?:\n```[a-z]+\n.*?\n```\n)?")
 
-// text returns what belongs after a marker of the page of a step.
+// text returns what belongs after a marker of the page of a step, or of the museum, whose
+// exhibits are counted instead.
 func text(marker string, step int) (language, text string) {
 	switch marker {
+	case "exhibit":
+		return "text", museum()[step].transcript()
 	case "code":
 		return "go", source(step)
 	case "mended":
@@ -34,8 +38,8 @@ func text(marker string, step int) (language, text string) {
 // Every block of the pages is what the steps print. UPDATE_PAGES=1 writes it anew.
 func TestThePagesShowTheSteps(t *testing.T) {
 	paths, err := filepath.Glob(pages + "/*.md")
-	if err != nil || len(paths) != len(steps())+1 {
-		t.Fatalf("pages %v, %v: want one for each step, and README.md", paths, err)
+	if err != nil || len(paths) != len(steps())+2 {
+		t.Fatalf("pages %v, %v: want one for each step, README.md and museum.md", paths, err)
 	}
 	markers := 0
 	for _, path := range paths {
@@ -48,6 +52,9 @@ func TestThePagesShowTheSteps(t *testing.T) {
 			markers++
 			marker := block.FindStringSubmatch(found)[1]
 			language, text := text(marker, step)
+			if marker == "exhibit" {
+				step++
+			}
 			return "<!-- " + marker + " -->\n\n```" + language + "\n" + text + "```\n"
 		})
 		if os.Getenv("UPDATE_PAGES") != "" {
@@ -60,7 +67,8 @@ func TestThePagesShowTheSteps(t *testing.T) {
 			t.Errorf("%s (-page +steps); write it anew with UPDATE_PAGES=1:\n%s", path, diff)
 		}
 	}
-	if want := 3 * len(steps()); markers != want { // the first mends nothing, the last lacks nothing, and two more
+	// The first step mends nothing, the last lacks nothing, and two blocks more.
+	if want := 3*len(steps()) + len(museum()); markers != want {
 		t.Errorf("%d blocks, want %d", markers, want)
 	}
 }
@@ -99,6 +107,48 @@ func TestStepsAreShort(t *testing.T) {
 	for i := range steps() {
 		if n := strings.Count(source(i), "\n"); n > 60 {
 			t.Errorf("step %d: %d lines, want at most 60", i, n)
+		}
+	}
+}
+
+// Each exhibit is broken by its history. The product survives it, and so does every step
+// from the one that teaches the guard.
+func TestTheGuardSavesEachExhibit(t *testing.T) {
+	for _, e := range museum() {
+		h := e.history()
+		if got := h.result(h.play(e.handle)); got == "right" {
+			t.Errorf("%s: got %s, want something wrong", e.name, got)
+		}
+		saved := map[string]handler{"the product": product}
+		for i := e.step; i < len(steps()); i++ {
+			saved[fmt.Sprint("step ", i)] = steps()[i].handle
+		}
+		for name, handle := range saved {
+			if got := h.result(h.play(handle)); got != "right" {
+				t.Errorf("%s: %s: got %s\n%s", e.name, name, got, h.transcript(handle))
+			}
+		}
+	}
+}
+
+// The page has a section for each exhibit, in order, with its link and its guard's step.
+func TestTheMuseumsPageNamesEachLinkAndGuard(t *testing.T) {
+	page, err := os.ReadFile(pages + "/museum.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := strings.Split(string(page), "\n## ")[1:]
+	if len(sections) < len(museum()) {
+		t.Fatalf("%d sections, want one for each of %d exhibits", len(sections), len(museum()))
+	}
+	for i, e := range museum() {
+		for _, want := range []string{fmt.Sprintf("%d. %s\n", i+1, e.name), "(" + e.link + ")", fmt.Sprintf("(step-%d.md)", e.step)} {
+			if !strings.Contains(sections[i], want) {
+				t.Errorf("section %d: want %q", i+1, want)
+			}
+		}
+		if lines := strings.Count(strings.TrimSpace(sections[i]), "\n") + 1; lines > 30 {
+			t.Errorf("%s: %d lines, want at most 30", e.name, lines)
 		}
 	}
 }

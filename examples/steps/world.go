@@ -23,7 +23,8 @@ type world struct {
 	queue   []*message       // sent, and not deleted
 	dead    []string         // reasons of parked messages; "" of one that SQS moved itself
 	on      map[string]func()
-	begun   int // deliveries
+	begun   int  // deliveries
+	changed bool // the next write meets a row that another writer has just changed
 	out     strings.Builder
 }
 
@@ -62,6 +63,8 @@ type verdict string
 const (
 	done  verdict = "done"  // SQS deletes it
 	again verdict = "again" // SQS delivers it again, after its visibility timeout
+	// failed is of a request, which nobody keeps: its caller decides what to do next.
+	failed verdict = "failed"
 )
 
 const (
@@ -117,7 +120,7 @@ func (w *world) deliver(id string) {
 	d.print("SQS", "delivers "+id)
 	switch v := d.run(*m); v {
 	case again:
-	case done:
+	case done, failed:
 		w.remove(id)
 	default:
 		w.deadLetter(id, string(v))
@@ -172,6 +175,7 @@ func (d *delivery) run(m message) (v verdict) {
 		}
 	}()
 	v = d.handle(d, m)
+	d.at("before it returns")
 	d.print("", v.String())
 	return v
 }
@@ -183,6 +187,8 @@ func (v verdict) String() string {
 		return "done: the message is deleted"
 	case again:
 		return "again: the message stays"
+	case failed:
+		return "failed: the caller sees an error"
 	}
 	return "parked: " + string(v)
 }
@@ -225,12 +231,16 @@ func (d *delivery) update(key string, when condition, change func(*row)) (r row,
 	if when.says != "" {
 		text = " if " + when.says
 	}
-	if wrote {
+	switch {
+	case d.meetsChange():
+		wrote = false
+		d.print("table", fmt.Sprintf("write %s%s: refused, it has changed", key, text))
+	case wrote:
 		change(&r)
 		d.table[key] = r
 		d.print("table", fmt.Sprintf("write %s%s: %s", key, text, r))
 		d.recorded(r.Status)
-	} else {
+	default:
 		d.print("table", fmt.Sprintf("write %s%s: refused, it is %s", key, text, r))
 	}
 	return r, wrote
@@ -241,6 +251,19 @@ func (d *delivery) recorded(status string) {
 	if status == paid || status == declined || status == refused {
 		d.at("after the record")
 	}
+}
+
+// meetsChange reports, once, whether another writer has just changed the row.
+func (w *world) meetsChange() bool {
+	met := w.changed
+	w.changed = false
+	return met
+}
+
+// forget deletes a row.
+func (d *delivery) forget(key string) {
+	delete(d.table, key)
+	d.print("table", "delete "+key)
 }
 
 // Statuses of rows.
@@ -268,10 +291,14 @@ func (r row) String() string {
 
 // create creates a payment intent for an order: no money moves yet. A key of "" is none.
 func (d *delivery) create(o order, key string) stripetest.Response {
-	return d.call("create "+dollars(o.Amount), "POST", "/v1/payment_intents", key, url.Values{
+	return d.call("create "+dollars(o.Amount), "POST", "/v1/payment_intents", key, parameters(o))
+}
+
+func parameters(o order) url.Values {
+	return url.Values{
 		"amount": {fmt.Sprint(o.Amount)}, "currency": {"usd"}, "payment_method": {o.Card}, "metadata[orderId]": {o.ID},
 		"automatic_payment_methods[enabled]": {"true"}, "automatic_payment_methods[allow_redirects]": {"never"},
-	})
+	}
 }
 
 // confirm confirms an intent: money moves. An intent is paid once, at any age.
@@ -280,6 +307,16 @@ func (d *delivery) confirm(intent, key string) stripetest.Response {
 	defer d.at("after the charge")
 	path := "/v1/payment_intents/" + intent + "/confirm"
 	return d.call("confirm "+intent, "POST", path, key, url.Values{"off_session": {"true"}})
+}
+
+// charge creates an intent and confirms it in one call.
+func (d *delivery) charge(o order, key string) stripetest.Response {
+	d.at("before the charge")
+	defer d.at("after the charge")
+	form := parameters(o)
+	form.Set("confirm", "true")
+	form.Set("off_session", "true")
+	return d.call("charge "+dollars(o.Amount), "POST", "/v1/payment_intents", key, form)
 }
 
 // read reads an intent.
@@ -296,12 +333,17 @@ func (d *delivery) call(what, method, path, key string, form url.Values) stripet
 		what += " under " + key
 	}
 	d.print("Stripe", what+": "+summary(got))
+	if got.Lost {
+		return stripetest.Response{Lost: true}
+	}
 	return got
 }
 
 func summary(r stripetest.Response) string {
 	words := fmt.Sprint(r.Status)
 	switch {
+	case r.Lost:
+		return "no response"
 	case r.Error != nil && r.Error.Code != "":
 		words += " " + r.Error.Code
 	case r.Error != nil:
