@@ -414,7 +414,7 @@ func claimCases() map[string]processCase {
 		"a record of a newer release is redelivered": {
 			before: func(w *world) {
 				w.claimAndRelease()
-				w.must(w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"))
+				w.store.Edit(w.order.ID(), func(r *order.Record) { r.Fingerprint = "v999:0" })
 			},
 			want: transient(order.ReasonUnknownVersion, ""), calls: "begin",
 		},
