@@ -262,10 +262,11 @@ func TestLoadIsConsistent(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.claimed("O1")
-	f.Proxy.Reset()
-	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError, Match: func(body []byte) bool {
-		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
-	}})
+	f.Proxy.Before(func(c dynamodbtest.Call) {
+		if !bytes.Contains(c.Request, []byte(`"ConsistentRead":true`)) {
+			t.Errorf("got the read %s, want a consistent one", c.Request)
+		}
+	})
 	f.loaded("O1")
 	if _, err := refundtable.New(f.Store).Load(t.Context(), "O1"); err != nil {
 		t.Errorf("account: got %v, want a consistent read", err)

@@ -177,7 +177,7 @@ part "lab" {
   paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
-    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
+    "domain/*/*test/*_test.go", "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
   ]
 }
 
@@ -202,7 +202,7 @@ shared "operator" {
     "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)",
   ]
   except = ["comparison operator"] # of an alarm
-  names = ["domain/order/ordertest.cancel", "domain/order/ordertest.Cancel", "scripts/local.local.attend", "scripts/local.local.cancelUncharged"]
+  names = ["domain/order.Settle", "domain/order.world.stale", "domain/order/ordertest.cancel", "domain/order/ordertest.Cancel", "scripts/local.local.attend", "scripts/local.local.cancelUncharged"]
   paths = ["scripts/orders/**", "domain/order/cancel*.go", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
@@ -232,6 +232,15 @@ shared "fifo" {
   of = ["fifo", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"] # the operator's tool and its tests know it
   words = ["fifo", "queue type", "message.group", "undedup", "deduplication (id|scope|interval)", "content based dedup", "deduplicates what is \\*sent"]
   names = ["adapters/sqs.Delivery.Group", "adapters/sqs/sqstest.Draft.Group"]
+}
+
+shared "faults" {
+  of = ["page", "lab"]
+  names = ["adapters/dynamodb/dynamodbtest.Call.Status", "adapters/dynamodb/dynamodbtest.Call.Response", "adapters/dynamodb/dynamodbtest.Call.Lost",
+    "adapters/dynamodb/dynamodbtest.callbacks.after", "adapters/dynamodb/dynamodbtest.callbacks.observe", "adapters/dynamodb/dynamodbtest.Slow",
+    "adapters/dynamodb/dynamodbtest.Fault.Operation", "adapters/dynamodb/dynamodbtest.Fault.Number", "adapters/dynamodb/dynamodbtest.Fault.Match",
+    "adapters/dynamodb/dynamodbtest.Fault.Delay",
+  ]
 }
 
 shared "redrive" {
