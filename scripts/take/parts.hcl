@@ -86,7 +86,7 @@ part "stock" {
   lines = 3330
   needs  = ["charge"]
   words  = ["stock", "unknown.sku"]
-  names  = ["domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding",
+  names  = ["domain/order.Claim.Short", "domain/order.Claim.Unlisted", "domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding",
     "domain/settle.HintFreed", "domain/settle.Reconciler.CancelDeclined", "domain/settle.Paced.Canceler", "domain/settle.Paced.CancelIntent",
     "functions/reconcile.environment.Hold", "functions/reconcile.environment.freeTime", "functions/reconcile.newCancelDeclined",
   ]
@@ -172,12 +172,12 @@ part "lab" {
   words = [
     "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
-    "make (proof|refund|grow)-page", "make grow", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long",
+    "make (proof|refund|grow)-page", "make grow", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long", "benchstat", "bench.test", "test costs",
   ]
   paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
-    "domain/*/*test/*_test.go", "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
+    "domain/*/*test/*_test.go", "domain/order/bench_test.go", "adapters/*/bench_test.go", "adapters/sqs/orders/bench_test.go", "domain/order/ordertest/cost*.go", "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
   ]
 }
 
