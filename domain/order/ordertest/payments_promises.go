@@ -392,7 +392,8 @@ func (x *paymentsTest) findAll() {
 }
 
 // failsWell tests what a failed call returns: an error of a kind, and no intent. The
-// provider's support asks for the request id of a response, and cannot find an invented one.
+// provider's support asks for the request id of a response, and cannot find an invented
+// one.
 func (x *paymentsTest) failsWell() {
 	for fault, want := range map[Fault]struct {
 		kind     order.ErrorKind

@@ -92,8 +92,8 @@ func (x storeTest) begin(owner string, from time.Time) order.Claim {
 	return c
 }
 
-// addsEvents writes two changes with their events, each twice, as after a lost answer, and
-// one that another writer was faster than.
+// addsEvents writes two changes with their events, each twice, as after a lost answer,
+// and one that another writer was faster than.
 func addsEvents(t *testing.T, s order.Store) {
 	t.Helper()
 	saves := recordSaves(s)
