@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
@@ -264,10 +262,11 @@ func TestLoadIsConsistent(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.claimed("O1")
-	f.Proxy.Reset()
-	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.InternalError, Match: func(body []byte) bool {
-		return !bytes.Contains(body, []byte(`"ConsistentRead":true`))
-	}})
+	f.Proxy.Before(func(c dynamodbtest.Call) {
+		if !bytes.Contains(c.Request, []byte(`"ConsistentRead":true`)) {
+			t.Errorf("got the read %s, want a consistent one", c.Request)
+		}
+	})
 	f.loaded("O1")
 	if _, err := refundtable.New(f.Store).Load(t.Context(), "O1"); err != nil {
 		t.Errorf("account: got %v, want a consistent read", err)
@@ -278,33 +277,6 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	h := dynamodbtest.Open(t)
 	ordertest.TestStore(t, func(*testing.T) order.Store {
-		return editable{dynamodb.New(h.Config, h.Table), h}
+		return dynamodb.New(h.Config, h.Table)
 	})
-}
-
-// editable is a store whose rows a test can edit.
-type editable struct {
-	*dynamodb.Store
-
-	h *dynamodbtest.Harness
-}
-
-func (r editable) SetFingerprint(ctx context.Context, id order.ID, f order.Fingerprint) error {
-	return r.set(ctx, id, "fingerprint", string(f))
-}
-
-func (r editable) SetStatus(ctx context.Context, id order.ID, s order.Status) error {
-	return r.set(ctx, id, "status", string(s))
-}
-
-func (r editable) set(ctx context.Context, id order.ID, attribute, value string) error {
-	_, err := r.h.Client.UpdateItem(ctx, &sdk.UpdateItemInput{
-		TableName:                 &r.h.Table,
-		Key:                       row{"orderId": text(id), "sk": text("order")},
-		ConditionExpression:       aws.String("attribute_exists(orderId)"),
-		UpdateExpression:          aws.String("SET #name = :value"),
-		ExpressionAttributeNames:  map[string]string{"#name": attribute},
-		ExpressionAttributeValues: row{":value": text(value)},
-	})
-	return err
 }

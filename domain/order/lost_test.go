@@ -37,23 +37,23 @@ func (w *world) findLost() {
 
 // lostCases are orders whose record was lost, and orders that only seem so.
 func lostCases() map[string]processCase {
-	lost := order.Result{Verdict: order.Park, Reason: order.ReasonRecordLost, Intent: "pi_1"}
+	const lost, lostAgain = "park record_lost open attempt 1 pi_1", "park record_lost open attempt 2 pi_1"
 	old := func(w *world) { ageMessage(w, 25*time.Hour) }
 	canceled := func(i *order.Intent) { i.State = order.IntentCanceled }
 	return map[string]processCase{
 		"an old message whose record was lost is parked if the provider knows an intent": {
-			before: (*world).loseRecord, want: unsettled(1, lost), calls: "begin find release",
+			before: (*world).loseRecord, want: lost, calls: "begin find release",
 		},
 		"a redrive after a lost record is parked again": {
 			before: func(w *world) { w.loseRecord(); w.deliver(noFault) },
-			want:   unsettled(2, lost), calls: "begin begin find release",
+			want:   lostAgain, calls: "begin begin find release",
 		},
 		"a young message after a lost record was found is parked, too": {
-			before: func(w *world) { w.findLost() }, want: unsettled(2, lost), calls: "begin begin find release",
+			before: func(w *world) { w.findLost() }, want: lostAgain, calls: "begin begin find release",
 		},
 		"an intent that was found once stays found if the search does not return it": {
 			before: func(w *world) { w.findLost(); w.payments = finds{w.bank, nil} },
-			want:   unsettled(2, lost), calls: "begin begin find release",
+			want:   lostAgain, calls: "begin begin find release",
 			after: func(w *world) {
 				if got := w.record().Suspect; got != "pi_1" {
 					w.Errorf("got the suspect %q, want pi_1", got)
@@ -68,7 +68,7 @@ func lostCases() map[string]processCase {
 				w.must(err)
 				w.payments = finds{w.bank, []order.Intent{i}}
 			},
-			want: unsettled(2, lost), calls: "begin begin find release",
+			want: lostAgain, calls: "begin begin find release",
 		},
 		"the intent of a crashed attempt is used although its record is young": {
 			before: func(w *world) {
@@ -76,14 +76,14 @@ func lostCases() map[string]processCase {
 				w.crashAfter(ordertest.Prepare)
 				w.bank.ForgetKeys()
 			},
-			want: doneLate("pi_1"), calls: "begin begin find bind confirm finish",
+			want: paidLate, calls: "begin begin find bind confirm finish",
 		},
 		"an intent for different content is not used": {
 			before: func(w *world) {
 				w.prepare(w.differentContent(), w.prepareKey())
 				old(w)
 			},
-			want: unsettled(1, lost), calls: "begin find release",
+			want: lost, calls: "begin find release",
 		},
 		"two unconfirmed intents are parked": {
 			before: func(w *world) {
@@ -91,14 +91,14 @@ func lostCases() map[string]processCase {
 				w.prepare(w.order, w.prepareAgainKey(1))
 				old(w)
 			},
-			want: unsettled(1, lost), calls: "begin find release",
+			want: lost, calls: "begin find release",
 		},
 		"an old message of an order without intents is charged": {
-			before: old, want: done(order.Paid, 1), calls: "begin find prepare bind confirm finish",
+			before: old, want: paid, calls: "begin find prepare bind confirm finish",
 		},
 		"an order whose message is exactly a day old is not searched for": {
 			before: func(w *world) { ageMessage(w, 24*time.Hour) },
-			want:   done(order.Paid, 1), calls: "begin prepare bind confirm finish",
+			want:   paid, calls: "begin prepare bind confirm finish",
 		},
 		"an order whose record is as old as its message is not searched for": {
 			before: func(w *world) {
@@ -106,23 +106,23 @@ func lostCases() map[string]processCase {
 				w.bank.ForgetKeys()
 				w.sent, w.now = w.record().CreatedAt, w.now.Add(48*time.Hour)
 			},
-			want: doneLate("pi_2"), calls: "begin begin prepare bind confirm finish",
+			want: "done settled paid attempt 2 pi_2", calls: "begin begin prepare bind confirm finish",
 		},
 		"a failed search charges nothing": {
 			before: old, fault: always(failCall(ordertest.Find, refused())),
-			want: unsettled(1, transient(order.ReasonMisconfigured, "")), calls: "begin find release",
+			want: "redeliver misconfigured transient open attempt 1", calls: "begin find release",
 		},
 		"a search without a response charges nothing": {
 			before: old, fault: always(ordertest.LoseRequestOf(ordertest.Find)),
-			want: unsettled(1, transient(order.ReasonUnknown, "")), calls: "begin find release",
+			want: "redeliver provider_unknown transient open attempt 1", calls: "begin find release",
 		},
 		"an intent that was canceled before it was bound is prepared again": {
 			before: func(w *world) { w.crashAfter(ordertest.Prepare); w.bank.Cancel("pi_1") },
-			want:   doneLate("pi_2"), calls: "begin begin prepare prepare bind confirm finish",
+			want:   "done settled paid attempt 2 pi_2", calls: "begin begin prepare prepare bind confirm finish",
 		},
 		"an order whose intents are all canceled is redelivered": {
 			before: func(w *world) { w.change = changeFirst(2, ordertest.Prepare, canceled) },
-			want:   unsettled(1, transient(order.ReasonReplayed, "")), calls: "begin prepare prepare release",
+			want:   "redeliver provider_replayed_failure transient open attempt 1", calls: "begin prepare prepare release",
 		},
 	}
 }
@@ -136,14 +136,14 @@ func wrongAnswerCases() map[string]processCase {
 	return map[string]processCase{
 		"one wrong response to prepare is retried": {
 			before: wrong(ordertest.Prepare),
-			want:   done(order.Paid, 1), calls: "begin prepare prepare bind confirm finish",
+			want:   paid, calls: "begin prepare prepare bind confirm finish",
 		},
 		"one wrong response to confirm is read again": {
-			before: wrong(ordertest.Confirm), want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+			before: wrong(ordertest.Confirm), want: paid, calls: "begin prepare bind confirm read finish",
 		},
 		"one wrong response to read is retried": {
 			before: func(w *world) { w.crashAfter(ordertest.Confirm); wrong(ordertest.Read)(w) },
-			want:   done(order.Paid, 2), calls: "begin begin read read finish",
+			want:   takenOver, calls: "begin begin read read finish",
 		},
 		"an intent that is another order's since its confirm is parked": {
 			before: func(w *world) {
@@ -153,12 +153,12 @@ func wrongAnswerCases() map[string]processCase {
 					}
 				}
 			},
-			want:  unsettled(1, order.Result{Verdict: order.Park, Reason: order.ReasonMismatch, Intent: "pi_1"}),
+			want:  "park mismatch open attempt 1 pi_1",
 			calls: "begin prepare bind confirm read read release",
 		},
 		"a wrong response to a confirm without effect is unconfirmed": {
 			before: wrong(ordertest.Confirm), fault: always(failCall(ordertest.Confirm, nil)),
-			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			want:  "redeliver unconfirmed open attempt 1 pi_1",
 			calls: "begin prepare bind confirm read release",
 		},
 	}

@@ -177,7 +177,7 @@ func (p *Processor) findOrPrepare(ctx context.Context, c Claim) (Intent, error) 
 		return p.prepare(ctx, c)
 	case len(found) == 1 && c.Short == "" && found[0].ID == lost && found[0].State == NeedsConfirmation &&
 		found[0].Fingerprint == c.Order.Fingerprint():
-		return p.verified(c)(found[0], nil)
+		return found[0], Verify(found[0], p.Scope, c.Order.ID(), c.Order.Total())
 	}
 	return Intent{}, &RecordLostError{Intent: lost}
 }
@@ -220,7 +220,7 @@ func (c Claim) checkStock() error {
 var errCanceledUnbound = errors.New("the prepared intent was canceled before it was bound")
 
 func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, error) {
-	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Prepare(ctx, c.Order, k) })
+	intent, err := p.verified(c, 2, func() (Intent, error) { return p.Payments.Prepare(ctx, c.Order, k) })
 	if err == nil && intent.State == IntentCanceled {
 		return Intent{}, &PaymentError{Kind: KindReplayed, Err: errCanceledUnbound}
 	}
@@ -230,7 +230,7 @@ func (p *Processor) prepareUnder(ctx context.Context, c Claim, k Key) (Intent, e
 // read returns the current state of the bound intent. Its money may have moved even if
 // the provider does not show it, so a refusal never parks the order.
 func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
-	intent, err := p.verifiedTwice(c, func() (Intent, error) { return p.Payments.Read(ctx, c.Intent) })
+	intent, err := p.verified(c, 2, func() (Intent, error) { return p.Payments.Read(ctx, c.Intent) })
 	return intent, asMisconfigured(err)
 }
 
@@ -238,9 +238,11 @@ func (p *Processor) read(ctx context.Context, c Claim) (Intent, error) {
 // answered about another order: neither proves that no money moved. The provider also
 // refuses an intent that another attempt has settled meanwhile.
 func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
-	intent, err := p.verified(c)(p.Payments.Confirm(ctx, c.Intent, ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)))
+	key := ConfirmKey(p.Scope, c.Order.ID(), c.Attempt)
+	intent, err := p.verified(c, 1, func() (Intent, error) { return p.Payments.Confirm(ctx, c.Intent, key) })
+	_, mismatch := errors.AsType[*MismatchError](err)
 	refused := KindOf(err) == KindRefused
-	if !refused && !isMismatch(err) {
+	if !refused && !mismatch {
 		return intent, err
 	}
 	now, readErr := p.read(ctx, c)
@@ -253,31 +255,19 @@ func (p *Processor) confirm(ctx context.Context, c Claim) (Intent, error) {
 	return now, nil
 }
 
-// verifiedTwice repeats a call whose response is about another order, so that one wrong
-// response does not park the order.
-func (p *Processor) verifiedTwice(c Claim, call func() (Intent, error)) (Intent, error) {
-	check := p.verified(c)
-	intent, err := check(call())
-	if isMismatch(err) {
-		return check(call())
+// verified makes a call to the provider, at most so many times while the response is
+// about another order: one wrong response does not park this one. No intent is used
+// unless it belongs to the order.
+func (p *Processor) verified(c Claim, tries int, call func() (Intent, error)) (Intent, error) {
+	intent, err := call()
+	if err != nil {
+		return Intent{}, asPaymentError(err)
+	}
+	err = Verify(intent, p.Scope, c.Order.ID(), c.Order.Total())
+	if err != nil && tries > 1 {
+		return p.verified(c, tries-1, call)
 	}
 	return intent, err
-}
-
-// verified wraps a call to the provider: no intent is used unless it belongs to this
-// order.
-func (p *Processor) verified(c Claim) func(Intent, error) (Intent, error) {
-	return func(i Intent, err error) (Intent, error) {
-		if err != nil {
-			return Intent{}, asPaymentError(err)
-		}
-		return i, Verify(i, p.Scope, c.Order.ID(), c.Order.Total())
-	}
-}
-
-func isMismatch(err error) bool {
-	_, mismatch := errors.AsType[*MismatchError](err)
-	return mismatch
 }
 
 // asMisconfigured turns a refusal of a call that only reads into Misconfigured: the order

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -228,35 +227,40 @@ type processCase struct {
 	card   ordertest.Card // "" pays
 	before func(w *world) // runs before this delivery
 	fault  func(w *world) ordertest.Interceptor
-	want   order.Result // except Err
+	want   string // see outcome
 	calls  string
 	after  func(w *world) // checks more
 }
 
-func done(s order.Status, attempt int) order.Result {
-	return order.Result{
-		Verdict: order.Done, Reason: order.ReasonSettled, Status: s, Attempt: attempt, Intent: "pi_1",
-		Takeover: attempt > 1,
+// outcome describes a result: verdict and reason, whether it counts toward parking and
+// until when the message waits; the status, the attempt, the intent and the request.
+func outcome(r order.Result) string {
+	text := fmt.Sprint(r.Verdict, " ", r.Reason)
+	for _, word := range []struct {
+		is   bool
+		text string
+	}{
+		{r.Transient, "transient"},
+		{!r.NotBefore.IsZero(), "until " + r.NotBefore.Format(time.TimeOnly)},
+		{r.Status != "", string(r.Status)},
+		{r.Attempt > 0, fmt.Sprint("attempt ", r.Attempt)},
+		{r.Takeover, "takeover"},
+		{r.Intent != "", string(r.Intent)},
+		{r.RequestID != "", r.RequestID},
+	} {
+		if word.is {
+			text += " " + word.text
+		}
 	}
+	return text
 }
 
-// doneLate is the result of a second attempt that found no bound intent and charged one.
-func doneLate(i order.IntentID) order.Result {
-	r := done(order.Paid, 2)
-	r.Intent, r.Takeover = i, false
-	return r
-}
-
-// unsettled is the result of an attempt that claimed the order and did not settle it.
-func unsettled(attempt int, r order.Result) order.Result {
-	r.Attempt, r.Status = attempt, order.Open
-	return r
-}
-
-// transient is the result of an attempt that failed for a cause outside of the order.
-func transient(r order.Reason, i order.IntentID) order.Result {
-	return order.Result{Verdict: order.Redeliver, Reason: r, Transient: true, Intent: i}
-}
+const (
+	paid        = "done settled paid attempt 1 pi_1"
+	takenOver   = "done settled paid attempt 2 takeover pi_1"
+	paidLate    = "done settled paid attempt 2 pi_1" // by an attempt that found no bound intent
+	unavailable = "redeliver store_unavailable transient"
+)
 
 func always(a ordertest.Interceptor) func(*world) ordertest.Interceptor {
 	return func(*world) ordertest.Interceptor { return a }
@@ -277,8 +281,8 @@ func TestProcess(t *testing.T) {
 			if (got.Err == nil) != (got.Verdict == order.Done) {
 				t.Errorf("got error %v with verdict %s, want an error unless done", got.Err, got.Verdict)
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(order.Result{}, "Err")); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
+			if got := outcome(got); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 			if calls := strings.Trim(fmt.Sprint(w.calls), "[]"); calls != c.calls {
 				t.Errorf("got calls %q, want %q", calls, c.calls)
@@ -313,7 +317,7 @@ func processCases() map[string]processCase {
 func TestEveryReasonHasACase(t *testing.T) {
 	seen := map[order.Reason]bool{order.ReasonInvalid: true} // of messages that are not orders
 	for _, c := range processCases() {
-		seen[c.want.Reason] = true
+		seen[order.Reason(strings.Fields(c.want)[1])] = true
 	}
 	for _, r := range order.Reasons() {
 		if !seen[r] {
@@ -329,28 +333,28 @@ func TestEveryReasonHasACase(t *testing.T) {
 func settlingCases() map[string]processCase {
 	const fresh = "begin prepare bind confirm finish"
 	return map[string]processCase{
-		"a new order is charged":               {want: done(order.Paid, 1), calls: fresh},
-		"a declined order is settled":          {card: ordertest.Declines, want: done(order.Declined, 1), calls: fresh},
-		"a payment that takes days is pending": {card: ordertest.TakesDays, want: done(order.Pending, 1), calls: fresh},
+		"a new order is charged":               {want: paid, calls: fresh},
+		"a declined order is settled":          {card: ordertest.Declines, want: "done settled declined attempt 1 pi_1", calls: fresh},
+		"a payment that takes days is pending": {card: ordertest.TakesDays, want: "done settled pending attempt 1 pi_1", calls: fresh},
 		"an intent that needs authentication is not declined": {
-			card: ordertest.NeedsAuthentication, want: done(order.ActionRequired, 1), calls: fresh,
+			card: ordertest.NeedsAuthentication, want: "done settled action_required attempt 1 pi_1", calls: fresh,
 		},
 		"a charge by a crashed worker is found and not repeated": {
-			before: crashAfter(ordertest.Confirm), want: done(order.Paid, 2), calls: "begin begin read finish",
+			before: crashAfter(ordertest.Confirm), want: takenOver, calls: "begin begin read finish",
 		},
 		"the next attempt does not settle an authentication as declined": {
 			card: ordertest.NeedsAuthentication, before: crashAfter(ordertest.Confirm),
-			want: done(order.ActionRequired, 2), calls: "begin begin read finish",
+			want: "done settled action_required attempt 2 takeover pi_1", calls: "begin begin read finish",
 		},
 		"a bound intent that waits is confirmed": {
-			before: crashAfter(ordertest.Bind), want: done(order.Paid, 2), calls: "begin begin read confirm finish",
+			before: crashAfter(ordertest.Bind), want: takenOver, calls: "begin begin read confirm finish",
 		},
 		"an intent that was canceled after it was bound cancels the order": {
 			before: func(w *world) { w.crashAfter(ordertest.Bind); w.bank.Cancel("pi_1") },
-			want:   done(order.Canceled, 2), calls: "begin begin read finish",
+			want:   "done settled canceled attempt 2 takeover pi_1", calls: "begin begin read finish",
 		},
 		"exactly the confirm time is enough": {
-			before: func(w *world) { w.lease = confirmTime }, want: done(order.Paid, 1), calls: fresh,
+			before: func(w *world) { w.lease = confirmTime }, want: paid, calls: fresh,
 		},
 	}
 }
@@ -377,9 +381,7 @@ func (w *world) crashAfter(last ordertest.Call) {
 }
 
 func claimCases() map[string]processCase {
-	duplicate := order.Result{
-		Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Paid, Intent: "pi_1",
-	}
+	const duplicate = "done duplicate paid pi_1"
 	return map[string]processCase{
 		"a duplicate costs one call": {
 			before: func(w *world) { w.deliver(noFault) }, want: duplicate, calls: "begin",
@@ -395,7 +397,7 @@ func claimCases() map[string]processCase {
 				w.deliver(noFault)
 				w.order = original
 			},
-			want: order.Result{Verdict: order.Park, Reason: order.ReasonConflict}, calls: "begin",
+			want: "park conflict", calls: "begin",
 			after: func(w *world) {
 				if r := w.record(); r.Fingerprint != w.differentContent().Fingerprint() || r.Status != order.Paid ||
 					r.LastError != "" {
@@ -405,30 +407,26 @@ func claimCases() map[string]processCase {
 		},
 		"an order under a running lease is redelivered when the lease ends": {
 			before: func(w *world) { w.claim() },
-			want: order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonInProgress, Transient: true,
-				NotBefore: noon().Add(time.Minute),
-			},
-			calls: "begin",
+			want:   "redeliver in_progress transient until 12:01:00", calls: "begin",
 		},
 		"a record of a newer release is redelivered": {
 			before: func(w *world) {
 				w.claimAndRelease()
-				w.must(w.store.SetFingerprint(w.Context(), w.order.ID(), "v999:0"))
+				w.store.Edit(w.order.ID(), func(r *order.Record) { r.Fingerprint = "v999:0" })
 			},
-			want: transient(order.ReasonUnknownVersion, ""), calls: "begin",
+			want: "redeliver unknown_version transient", calls: "begin",
 		},
 		"a corrupt record is redelivered": {
 			fault: always(failCall(ordertest.Begin, order.ErrCorrupt)),
-			want:  transient(order.ReasonCorrupt, ""), calls: "begin",
+			want:  "redeliver corrupt_record transient", calls: "begin",
 		},
 		"a worker whose claim is lost at bind stops": {
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Bind) },
-			want:  unsettled(1, transient(order.ReasonClaimLost, "")), calls: "begin prepare bind",
+			want:  "redeliver claim_lost transient open attempt 1", calls: "begin prepare bind",
 		},
 		"a worker whose claim is lost at finish does not acknowledge": {
 			fault: func(w *world) ordertest.Interceptor { return w.takeOverBefore(ordertest.Finish) },
-			want:  unsettled(1, transient(order.ReasonClaimLost, "pi_1")), calls: "begin prepare bind confirm finish",
+			want:  "redeliver claim_lost transient open attempt 1 pi_1", calls: "begin prepare bind confirm finish",
 		},
 	}
 }
@@ -443,22 +441,18 @@ func (w *world) takeOverBefore(call ordertest.Call) ordertest.Interceptor {
 }
 
 func storeCases() map[string]processCase {
-	unclaimed := transient(order.ReasonStore, "")
-	prepared := unsettled(1, unclaimed)
-	confirmed := prepared
-	confirmed.Intent = "pi_1"
+	const prepared = unavailable + " open attempt 1"
+	const confirmed = prepared + " pi_1"
 	return map[string]processCase{
 		"an unavailable store at begin is transient": {
-			fault: always(ordertest.LoseRequestOf(ordertest.Begin)), want: unclaimed, calls: "begin",
+			fault: always(ordertest.LoseRequestOf(ordertest.Begin)), want: unavailable, calls: "begin",
 		},
 		"an order of a SKU that the store does not know waits for it": {
 			before: func(w *world) { w.store = ordertest.NewMemoryWithStock() },
-			want: order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonUnknownSKU, Status: order.Open, Attempt: 1,
-			}, calls: "begin begin release",
+			want:   "redeliver unknown_sku open attempt 1", calls: "begin begin release",
 		},
 		"a begin whose response is lost ends the attempt": {
-			fault: always(ordertest.LoseResponseOf(ordertest.Begin)), want: unclaimed, calls: "begin",
+			fault: always(ordertest.LoseResponseOf(ordertest.Begin)), want: unavailable, calls: "begin",
 		},
 		"an intent that was not bound is not confirmed": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Bind)), want: prepared, calls: "begin prepare bind release",
@@ -477,22 +471,14 @@ func storeCases() map[string]processCase {
 		},
 		"with too little time left nothing is confirmed": {
 			before: func(w *world) { w.lease = confirmTime - 1 },
-			want:   unsettled(1, transient(order.ReasonOutOfTime, "pi_1")), calls: "begin prepare bind release",
+			want:   "redeliver out_of_time transient open attempt 1 pi_1", calls: "begin prepare bind release",
 		},
 	}
 }
 
 func paymentCases() map[string]processCase {
-	failed := func(r order.Reason, id order.IntentID, request string) order.Result {
-		result := unsettled(1, transient(r, id))
-		result.RequestID = request
-		return result
-	}
 	fail := func(c ordertest.Call, f ordertest.Fault) func(*world) {
 		return func(w *world) { w.bank.Fail(c, f) }
-	}
-	parked := func(r order.Reason) order.Result {
-		return unsettled(1, order.Result{Verdict: order.Park, Reason: r, Intent: "pi_1"})
 	}
 	confirmsAndRefuses := always(intercept(ordertest.Confirm, func(do func() error) error {
 		return errors.Join(do(), refused())
@@ -501,93 +487,88 @@ func paymentCases() map[string]processCase {
 	return map[string]processCase{
 		"an unavailable provider at prepare is transient": {
 			before: fail(ordertest.Prepare, ordertest.ReturnsUnavailable),
-			want:   failed(order.ReasonUnavailable, "", "req_1"), calls: atPrepare,
+			want:   "redeliver provider_unavailable transient open attempt 1 req_1", calls: atPrepare,
 		},
 		"an unavailable provider at confirm is transient": {
 			before: fail(ordertest.Confirm, ordertest.ReturnsUnavailable),
-			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: atConfirm,
+			want:   "redeliver provider_unavailable transient open attempt 1 pi_1 req_2", calls: atConfirm,
 		},
 		"a confirm whose response is lost is unknown": {
 			before: fail(ordertest.Confirm, ordertest.LosesResponse),
-			want:   failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			want:   "redeliver provider_unknown transient open attempt 1 pi_1", calls: atConfirm,
 		},
 		"wrong credentials are misconfigured": {
 			before: fail(ordertest.Prepare, ordertest.ReturnsMisconfigured),
-			want:   failed(order.ReasonMisconfigured, "", "req_1"), calls: atPrepare,
+			want:   "redeliver misconfigured transient open attempt 1 req_1", calls: atPrepare,
 		},
 		"an untyped error of confirm is unknown": {
 			fault: always(ordertest.LoseRequestOf(ordertest.Confirm)),
-			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			want:  "redeliver provider_unknown transient open attempt 1 pi_1", calls: atConfirm,
 		},
 		"an unlisted error kind is unknown": {
 			fault: always(failCall(ordertest.Confirm, &order.PaymentError{Kind: "new", Err: ordertest.ErrConnection})),
-			want:  failed(order.ReasonUnknown, "pi_1", ""), calls: atConfirm,
+			want:  "redeliver provider_unknown transient open attempt 1 pi_1", calls: atConfirm,
 		},
 		"an unknown card is refused and parked": {
 			card: ordertest.DoesNotExist,
-			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, RequestID: "req_1",
-			},
-			calls: "begin prepare finish", after: refusedFor("unexplained"),
+			want: "park refused refused attempt 1 req_1", calls: "begin prepare finish", after: refusedFor("unexplained"),
 		},
 		"a refusal that is not recorded is redelivered": {
 			card: ordertest.DoesNotExist, fault: always(ordertest.LoseRequestOf(ordertest.Finish)),
-			want: failed(order.ReasonStore, "", "req_1"), calls: "begin prepare finish",
+			want: "redeliver store_unavailable transient open attempt 1 req_1", calls: "begin prepare finish",
 		},
 		"an order that was refused at prepare is charged after a redrive": {
 			before: func(w *world) { w.deliver(failCall(ordertest.Prepare, refused())) },
-			want:   doneLate("pi_1"), calls: "begin begin prepare bind confirm finish", after: reopened,
+			want:   paidLate, calls: "begin begin prepare bind confirm finish", after: reopened,
 		},
 		"an order that was refused at confirm is charged after a redrive": {
 			before: func(w *world) { w.deliver(failCall(ordertest.Confirm, refused())) },
-			want:   done(order.Paid, 2), calls: "begin begin read confirm finish", after: reopened,
+			want:   takenOver, calls: "begin begin read confirm finish", after: reopened,
 		},
 		"a confirm without effect is redelivered": {
 			before: func(w *world) { w.change = w.waiting }, fault: always(failCall(ordertest.Confirm, nil)),
-			want:  unsettled(1, order.Result{Verdict: order.Redeliver, Reason: order.ReasonUnconfirmed, Intent: "pi_1"}),
+			want:  "redeliver unconfirmed open attempt 1 pi_1",
 			calls: atConfirm,
 		},
 		"a refused confirm of an unconfirmed intent is parked": {
 			fault: always(failCall(ordertest.Confirm, refused())),
-			want: order.Result{
-				Verdict: order.Park, Reason: order.ReasonRefused, Status: order.Refused, Attempt: 1, Intent: "pi_1",
-			},
+			want:  "park refused refused attempt 1 pi_1",
 			calls: "begin prepare bind confirm read finish", after: refusedFor("resource_missing"),
 		},
 		"a refused confirm of an intent that was paid is paid": {
-			fault: confirmsAndRefuses, want: done(order.Paid, 1), calls: "begin prepare bind confirm read finish",
+			fault: confirmsAndRefuses, want: paid, calls: "begin prepare bind confirm read finish",
 		},
 		"a refused confirm of an intent that was declined is declined": {
 			card: ordertest.Declines, fault: confirmsAndRefuses,
-			want: done(order.Declined, 1), calls: "begin prepare bind confirm read finish",
+			want: "done settled declined attempt 1 pi_1", calls: "begin prepare bind confirm read finish",
 		},
 		"a refused confirm whose intent cannot be read is redelivered": {
 			fault:  always(failCall(ordertest.Confirm, refused())),
 			before: fail(ordertest.Read, ordertest.ReturnsUnavailable),
-			want:   failed(order.ReasonUnavailable, "pi_1", "req_2"), calls: "begin prepare bind confirm read release",
+			want:   "redeliver provider_unavailable transient open attempt 1 pi_1 req_2", calls: "begin prepare bind confirm read release",
 		},
 		"an intent of another scope is not confirmed": {
 			before: func(w *world) { w.bank.Scope = "other" },
-			want:   parked(order.ReasonMismatch), calls: "begin prepare prepare release",
+			want:   "park mismatch open attempt 1 pi_1", calls: "begin prepare prepare release",
 		},
 		"an intent with another amount is not confirmed": {
 			before: func(w *world) { w.bind(w.prepare(w.differentContent(), w.prepareKey())) },
-			want:   takeover(parked(order.ReasonMismatch)), calls: "begin begin read read release",
+			want:   "park mismatch open attempt 2 takeover pi_1", calls: "begin begin read read release",
 		},
 		"an intent of another order is not confirmed": {
 			before: func(w *world) { w.bind(w.prepare(ordertest.Order("ORD-2"), w.prepareKey())) },
-			want:   takeover(parked(order.ReasonMismatch)), calls: "begin begin read read release",
+			want:   "park mismatch open attempt 2 takeover pi_1", calls: "begin begin read read release",
 		},
 		"a bound intent that the provider refuses to read is misconfigured": {
 			before: crashAfter(ordertest.Confirm),
 			fault: always(failCall(ordertest.Read, &order.PaymentError{
 				Kind: order.KindRefused, RequestID: "req_9", Err: errors.New("no"),
 			})),
-			want: takeover(failed(order.ReasonMisconfigured, "pi_1", "req_9")), calls: "begin begin read release",
+			want: "redeliver misconfigured transient open attempt 2 takeover pi_1 req_9", calls: "begin begin read release",
 		},
 		"a bound intent that the provider does not know is misconfigured": {
 			before: func(w *world) { w.bind("pi_gone") },
-			want:   takeover(failed(order.ReasonMisconfigured, "pi_gone", "req_1")), calls: "begin begin read release",
+			want:   "redeliver misconfigured transient open attempt 2 takeover pi_gone req_1", calls: "begin begin read release",
 		},
 	}
 }
@@ -624,37 +605,23 @@ func reopened(w *world) {
 	}
 }
 
-// takeover is r of a second attempt that found a bound intent.
-func takeover(r order.Result) order.Result {
-	r.Attempt, r.Takeover = 2, true
-	return r
-}
-
 func keyCases() map[string]processCase {
-	reused := func(attempt int, request string) order.Result {
-		return unsettled(attempt, order.Result{
-			Verdict: order.Park, Reason: order.ReasonKeyReused, RequestID: request,
-		})
-	}
 	forgotten := func(w *world) { w.prepare(w.differentContent(), w.prepareKey()) }
 	return map[string]processCase{
 		"a spent prepare key is replaced by the attempt's own key": {
 			before: func(w *world) { w.claimAndRelease(); w.storeFailure(w.prepareKey()) },
-			want:   doneLate("pi_1"), calls: "begin begin prepare prepare bind confirm finish",
+			want:   paidLate, calls: "begin begin prepare prepare bind confirm finish",
 		},
 		"two spent prepare keys are retried by the next attempt": {
 			before: func(w *world) { w.storeFailure(w.prepareKey()); w.storeFailure(w.prepareAgainKey(1)) },
-			want: unsettled(1, order.Result{
-				Verdict: order.Redeliver, Reason: order.ReasonReplayed, Transient: true, RequestID: "req_4",
-			}),
-			calls: "begin prepare prepare release",
+			want:   "redeliver provider_replayed_failure transient open attempt 1 req_4", calls: "begin prepare prepare release",
 		},
 		"a reused prepare key is parked": {
-			before: forgotten, want: reused(1, "req_2"), calls: "begin prepare release",
+			before: forgotten, want: "park key_reused open attempt 1 req_2", calls: "begin prepare release",
 		},
 		"a reused prepare key is parked at every delivery": {
 			before: func(w *world) { forgotten(w); w.deliver(noFault) },
-			want:   reused(2, "req_3"), calls: "begin begin prepare release",
+			want:   "park key_reused open attempt 2 req_3", calls: "begin begin prepare release",
 		},
 		"a reused key after a spent one is parked": {
 			before: func(w *world) {
@@ -662,7 +629,7 @@ func keyCases() map[string]processCase {
 				w.storeFailure(w.prepareKey())
 				w.prepare(w.differentContent(), w.prepareAgainKey(2))
 			},
-			want: reused(2, "req_4"), calls: "begin begin prepare prepare release",
+			want: "park key_reused open attempt 2 req_4", calls: "begin begin prepare prepare release",
 		},
 	}
 }

@@ -155,7 +155,7 @@ func Settle(ctx context.Context, s Store, seen Record, o Outcome, at time.Time) 
 // NoteParked records that the order's message was moved to the dead-letter queue, and
 // why. It changes nothing else. It returns nil, changing nothing, if there is no record,
 // or the order is neither open nor refused, or the record has another fingerprint. The
-// next Begin, Finish or Settle removes the note.
+// next claim or outcome removes the note.
 func NoteParked(ctx context.Context, s Store, o Order, why Reason, at time.Time) error {
 	seen, err := s.Load(ctx, o.ID())
 	if errors.Is(err, ErrNotFound) {

@@ -165,7 +165,11 @@ func (w *world) stale() {
 	if _, ok := errors.AsType[*order.TransitionError](err); !ok {
 		w.Errorf("settle as open: got %v, want a TransitionError", err)
 	}
-	w.must(settle(w.record(), paidWith("pi_1"))())
+	seen := w.record()
+	w.must(settle(seen, paidWith("pi_1"))())
+	w.wantUnchanged("settle again", nil, func() error {
+		return order.Settle(w.Context(), w.store, seen, paidWith("pi_1"), after(time.Hour))
+	})
 }
 
 func (w *world) noted() {

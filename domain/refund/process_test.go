@@ -423,10 +423,7 @@ func TestARefundWaitsOnlyForAnOrderThatMayBePaid(t *testing.T) {
 		order.Canceled: "park not_charged", order.Refused: "park not_charged", order.OutOfStock: "park not_charged",
 	} {
 		w := newWorld(t)
-		seen, _ := w.orders.Peek(orderID)
-		now := seen
-		now.Status = status
-		w.orders.Replace(seen, now)
+		w.orders.Edit(orderID, func(r *order.Record) { r.Status = status })
 		w.take(1, []step{{0, nil, fmt.Sprintf("%s: %s, , made 0", want, status)}})
 	}
 	newWorld(t).take(total+1, []step{{0, nil, "park refund_exceeds: paid, , made 0"}})

@@ -41,7 +41,7 @@ func (w *world) addPending(count int) {
 }
 
 // due makes an order due now, as one of its refunds that waits does.
-func (w *world) due(id order.ID) { w.edit(id, func(r *order.Record) { r.DueAt = w.now }) }
+func (w *world) due(id order.ID) { w.store.Edit(id, func(r *order.Record) { r.DueAt = w.now }) }
 
 func errDown() error {
 	return &order.PaymentError{Kind: order.KindUnavailable, Err: errors.New("down")}
@@ -330,7 +330,7 @@ func refundAndStockCases() map[string]reconcileCase {
 			0, refund(returns(&order.TransitionError{From: order.Paid, To: order.Declined})), "[mismatched:1]", "", false, "",
 		},
 		"a refund that was settled": {0, refund(func(w *world, id order.ID) error {
-			w.edit(id, func(r *order.Record) { r.Seq, r.DueAt = r.Seq+1, time.Time{} })
+			w.store.Edit(id, func(r *order.Record) { r.Seq, r.DueAt = r.Seq+1, time.Time{} })
 			return nil
 		}), "[]", "", false, refunds},
 		"a row that changed is an answer of the store": {0, func(w *world, r *settle.Reconciler) {
@@ -379,7 +379,7 @@ func TestAFailedRecheckIsPostponed(t *testing.T) {
 			w.deliver("order", tt.card, "")
 			w.reads = func(order.IntentID) error { return errAccount() }
 			if tt.due != 0 {
-				w.edit("order", func(r *order.Record) { r.DueAt = w.now.Add(tt.due) })
+				w.store.Edit("order", func(r *order.Record) { r.DueAt = w.now.Add(tt.due) })
 			}
 			w.now = w.record("order").DueAt
 			var waits []time.Duration
@@ -570,7 +570,7 @@ func TestAnOrderThatHoldsStockStaysInTheIndex(t *testing.T) {
 	for status, died := range map[order.Status]ordertest.Call{order.Refused: ordertest.Bind, order.Declined: ""} {
 		w := newWorld(t)
 		w.deliver("order", ordertest.Declines, died)
-		w.edit("order", func(r *order.Record) {
+		w.store.Edit("order", func(r *order.Record) {
 			r.Status, r.Stock, r.Owner, r.Until = status, order.Quantities{"MUG": 1}, "", time.Time{}
 		})
 		w.wait(25 * time.Hour)

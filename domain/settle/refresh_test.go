@@ -23,7 +23,7 @@ func TestRefreshChangesNothingOnAnError(t *testing.T) {
 		return func(w *world) {
 			w.deliver("ORD-1", ordertest.Pays, ordertest.Bind)
 			w.deliver("ORD-2", ordertest.Pays, "")
-			w.edit("ORD-1", func(r *order.Record) { r.Intent = id })
+			w.store.Edit("ORD-1", func(r *order.Record) { r.Intent = id })
 		}
 	}
 	for claim, tt := range map[string]struct {

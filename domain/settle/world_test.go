@@ -115,13 +115,6 @@ func (w *world) record(id order.ID) order.Record {
 	return r
 }
 
-func (w *world) edit(id order.ID, change func(*order.Record)) {
-	before := w.record(id)
-	after := before
-	change(&after)
-	w.store.Replace(before, after)
-}
-
 func (w *world) note(call string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

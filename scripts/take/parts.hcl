@@ -86,7 +86,7 @@ part "stock" {
   lines = 3330
   needs  = ["charge"]
   words  = ["stock", "unknown.sku"]
-  names  = ["domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding",
+  names  = ["domain/order.Claim.Short", "domain/order.Claim.Unlisted", "domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding",
     "domain/settle.HintFreed", "domain/settle.Reconciler.CancelDeclined", "domain/settle.Paced.Canceler", "domain/settle.Paced.CancelIntent",
     "functions/reconcile.environment.Hold", "functions/reconcile.environment.freeTime", "functions/reconcile.newCancelDeclined",
   ]
@@ -172,12 +172,12 @@ part "lab" {
   words = [
     "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
-    "make (proof|refund|grow)-page", "make grow", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long",
+    "make (proof|refund|grow)-page", "make grow", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long", "benchstat", "bench.test", "test costs",
   ]
   paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
-    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
+    "domain/*/*test/*_test.go", "domain/order/bench_test.go", "adapters/*/bench_test.go", "adapters/sqs/orders/bench_test.go", "domain/order/ordertest/cost*.go", "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
   ]
 }
 
@@ -202,7 +202,7 @@ shared "operator" {
     "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)",
   ]
   except = ["comparison operator"] # of an alarm
-  names = ["domain/order/ordertest.cancel", "domain/order/ordertest.Cancel", "scripts/local.local.attend", "scripts/local.local.cancelUncharged"]
+  names = ["domain/order.Settle", "domain/order.world.stale", "domain/order/ordertest.cancel", "domain/order/ordertest.Cancel", "scripts/local.local.attend", "scripts/local.local.cancelUncharged"]
   paths = ["scripts/orders/**", "domain/order/cancel*.go", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
@@ -232,6 +232,15 @@ shared "fifo" {
   of = ["fifo", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"] # the operator's tool and its tests know it
   words = ["fifo", "queue type", "message.group", "undedup", "deduplication (id|scope|interval)", "content based dedup", "deduplicates what is \\*sent"]
   names = ["adapters/sqs.Delivery.Group", "adapters/sqs/sqstest.Draft.Group"]
+}
+
+shared "faults" {
+  of = ["page", "lab"]
+  names = ["adapters/dynamodb/dynamodbtest.Call.Status", "adapters/dynamodb/dynamodbtest.Call.Response", "adapters/dynamodb/dynamodbtest.Call.Lost",
+    "adapters/dynamodb/dynamodbtest.callbacks.after", "adapters/dynamodb/dynamodbtest.callbacks.observe", "adapters/dynamodb/dynamodbtest.Slow",
+    "adapters/dynamodb/dynamodbtest.Fault.Operation", "adapters/dynamodb/dynamodbtest.Fault.Number", "adapters/dynamodb/dynamodbtest.Fault.Match",
+    "adapters/dynamodb/dynamodbtest.Fault.Delay",
+  ]
 }
 
 shared "redrive" {

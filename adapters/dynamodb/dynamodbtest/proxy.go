@@ -13,21 +13,20 @@ import (
 	"time"
 )
 
-// Call is one call to the engine. Status and the fields after it are set for Observe.
-// Request and Response must not be changed.
+// Call is one call to the engine. Its bytes must not be changed.
 type Call struct {
 	Operation string // for example UpdateItem
 	Number    int    // 1 for the first call since the start or the last Reset
 	Request   []byte // JSON
 
+	// These are set for Observe.
 	Status   int    // of the response, also if that was lost; 0 if the request was lost
 	Response []byte // JSON, as the engine or a fault sent it
 	Lost     bool   // the client gets no response
 }
 
 // Proxy forwards requests and responses between clients and an engine unchanged. It
-// counts calls, and makes those fail that a Fault describes. It reads no clock; only a
-// Fault's Delay takes time.
+// counts calls, and makes those fail that a Fault describes. It reads no clock.
 type Proxy struct {
 	URL string // base URL for clients
 

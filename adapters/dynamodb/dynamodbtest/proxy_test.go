@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,34 +20,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// A write and a transaction of two items get the errors that DynamoDB documents for each
-// kind. "-" is no error: the kind is not possible for the operation.
-func TestErrorResponsesAreThoseOfDynamoDB(t *testing.T) {
-	const canceled = "TransactionCanceledException "
-	for kind, want := range map[dynamodbtest.Kind][2]string{
-		dynamodbtest.ThroughputExceeded: {
-			"ProvisionedThroughputExceededException", canceled + "ProvisionedThroughputExceeded None",
-		},
-		dynamodbtest.Throttled:             {"ThrottlingException", canceled + "ThrottlingError None"},
-		dynamodbtest.TransactionConflict:   {"TransactionConflictException", canceled + "TransactionConflict None"},
-		dynamodbtest.TransactionInProgress: {"-", "TransactionInProgressException"},
-		dynamodbtest.RequestLimitExceeded:  {"RequestLimitExceeded", "RequestLimitExceeded"},
-		dynamodbtest.InternalError:         {"InternalServerError", "InternalServerError"},
-		dynamodbtest.AccessDenied:          {"AccessDeniedException", "AccessDeniedException"},
-		dynamodbtest.ExpiredToken:          {"ExpiredTokenException", "ExpiredTokenException"},
-	} {
-		proxy, _ := newProxy(t, accept)
-		proxy.Fail(dynamodbtest.Fault{Kind: kind})
-		for i, call := range []call{update, transact} {
-			if got := code(call(t, client(proxy.URL))); got != want[i] {
-				t.Errorf("%s: got %s, want %s", kind, got, want[i])
-			}
-		}
-	}
-}
-
-// code returns the code of an error of DynamoDB, with the reasons of a canceled
-// transaction.
+// code returns the code of an error of DynamoDB.
 func code(err error) string {
 	refused, ok := errors.AsType[smithy.APIError](err)
 	switch {
@@ -57,13 +29,7 @@ func code(err error) string {
 	case !ok:
 		return "broken connection"
 	}
-	words := []string{refused.ErrorCode()}
-	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
-		for _, reason := range canceled.CancellationReasons {
-			words = append(words, aws.ToString(reason.Code))
-		}
-	}
-	return strings.Join(words, " ")
+	return refused.ErrorCode()
 }
 
 func TestAFaultAppliesToTheCallsItDescribes(t *testing.T) {

@@ -27,8 +27,8 @@ var (
 	_ order.Canceler = Intercepted{}
 )
 
-// CallOf returns what a write of after in place of before does. Finish and Settle write
-// the same: both are a Finish.
+// CallOf returns what a write of after in place of before does. An outcome that is
+// settled later is a Finish too.
 func CallOf(before, after order.Record) Call {
 	switch {
 	case after.Owner != "" && (after.Owner != before.Owner || after.Attempt > before.Attempt):

@@ -190,7 +190,6 @@ func confirmPromises() []paymentPromise {
 		},
 
 		{"find returns every intent of an order and of no other", Pays, 1, []step{(*paymentsTest).findAll}},
-		{"a failed find returns no intents", Pays, 0, []step{prepared, (*paymentsTest).findFails}},
 	}
 }
 
@@ -228,8 +227,8 @@ func failurePromises() []paymentPromise {
 			},
 		},
 		{
-			"an error has a request id if and only if the provider responded", Pays, 0,
-			[]step{(*paymentsTest).requestIDs},
+			"a failed call returns no intent, and a request id if and only if the provider responded", Pays, 0,
+			[]step{(*paymentsTest).failsWell},
 		},
 		{
 			"a retry under the same key after a lost response charges once", Pays, 1, []step{
@@ -392,27 +391,16 @@ func (x *paymentsTest) findAll() {
 	}
 }
 
-func (x *paymentsTest) findFails() {
-	x.CatchUp()
-	for fault, want := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
-		LosesRequest: order.KindUnknown, LosesResponse: order.KindUnknown,
-	} {
-		x.Fail(Find, fault)
-		found, err := x.Payments.Find(x.ctx, x.order.ID())
-		if len(found) != 0 {
-			x.Errorf("%s: got intents %+v with an error", fault, found)
-		}
-		x.wantFailure(want)(order.Intent{}, err)
-	}
-}
-
-// requestIDs tests the ids that the provider's support asks for. It cannot find an
-// invented one.
-func (x *paymentsTest) requestIDs() {
-	for fault, responds := range map[Fault]bool{
-		ReturnsUnavailable: true, ReturnsMisconfigured: true, StoresFailure: true,
-		LosesRequest: false, LosesResponse: false,
+// failsWell tests what a failed call returns: an error of a kind, and no intent. The
+// provider's support asks for the request id of a response, and cannot find an invented
+// one.
+func (x *paymentsTest) failsWell() {
+	for fault, want := range map[Fault]struct {
+		kind     order.ErrorKind
+		responds bool
+	}{
+		ReturnsUnavailable: {order.KindUnavailable, true}, ReturnsMisconfigured: {order.KindMisconfigured, true},
+		StoresFailure: {unknown, true}, LosesRequest: {unknown, false}, LosesResponse: {unknown, false},
 	} {
 		x := x.withOrder(string(fault), Pays)
 		id := x.mustPrepare()
@@ -422,11 +410,20 @@ func (x *paymentsTest) requestIDs() {
 			},
 			Confirm: func() (order.Intent, error) { return x.confirm(id, 1) },
 			Read:    func() (order.Intent, error) { return x.Payments.Read(x.ctx, id) },
+			Find: func() (i order.Intent, err error) {
+				x.CatchUp()
+				found, err := x.Payments.Find(x.ctx, x.order.ID())
+				if len(found) > 0 {
+					i = found[0]
+				}
+				return i, err
+			},
 		} {
 			x.Fail(call, fault)
-			_, err := do()
-			if e, ok := errors.AsType[*order.PaymentError](err); !ok || (e.RequestID != "") != responds {
-				x.Errorf("got %v, want a PaymentError with a request id: %t", err, responds)
+			i, err := do()
+			x.wantFailure(want.kind)(i, err)
+			if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.RequestID != "") != want.responds {
+				x.Errorf("%s %s: got %v, want a request id: %t", call, fault, err, want.responds)
 			}
 		}
 	}

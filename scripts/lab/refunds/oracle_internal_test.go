@@ -113,7 +113,10 @@ func TestTheOracleSeesWhatNoPlantedBugShows(t *testing.T) {
 			}, AsAtStripe,
 		},
 		"a charged order is canceled": {
-			func(s *scene) { _ = s.orders.SetStatus(s.T.Context(), "ORD-1", order.Canceled); s.dirty = true },
+			func(s *scene) {
+				s.orders.Edit("ORD-1", func(r *order.Record) { r.Status = order.Canceled })
+				s.dirty = true
+			},
 			ChargedAndCanceled,
 		},
 		"an unknown refund is requested again": {

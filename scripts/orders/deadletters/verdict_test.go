@@ -33,6 +33,15 @@ func states() map[string]arrange {
 	return all
 }
 
+// status changes the row's status, as a person or a newer release would.
+func status(s order.Status) func(*world) {
+	return func(w *world) { w.store.Edit(id, func(r *order.Record) { r.Status = s }) }
+}
+
+func fingerprint(f order.Fingerprint) func(*world) {
+	return func(w *world) { w.store.Edit(id, func(r *order.Record) { r.Fingerprint = f }) }
+}
+
 func orderStates() map[string]arrange {
 	of := func(card ordertest.Card, before func(*world)) arrange {
 		return func(w *world) jobs.Job {
@@ -97,9 +106,9 @@ func orderStates() map[string]arrange {
 		"canceled without an intent":     failing(ordertest.Prepare, ordertest.ReturnsUnavailable, (*world).cancel),
 		"different content, declined":    of(ordertest.Pays, func(w *world) { w.charge(ordertest.Declines) }),
 		"different content, paid":        of(ordertest.Declines, func(w *world) { w.charge(ordertest.Pays) }),
-		"a row of a newer release":       with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetStatus(w.Context(), id, "shipped")) }),
-		"a fingerprint of a new release": with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetFingerprint(w.Context(), id, "v9:a")) }),
-		"a corrupt row":                  with(ordertest.Pays, func(w *world) { must(w.T, w.store.SetFingerprint(w.Context(), id, "")) }),
+		"a row of a newer release":       with(ordertest.Pays, status("shipped")),
+		"a fingerprint of a new release": with(ordertest.Pays, fingerprint("v9:a")),
+		"a corrupt row":                  with(ordertest.Pays, fingerprint("")),
 	}
 }
 
@@ -141,9 +150,7 @@ func refundStates() map[string]arrange {
 		"a refused order":  of(func(w *world) { w.charge(ordertest.DoesNotExist) }),
 		"an order that is out of stock": of(func(w *world) {
 			w.chargeFailing(ordertest.Prepare, ordertest.ReturnsUnavailable)
-			short := w.record()
-			short.Status = order.OutOfStock
-			w.store.Replace(w.record(), short)
+			status(order.OutOfStock)(w)
 		}),
 		"a paid order":                  paid(func(*world) {}),
 		"a refund in euros":             inEuros(paid(func(*world) {})),
@@ -262,9 +269,7 @@ func TestVerdicts(t *testing.T) {
 		"a pending order that is paid": (*world).refresh,
 		"a lost row, charged":          (*world).restore,
 		"a refund of a declined order": (*world).cancel,
-		"a corrupt row": func(w *world) {
-			must(w.T, w.store.SetFingerprint(w.Context(), id, ordertest.Order(id).Fingerprint()))
-		},
+		"a corrupt row":                fingerprint(ordertest.Order(id).Fingerprint()),
 	}
 	for claim, tt := range map[string]struct {
 		reason order.Reason
@@ -367,7 +372,7 @@ func TestAMessageIsKeptWhileItsOrderMayBeCharged(t *testing.T) {
 	all := states()
 	all["refused, with an intent"] = func(w *world) jobs.Job {
 		job := all["open, not confirmed"](w)
-		must(w.T, w.store.SetStatus(w.Context(), id, order.Refused))
+		status(order.Refused)(w)
 		return job
 	}
 	all["different content, open"] = func(w *world) jobs.Job {

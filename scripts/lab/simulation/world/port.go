@@ -116,7 +116,7 @@ func (k *Worker) replaceVersion(ctx context.Context, id order.ID, from, to strin
 	store := &k.world.services.store
 	r, err := store.Load(ctx, id)
 	if hash, has := strings.CutPrefix(string(r.Fingerprint), from); err == nil && has {
-		must(store.SetFingerprint(ctx, id, order.Fingerprint(to+hash)))
+		store.Edit(id, func(r *order.Record) { r.Fingerprint = order.Fingerprint(to + hash) })
 	}
 }
 
