@@ -234,9 +234,28 @@ shared "fifo" {
   names = ["adapters/sqs.Delivery.Group", "adapters/sqs/sqstest.Draft.Group"]
 }
 
+shared "queue operations" {
+  of = ["settings", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"] # the operator's tool and its tests call them
+  words = ["operations\\.go", "only receive ?message waits"]
+  names = ["adapters/sqs/sqstest.waiter.until"]
+  paths = ["adapters/sqs/sqstest/operations.go", "adapters/sqs/orders/sender*.go"]
+}
+
 shared "redrive" {
   of = ["page", "lab"]
   names = ["adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "scripts/local/system.System.Redrive"]
+}
+
+shared "chance" { # what makes a queue less kind than it could be
+  of = ["page", "lab"]
+  words = ["a duplicate in the same batch", "lose ?delete", "sent \\+ arrived"]
+  names = [
+    "adapters/sqs/sqstest.Machine.Pick", "adapters/sqs/sqstest.Mapping.Duplicate", "adapters/sqs/sqstest.Mapping.LoseDelete",
+    "adapters/sqs/sqstest.Batch.Lost", "scripts/local/system.Options.Duplicate", "scripts/local/system.Options.LoseDelete",
+    "adapters/sqs/sqstest.Counts.Sent", "adapters/sqs/sqstest.Counts.Arrived", "adapters/sqs/sqstest.Counts.Deleted",
+    "adapters/sqs/sqstest.Counts.Expired", "adapters/sqs/sqstest.Counts.DeadLettered",
+  ]
+  paths = ["adapters/sqs/sqstest/twice.go"]
 }
 
 never "origin" {
