@@ -177,7 +177,7 @@ part "lab" {
   paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
-    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
+    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "adapters/internal/strictjson/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
   ]
 }
 
