@@ -3,6 +3,7 @@ package sqstest
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -194,4 +195,30 @@ func duration(seconds *int) *time.Duration {
 		return nil
 	}
 	return new(time.Duration(*seconds) * time.Second)
+}
+
+// attributesMD5 returns MD5OfMessageAttributes, "" without attributes. It digests the
+// attributes sorted by name, each as name, type, one byte (1 for text, 2 for binary) and
+// value; name, type and value have their length as four bytes before them (SQS developer
+// guide, "Calculating the MD5 message digest for message attributes").
+func attributesMD5(attributes map[string]Attribute) string {
+	if len(attributes) == 0 {
+		return ""
+	}
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		b = appendSized(appendSized(b, name), a.Type)
+		if strings.HasPrefix(a.Type, "Binary") {
+			b = appendSized(append(b, 2), string(a.Binary))
+		} else {
+			b = appendSized(append(b, 1), a.Text)
+		}
+	}
+	return digest(b)
+}
+
+func appendSized(b []byte, s string) []byte {
+	size := uint32(len(s)) //nolint:gosec // a message is at most 1 MiB
+	return append(binary.BigEndian.AppendUint32(b, size), s...)
 }
