@@ -173,11 +173,13 @@ part "lab" {
     "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
     "make (proof|refund|grow)-page", "make grow", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long",
+    "test ?costs", "bench_test",
   ]
   paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
-    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "adapters/internal/strictjson/fuzz_test.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
+    "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "adapters/internal/strictjson/fuzz_test.go",
+    "adapters/*/bench_test.go", "adapters/sqs/orders/bench_test.go", "domain/order/bench_test.go", "domain/order/ordertest/cost.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
   ]
 }
 
@@ -236,7 +238,7 @@ shared "fifo" {
 
 shared "queue operations" {
   of = ["settings", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"] # the operator's tool and its tests call them
-  words = ["operations\\.go", "only receive ?message waits"]
+  words = ["operations\\.go", "only receive ?message waits", "md5 ?of ?message ?attributes"]
   names = ["adapters/sqs/sqstest.waiter.until"]
   paths = ["adapters/sqs/sqstest/operations.go", "adapters/sqs/orders/sender*.go"]
 }
