@@ -256,7 +256,7 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 
 // Messages of a standard queue may have group ids, for fairness (SQS developer guide,
 // "Amazon SQS fair queues").
-func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
+func TestAGroupOfAFairQueueIsNotOneOfFIFO(t *testing.T) {
 	w := newWorld(t, standard)
 	w.script["A1"] = outage()
 	ids := w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
