@@ -245,7 +245,10 @@ shared "queue operations" {
 
 shared "redrive" {
   of = ["page", "lab"]
-  names = ["adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "scripts/local/system.System.Redrive"]
+  names = [
+    "adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "adapters/sqs/sqstest.startMessageMoveTask",
+    "adapters/sqs/sqstest.Machine.move", "scripts/local/system.System.Redrive",
+  ]
 }
 
 shared "chance" { # what makes a queue less kind than it could be
