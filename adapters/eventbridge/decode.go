@@ -1,7 +1,7 @@
 package eventbridge
 
 import (
-	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,9 +29,9 @@ type event struct {
 // given, with the time in milliseconds and without a dispute's. The source must be that
 // of the scope. The error names what is wrong and repeats no value but a valid source.
 func Decode(body string, scope order.Scope) (outbox.Event, error) {
-	e, err := strictjson.NewLenient[event]().Decode([]byte(body))
-	if err != nil || e.Detail == nil {
-		return outbox.Event{}, cmp.Or(err, errNotEvent)
+	var e event // encoding/json, because EventBridge and later releases may add fields
+	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Detail == nil {
+		return outbox.Event{}, errNotEvent // an error of json may repeat a value
 	}
 	if want := sourceOf(scope); e.Source != want {
 		return outbox.Event{}, fmt.Errorf("event source %s: want %q", order.Quote(e.Source), want)

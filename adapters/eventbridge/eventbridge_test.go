@@ -199,14 +199,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestAnUnknownBusDropsEventsWithoutAnError(t *testing.T) {
-	s := serve(t, nil)
-	failed, err := busAt(s.URL, "misspelled", http.DefaultClient).Put(t.Context(), ordertest.OutboxEvents(1)[:1])
-	if len(failed) > 0 || err != nil || len(s.Archive()) > 0 || s.Calls() != 1 {
-		t.Errorf("got %v, %v and %d events, want none and no error", failed, err, len(s.Archive()))
-	}
-}
-
 // responds is a client of a server that always gives one response.
 type responds string
 

@@ -1,12 +1,11 @@
 package ses
 
 import (
-	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 
-	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/order"
 	"orderonce/domain/receipt"
 )
@@ -51,9 +50,9 @@ var (
 // e-mail that is not a receipt of the scope, and for a kind of event that changes
 // nothing, such as Open. The error contains no value of the body.
 func DecodeEvent(body string, scope order.Scope) (e Event, wanted bool, err error) {
-	in, err := strictjson.NewLenient[event]().Decode([]byte(body))
-	if err != nil || in.Source != Source || in.Detail.Type == "" {
-		return Event{}, false, cmp.Or(err, errNotEvent)
+	var in event // encoding/json, because SES may add fields
+	if err := json.Unmarshal([]byte(body), &in); err != nil || in.Source != Source || in.Detail.Type == "" {
+		return Event{}, false, errNotEvent // an error of json may repeat a value
 	}
 	report, known := in.report()
 	if tag := in.tag(tagScope); !known || tag != string(scope) {

@@ -146,7 +146,7 @@ func (b *batch) response(ctx context.Context) events.SQSEventResponse {
 	var delays []Delay
 	for _, r := range b.records {
 		if r.action.Verdict == order.Done || r.action.Verdict == order.Park {
-			continue // any other verdict, also none, keeps the message
+			continue
 		}
 		failures = append(failures, events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
 		delays = append(delays, Delay{r.MessageId, r.ReceiptHandle, r.action.Delay})

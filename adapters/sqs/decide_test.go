@@ -32,6 +32,7 @@ func TestDecide(t *testing.T) {
 		{"a settled order is acknowledged", done, 1, 0, minJitter, "done"},
 		{"an order to park is parked at its first delivery", park, 1, 0, minJitter, "park"},
 		{"without a verdict the message is redelivered", order.Result{}, 1, 0, maxJitter, "redeliver 5s"},
+		{"a message with an unknown verdict is redelivered", order.Result{Verdict: "ignore"}, 1, 0, maxJitter, "redeliver 5s"},
 
 		{"the first delay is 5 s", outage(), 1, 0, maxJitter, "redeliver 5s"},
 		{"the first delay is at least half of that, in seconds", outage(), 1, 0, minJitter, "redeliver 3s"},

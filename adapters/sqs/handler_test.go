@@ -256,7 +256,7 @@ func TestNothingOvertakesTheHeadOfItsFIFOGroup(t *testing.T) {
 
 // Messages of a standard queue may have group ids, for fairness (SQS developer guide,
 // "Amazon SQS fair queues").
-func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
+func TestAGroupOfAFairQueueIsNotOneOfFIFO(t *testing.T) {
 	w := newWorld(t, standard)
 	w.script["A1"] = outage()
 	ids := w.sendGrouped("tenant", orderWithID("A1"), orderWithID("A2"))
@@ -265,9 +265,20 @@ func TestAGroupOfAFairQueueHasNoOrder(t *testing.T) {
 	}
 }
 
+// A panic is its order's own failure, and counts toward parking.
+func TestTheTwentiethPanicParks(t *testing.T) {
+	w := newWorld(t, standard)
+	w.deliveries = 20
+	w.duringOrder("PANICS", runtime.Goexit)
+	w.send(orderWithID("PANICS"))
+	if failed, dead := w.deliver(), w.bodies(w.dead); len(failed) > 0 || !slices.Equal(dead, []string{"PANICS panic"}) {
+		t.Errorf("batch item failures %q and dead letters %q, want the message parked", failed, dead)
+	}
+}
+
 // No order starts without time to finish. If a new batch has less time than one order
 // needs, every batch has. A body that can never become an order does not come back for
-// want of time.
+// want of time, and want of time parks no message, however often it was received.
 func TestTheTimeThatIsLeft(t *testing.T) {
 	const whole = 30 * time.Second
 	for name, tt := range map[string]struct {
@@ -276,17 +287,17 @@ func TestTheTimeThatIsLeft(t *testing.T) {
 		want           string // level, reason and delay of the second message
 	}{
 		"one budget is left":                   {whole - answerTime - orderBudget, whole, false, "INFO settled <nil>"},
-		"less is left":                         {whole - answerTime - orderBudget + 1, whole, false, "INFO not_started 0"},
+		"less is left":                         {whole - answerTime - orderBudget + 1, whole, false, "INFO not_started 600"},
 		"the shortest timeout":                 {0, answerTime + orderBudget, false, "INFO settled <nil>"},
-		"a shorter timeout":                    {0, answerTime + orderBudget - 1, false, "WARN misconfigured 3"},
+		"a shorter timeout":                    {0, answerTime + orderBudget - 1, false, "WARN misconfigured 600"},
 		"an invalid body with little time":     {whole - answerTime - 1, whole, true, "ERROR invalid_order <nil>"},
 		"an invalid body with a short timeout": {0, answerTime + 1, true, "ERROR invalid_order <nil>"},
-		"no time for calls to SQS":             {whole - answerTime, whole, true, "INFO not_started 0"},
-		"a timeout without time for calls":     {0, answerTime, true, "WARN misconfigured 3"},
+		"no time for calls to SQS":             {whole - answerTime, whole, true, "INFO not_started 600"},
+		"a timeout without time for calls":     {0, answerTime, true, "WARN misconfigured 600"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, standard)
-			w.Parallel = 1
+			w.Parallel, w.deliveries = 1, 500
 			w.during = func(order.ID) { w.advance(tt.first) }
 			second := orderWithID("B")
 			if tt.poison {

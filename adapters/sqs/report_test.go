@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -211,35 +210,6 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	for _, secret := range append(personal, customer, payer, method, sku, trace, panicked) {
 		if at := strings.Index(output, secret); at >= 0 {
 			t.Errorf("%q was disclosed: ...%s", secret, output[max(0, at-100):at+len(secret)])
-		}
-	}
-}
-
-// Only an order's own failures count toward parking, however often its message was
-// received.
-func TestOnlyItsOwnFailuresParkAMessage(t *testing.T) {
-	for reason, tt := range map[order.Reason]struct {
-		breaks func(*world)
-		parks  bool // it is the order's own failure
-	}{
-		order.ReasonStore:         {func(w *world) { w.script["B"] = outage() }, false},
-		order.ReasonUnconfirmed:   {func(w *world) { w.script["B"] = unconfirmed(0) }, true},
-		order.ReasonMisconfigured: {func(w *world) { w.OrderBudget = time.Minute }, false},
-		sqs.ReasonBehind:          {func(w *world) { w.script["A"] = outage() }, false},
-		sqs.ReasonPanic:           {func(w *world) { w.duringOrder("B", runtime.Goexit) }, true},
-		sqs.ReasonNotStarted:      {func(w *world) { w.during = func(order.ID) { w.advance(25 * time.Second) } }, false},
-		sqs.ReasonParkFailed: {func(w *world) {
-			w.script["B"] = conflict()
-			w.server.Fail("SendMessage", 1, sqstest.CodeServiceUnavailable)
-		}, false},
-	} {
-		w := newWorld(t, fifo)
-		w.deliveries = 500
-		tt.breaks(w)
-		w.sendGrouped("g", orderWithID("A"), orderWithID("B"))
-		w.deliver()
-		if parked := len(w.messages(w.dead)) == 1; parked != tt.parks || len(w.lines("reason", string(reason))) == 0 {
-			t.Errorf("%s: got %q dead, want an order parked: %t; log:\n%s", reason, w.bodies(w.dead), tt.parks, w.log.String())
 		}
 	}
 }

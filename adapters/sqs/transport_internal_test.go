@@ -3,7 +3,6 @@ package sqs
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -171,30 +170,6 @@ func TestAttributesOfSQSAndOfParkParse(t *testing.T) {
 			t.Errorf("ParseReason(%q) = %q, want the reason, which one package has", r, got)
 		}
 		seen[r] = true
-	}
-}
-
-// An unknown verdict, or none, must never delete a message.
-func TestOnlyDoneAndParkedMessagesAreAcknowledged(t *testing.T) {
-	cfg := aws.Config{Region: "eu-west-1", Credentials: aws.AnonymousCredentials{}}
-	b := &batch{
-		Handler: &Handler{
-			Queue: NewQueue(cfg, "http://127.0.0.1:1/orders", "http://127.0.0.1:1/dead"),
-			Log:   slog.New(slog.DiscardHandler),
-		},
-		leaseUntil: time.Unix(0, 0), // no time is left for calls to the queue
-	}
-	for _, verdict := range []order.Verdict{order.Done, order.Park, order.Redeliver, "ignore", ""} {
-		b.records = append(b.records, &record{
-			SQSMessage: events.SQSMessage{MessageId: string(verdict)}, action: Action{Verdict: verdict},
-		})
-	}
-	var got []string
-	for _, f := range b.response(t.Context()).BatchItemFailures {
-		got = append(got, f.ItemIdentifier)
-	}
-	if want := []string{string(order.Redeliver), "ignore", ""}; !slices.Equal(got, want) {
-		t.Errorf("batch item failures = %q, want %q", got, want)
 	}
 }
 

@@ -22,10 +22,6 @@ func TestALabelIsBoughtOnceWeeksAfterACrash(t *testing.T) {
 	if got, want := w.settles("ORD-1"), []string{"table", "read", "table"}; !slices.Equal(got, want) {
 		t.Errorf("calls %q, want %q", got, want)
 	}
-	w.later(100 * 24 * time.Hour)
-	if got, want := w.settles("ORD-1"), []string{"table"}; !slices.Equal(got, want) {
-		t.Errorf("calls for a duplicate %q, want %q", got, want)
-	}
 }
 
 func TestALostAnswerBuysOneLabel(t *testing.T) {
@@ -87,7 +83,6 @@ func TestAFrozenWorkerBuysAndParksNothing(t *testing.T) {
 func TestWhatNoRetryHelpsIsParked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.settles("ORD-1")
 	refused := fault{status: http.StatusUnprocessableEntity}
 	for _, tt := range []struct {
 		id      order.ID
@@ -96,13 +91,11 @@ func TestWhatNoRetryHelpsIsParked(t *testing.T) {
 		fault   fault
 		want    order.Reason
 	}{
-		{"ORD-1", other, "", fault{}, order.ReasonConflict},
 		{"ORD-2", content, "make", refused, order.ReasonRefused},
 		{"ORD-3", content, "confirm", refused, order.ReasonRefused},
 		{"ORD-3", other, "", fault{}, order.ReasonConflict}, // although no label was bought
 		{"ORD-4", content, "make", fault{after: true, other: true}, order.ReasonMismatch},
 		{"ORD-5", "nowhere", "", fault{}, order.ReasonInvalid},
-		{"no id", content, "", fault{}, order.ReasonInvalid},
 	} {
 		w.later(time.Hour)
 		w.at(func(_ int, call string) fault {
@@ -112,7 +105,7 @@ func TestWhatNoRetryHelpsIsParked(t *testing.T) {
 			return fault{}
 		})
 		got := w.deliver(tt.id, tt.address)
-		if got.Verdict != order.Park || got.Reason != tt.want || tt.id != "ORD-1" && w.effects(tt.id) != 0 {
+		if got.Verdict != order.Park || got.Reason != tt.want || w.effects(tt.id) != 0 {
 			t.Errorf("order %s to %s: %+v with %d labels, want %s", tt.id, tt.address, got, w.effects(tt.id), tt.want)
 		}
 	}

@@ -212,10 +212,11 @@ func stripeDrifts() []drift {
 
 func sqsDrifts() []drift {
 	const (
-		machine  = "adapters/sqs/sqstest/machine.go"
-		message  = "adapters/sqs/sqstest/message.go"
-		protocol = "adapters/sqs/sqstest/protocol.go"
-		failures = "adapters/sqs/sqstest/errors.go"
+		machine    = "adapters/sqs/sqstest/machine.go"
+		message    = "adapters/sqs/sqstest/message.go"
+		protocol   = "adapters/sqs/sqstest/protocol.go"
+		operations = "adapters/sqs/sqstest/operations.go"
+		failures   = "adapters/sqs/sqstest/errors.go"
 	)
 	return []drift{
 		{"sqs/visibility", machine, "hide := q.settings.Visibility\n", "hide := q.settings.Visibility\nif $ {\nhide = 0\n}\n"},
@@ -248,12 +249,12 @@ func sqsDrifts() []drift {
 		{"sqs/attributes", message, "case len(d.Attributes) > 10:", "case len(d.Attributes) > 10 && !$:"},
 		{"sqs/characters", message, "case strings.ContainsFunc(d.Body, forbidden):", "case strings.ContainsFunc(d.Body, forbidden) && !$:"},
 		{"sqs/queue", failures, "return \"AWS.SimpleQueueService.NonExistentQueue\"", "if $ {\nreturn e.Code\n}\nreturn \"AWS.SimpleQueueService.NonExistentQueue\""},
-		{"sqs/requested", protocol, "|| many &&", "|| many && !$ &&"},
-		{"sqs/poll", protocol, "ended := s.await(", "if $ {\nin.WaitTimeSeconds = 0\n}\nended := s.await("},
-		{"sqs/poll-limit", protocol, "if t := in.WaitTimeSeconds;", "if in.WaitTimeSeconds > 20 && $ {\nin.WaitTimeSeconds = 0\n}\nif t := in.WaitTimeSeconds;"},
+		{"sqs/requested", operations, "|| many &&", "|| many && !$ &&"},
+		{"sqs/poll", operations, "until := s.options", "if $ {\nin.WaitTimeSeconds = 0\n}\nuntil := s.options"},
+		{"sqs/poll-limit", operations, "if t := in.WaitTimeSeconds;", "if in.WaitTimeSeconds > 20 && $ {\nin.WaitTimeSeconds = 0\n}\nif t := in.WaitTimeSeconds;"},
 		{"sqs/receive-limit", machine, "case limit < 1 || limit > maxReceive:", "case limit < 1 || limit > maxReceive && !$:"},
-		{"sqs/queue-attributes", protocol, "if wanted(name, in.AttributeNames) {", "if wanted(name, in.AttributeNames) || $ {"},
-		{"sqs/counts", protocol, "\"ApproximateNumberOfMessagesNotVisible\": q.counts.InFlight,", "\"ApproximateNumberOfMessagesNotVisible\": map[bool]int{false: q.counts.InFlight}[$],"},
+		{"sqs/queue-attributes", operations, "if wanted(name, in.AttributeNames) {", "if wanted(name, in.AttributeNames) || $ {"},
+		{"sqs/counts", operations, "\"ApproximateNumberOfMessagesNotVisible\": q.counts.InFlight,", "\"ApproximateNumberOfMessagesNotVisible\": map[bool]int{false: q.counts.InFlight}[$],"},
 		{"sqs/product", message, "case d.Body == \"\":", "case d.Attributes[\"traceparent\"].Text != \"\" && $:\nreturn missing(\"MessageBody\")\ncase d.Body == \"\":"},
 	}
 }

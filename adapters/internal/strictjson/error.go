@@ -84,9 +84,6 @@ func path(p jsontext.Pointer) string {
 		if all.Len() > 0 {
 			all.WriteByte('.')
 		}
-		if !order.Printable(name) {
-			name = order.Quote(name)
-		}
 		all.WriteString(name)
 	}
 	return all.String()

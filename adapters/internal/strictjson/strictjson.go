@@ -32,27 +32,22 @@ const (
 )
 
 // Decoder reads objects into structs of type T, by the names in their json tags. Fields
-// may be of type string, int, int64, a struct, a slice of these, a map of these by name,
-// or a pointer to one of these, which a missing field leaves nil. null is read like a
-// missing field, unless the field has the tag null:"refused". It is safe for concurrent
-// use.
+// may be of type string, int, int64, a struct, a slice of these, or a pointer to one of
+// these, which a missing field leaves nil. null is read like a missing field, unless the
+// field has the tag null:"refused". It is safe for concurrent use.
 type Decoder[T any] struct {
 	shape *shape
 }
 
-// New returns a decoder that refuses unknown fields.
-func New[T any]() Decoder[T] { return Decoder[T]{shapeOf(reflect.TypeFor[T](), false)} }
-
-// NewLenient returns a decoder that skips unknown fields, for events of AWS, which may
-// get new ones at any time, and replaces invalid UTF-8.
-func NewLenient[T any]() Decoder[T] { return Decoder[T]{shapeOf(reflect.TypeFor[T](), true)} }
+// New returns a decoder.
+func New[T any]() Decoder[T] { return Decoder[T]{shapeOf(reflect.TypeFor[T]())} }
 
 // Decode reads a body. It returns an *Error if the body is not such an object.
 //
 //nolint:ireturn // T is a struct
 func (d Decoder[T]) Decode(body []byte) (T, error) {
 	var to T
-	err := readObject(body, d.shape.lenient, func(r *reader) error {
+	err := readObject(body, false, func(r *reader) error {
 		return r.object(reflect.ValueOf(&to).Elem(), d.shape)
 	})
 	return to, err
@@ -97,7 +92,7 @@ type reader struct {
 }
 
 // readObject reads a body that is one object and nothing else. Invalid UTF-8 is allowed
-// in what others may have cut, such as the subject of an e-mail.
+// in the wrappers of others.
 func readObject(body []byte, invalidUTF8 bool, read func(*reader) error) error {
 	if len(body) > MaxBody {
 		return &Error{Problem: fmt.Sprintf("too large: %d bytes, want at most %d", len(body), MaxBody)}
@@ -176,14 +171,6 @@ func (r *reader) value(to reflect.Value, s *shape) error {
 		return r.object(to, s)
 	case reflect.Slice:
 		return r.list(to, s.element)
-	case reflect.Map:
-		to.Set(reflect.MakeMap(to.Type()))
-		return r.members(func(name []byte) error {
-			key, value := reflect.ValueOf(string(name)), reflect.New(to.Type().Elem()).Elem()
-			err := r.value(value, s.element)
-			to.SetMapIndex(key, value)
-			return err
-		})
 	case reflect.String:
 		token, err := r.ReadToken()
 		if err == nil {
@@ -215,10 +202,6 @@ func (r *reader) object(to reflect.Value, s *shape) error {
 				return r.value(to.Field(i), s.fields[i])
 			}
 		}
-		if s.lenient {
-			_, err := r.skip()
-			return err
-		}
 		return r.unknown(s)
 	})
 }
@@ -248,30 +231,27 @@ type shape struct {
 	token   jsontext.Kind // of its values
 	names   []string      // of a struct
 	fields  []*shape
-	lenient bool
 	notNull bool   // of a field
-	element *shape // of a pointer, slice or map
+	element *shape // of a pointer or slice
 }
 
-func shapeOf(t reflect.Type, lenient bool) *shape {
-	s := &shape{kind: t.Kind(), lenient: lenient}
+func shapeOf(t reflect.Type) *shape {
+	s := &shape{kind: t.Kind()}
 	switch s.kind { //nolint:exhaustive // the default panics
 	case reflect.String:
 		s.token = '"'
 	case reflect.Int, reflect.Int64:
 		s.kind, s.token = reflect.Int64, '0'
 	case reflect.Slice:
-		s.token, s.element = '[', shapeOf(t.Elem(), lenient)
-	case reflect.Map:
-		s.token, s.element = '{', shapeOf(t.Elem(), lenient)
+		s.token, s.element = '[', shapeOf(t.Elem())
 	case reflect.Pointer:
-		s.element = shapeOf(t.Elem(), lenient)
+		s.element = shapeOf(t.Elem())
 		s.token = s.element.token
 	case reflect.Struct:
 		s.token = '{'
 		for f := range t.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			field := shapeOf(f.Type, lenient)
+			field := shapeOf(f.Type)
 			field.notNull = f.Tag.Get("null") == "refused"
 			s.names, s.fields = append(s.names, name), append(s.fields, field)
 		}

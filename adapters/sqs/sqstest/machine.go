@@ -39,8 +39,8 @@ const (
 // ARN returns the ARN of a queue.
 func ARN(queue string) string { return "arn:aws:sqs:" + Region + ":" + Account + ":" + queue }
 
-// Settings are a queue's attributes. Start from DefaultSettings, because a Retention of
-// zero is invalid.
+// Settings are a queue's attributes. Start from DefaultSettings, because a message never
+// outlives a Retention of zero.
 type Settings struct {
 	Visibility  time.Duration // 0 to 12 h
 	Retention   time.Duration // 60 s to 14 days
@@ -115,33 +115,12 @@ type queue struct {
 // message ids and receipt handles.
 func New(seed uint64) *Machine { return &Machine{seed: seed, queues: map[string]*queue{}} }
 
-// Create creates a queue. Errors: QueueNameExists, InvalidAttributeValue.
+// Create creates a queue. Errors: QueueNameExists.
 func (m *Machine) Create(_ time.Time, name string, s Settings) error {
 	if m.queues[name] != nil {
 		return fault(CodeQueueNameExists, "A queue named %q already exists.", name)
 	}
-	if err := m.check(name, s); err != nil {
-		return err
-	}
 	m.queues[name] = &queue{name: name, fifo: isFIFO(name), settings: s}
-	return nil
-}
-
-func (m *Machine) check(name string, s Settings) error {
-	attribute := ""
-	switch {
-	case s.Visibility < 0 || s.Visibility > maxVisibility:
-		attribute = "VisibilityTimeout"
-	case s.Retention < time.Minute || s.Retention > 14*24*time.Hour:
-		attribute = "MessageRetentionPeriod"
-	case s.DeadLetters == "":
-	case m.queues[s.DeadLetters] == nil, s.MaxReceives < 1, s.MaxReceives > 1000,
-		m.queues[s.DeadLetters].fifo != isFIFO(name): // FIFO: "must be same type of queue as the source"
-		attribute = "RedrivePolicy"
-	}
-	if attribute != "" {
-		return fault(CodeInvalidAttributeValue, "Invalid value for the parameter %s.", attribute)
-	}
 	return nil
 }
 

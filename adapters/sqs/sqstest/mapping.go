@@ -7,16 +7,6 @@ import (
 	"time"
 )
 
-// Twice says whether a message is delivered twice, as at-least-once delivery allows.
-type Twice int
-
-// The ways to deliver a message twice.
-const (
-	Once         Twice = iota
-	InSameBatch        // a second record after the first
-	AtOnceBeside       // a second invocation in parallel
-)
-
 // Mapping invokes a function with the messages of a queue as Lambda's event source
 // mapping does, with ReportBatchItemFailures.
 type Mapping struct {
@@ -88,18 +78,23 @@ func (m *Mapping) Check() error {
 
 // work runs one invocation after the other.
 func (m *Mapping) work(ctx context.Context) {
+	running := context.WithoutCancel(ctx) // Run does not abort an invocation
 	for m.Server.ended(ctx) == nil {
-		if messages := m.gather(ctx); len(messages) > 0 {
-			m.deliver(context.WithoutCancel(ctx), messages) // Run does not abort an invocation
-			m.Server.Machine(func(*Machine, time.Time) { m.Server.busy[m.Queue]-- })
+		messages := m.gather(ctx)
+		if len(messages) == 0 {
+			continue
 		}
+		beside := m.duplicate(running, &messages)
+		m.invoke(running, messages)
+		beside.Wait()
+		m.Server.Machine(func(*Machine, time.Time) { m.Server.busy[m.Queue]-- })
 	}
 }
 
 // gather waits for messages, receives up to a batch of them, and marks the queue as busy.
 func (m *Mapping) gather(ctx context.Context) (got []Message) {
 	_ = m.Server.await(ctx, &waiter{try: func(now time.Time) bool { // the caller checks what ended the wait
-		got, _ = m.Server.machine.Receive(now, m.Queue, m.BatchSize, nil) // an error may pass, such as OverLimit
+		got, _ = m.Server.machine.Receive(now, m.Queue, m.BatchSize, nil) // an error may pass
 		if len(got) > 0 {
 			m.Server.busy[m.Queue]++
 		}
@@ -108,30 +103,8 @@ func (m *Mapping) gather(ctx context.Context) (got []Message) {
 	return got
 }
 
-// deliver invokes the function with the messages, and in parallel with their duplicates.
-// Lambda would split a batch of more than 6 MB.
-func (m *Mapping) deliver(ctx context.Context, messages []Message) {
-	var batch []Message
-	var beside sync.WaitGroup
-	for _, message := range messages {
-		batch = append(batch, message)
-		if m.Duplicate == nil {
-			continue
-		}
-		switch m.Duplicate(message) {
-		case Once:
-		case InSameBatch:
-			batch = append(batch, message)
-		case AtOnceBeside:
-			beside.Go(func() { m.invoke(ctx, []Message{message}) })
-		}
-	}
-	m.invoke(ctx, batch)
-	beside.Wait()
-}
-
-// invoke runs the function once and deletes the messages that did not fail, except those
-// with a lost delete.
+// invoke runs the function once and deletes the messages that did not fail. LoseDelete may
+// keep some.
 func (m *Mapping) invoke(ctx context.Context, messages []Message) {
 	ids := make([]string, len(messages))
 	byID := map[string]Message{}

@@ -2,10 +2,7 @@ package sqstest
 
 import (
 	"crypto/md5" //nolint:gosec // the SQS protocol has its checksums in MD5; nothing here is a secret
-	"encoding/binary"
 	"encoding/hex"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,30 +151,4 @@ func (m Message) systemAttributes() map[string]string {
 func digest(b []byte) string {
 	sum := md5.Sum(b) //nolint:gosec // the protocol's checksum
 	return hex.EncodeToString(sum[:])
-}
-
-// attributesMD5 returns MD5OfMessageAttributes, "" without attributes. It digests the
-// attributes sorted by name, each as name, type, one byte (1 for text, 2 for binary) and
-// value; name, type and value have their length as four bytes before them (SQS developer
-// guide, "Calculating the MD5 message digest for message attributes").
-func attributesMD5(attributes map[string]Attribute) string {
-	if len(attributes) == 0 {
-		return ""
-	}
-	var b []byte
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		a := attributes[name]
-		b = appendSized(appendSized(b, name), a.Type)
-		if strings.HasPrefix(a.Type, "Binary") {
-			b = appendSized(append(b, 2), string(a.Binary))
-		} else {
-			b = appendSized(append(b, 1), a.Text)
-		}
-	}
-	return digest(b)
-}
-
-func appendSized(b []byte, s string) []byte {
-	size := uint32(len(s)) //nolint:gosec // a message is at most 1 MiB
-	return append(binary.BigEndian.AppendUint32(b, size), s...)
 }

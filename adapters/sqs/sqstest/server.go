@@ -116,13 +116,12 @@ func (s *Server) until(ctx context.Context, queue string, is func(Counts) bool) 
 // waiter waits for a change of the machine.
 type waiter struct {
 	try   func(now time.Time) bool // under the lock, after every change: true ends the wait
-	wait  *time.Duration           // by the server's clock; nil: no end
-	until time.Time
+	until time.Time                // by the server's clock; zero: no end
 	done  chan struct{}
 }
 
 func (w *waiter) over(now time.Time) bool {
-	if !w.try(now) && (w.wait == nil || now.Before(w.until)) {
+	if !w.try(now) && (w.until.IsZero() || now.Before(w.until)) {
 		return false
 	}
 	close(w.done)
@@ -133,12 +132,7 @@ func (w *waiter) over(now time.Time) bool {
 // caller read what w found.
 func (s *Server) await(ctx context.Context, w *waiter) error {
 	w.done = make(chan struct{})
-	s.Machine(func(_ *Machine, now time.Time) {
-		if w.wait != nil {
-			w.until = now.Add(*w.wait)
-		}
-		s.waiters = append(s.waiters, w)
-	})
+	s.Machine(func(*Machine, time.Time) { s.waiters = append(s.waiters, w) })
 	select {
 	case <-w.done:
 	case <-ctx.Done():
@@ -180,7 +174,7 @@ func (s *Server) notify() {
 	}
 	next, ok := s.machine.Next(now)
 	for _, w := range s.waiters {
-		if w.wait != nil && (!ok || w.until.Before(next)) {
+		if !w.until.IsZero() && (!ok || w.until.Before(next)) {
 			next, ok = w.until, true
 		}
 	}
