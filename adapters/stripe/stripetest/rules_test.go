@@ -322,7 +322,8 @@ func TestARefundIsNotChangedTwice(t *testing.T) {
 	made := w.refund(w.pay("pm_card_visa"), "1000", "a").Refund
 	pending := w.ChangeRefund(made.ID, stripetest.RefundPending)
 	must(t, w.ChangeRefund(made.ID, stripetest.RefundFailed))
-	for _, err := range []error{pending, w.ChangeRefund(made.ID, stripetest.RefundSucceeded), w.ChangeRefund("re_9", stripetest.RefundFailed)} {
+	revived, unknown := w.ChangeRefund(made.ID, stripetest.RefundSucceeded), w.ChangeRefund("re_9", stripetest.RefundFailed)
+	for _, err := range []error{pending, revived, unknown} {
 		if !errors.Is(err, stripetest.ErrNotAllowed) {
 			t.Errorf("got %v, want %v", err, stripetest.ErrNotAllowed)
 		}
