@@ -29,7 +29,7 @@ type Options struct {
 // Call is one request as the server saw it. Status and the fields after it are set after
 // the execution.
 type Call struct {
-	Number   int // The requests are numbered from 1 as they arrive.
+	Number   int    // The requests are numbered from 1 as they arrive.
 	Method   string // GET or POST.
 	Path     string // Such as /v1/payment_intents/pi_000001/confirm.
 	Endpoint Endpoint
