@@ -210,11 +210,6 @@ shared "operator" {
   paths = ["scripts/orders/**", "domain/order/cancel*.go", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
-shared "books" {
-  of = ["publish", "http", "stock", "receipt", "page", "lab"]
-  names = ["scripts/invariants.Invariant.has"]
-}
-
 shared "http api" {
   of = ["webhook", "http"]
   names = ["scripts/local/system.System.startAPI"]
