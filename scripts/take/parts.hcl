@@ -64,7 +64,7 @@ part "refund" {
   needs  = ["charge"]
   words  = ["refund", "every write needs the claim"]
   except = ["charges and refunds: read"] # a permission of Stripe
-  names  = ["scripts/orders/view.OrderJSON.ByOthers", "scripts/invariants.Order.Outside", "scripts/invariants.Order.Left", "adapters/stripe.Result.InError", "adapters/stripe.Call.FinalRefusal"]
+  names  = ["scripts/orders/view.OrderJSON.ByOthers", "scripts/invariants.Order.Outside", "scripts/invariants.Order.Left"]
 }
 
 part "http" {
