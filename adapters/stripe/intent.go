@@ -65,25 +65,25 @@ type Charge struct {
 // Order converts the intent, also one in a status that this application never causes.
 func (i PaymentIntent) Order() (order.Intent, error) {
 	intent, err := i.toOrder(order.Failure{})
-	if err != nil && i.ID != "" {
-		return order.Intent{
-			ID: order.IntentID(i.ID), State: order.IntentState(i.Status),
-			Total:   order.Money{Amount: i.Amount, Currency: order.Currency(i.Currency)},
-			OrderID: order.ID(i.Metadata[MetaOrder]), Scope: order.Scope(i.Metadata[MetaScope]),
-		}, nil
+	if i.ID != "" {
+		return intent, nil
 	}
 	return intent, err
 }
 
-// toOrder converts the intent. outer is the failure that the error around it reports.
-func (i PaymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
-	state, mode := stateOf(i.Status), order.TestMode
-	switch {
-	case i.ID == "":
+// toOrder converts the intent. outer is the failure that the error around it reports. An
+// intent in an unknown status is an error too.
+func (i PaymentIntent) toOrder(outer order.Failure) (intent order.Intent, err error) {
+	if i.ID == "" {
 		return order.Intent{}, errNoIntent
-	case state == "":
-		return order.Intent{}, fmt.Errorf("unknown PaymentIntent status %s", name(string(i.Status)))
-	case i.Livemode:
+	}
+	state, known := states[i.Status]
+	if !known {
+		state = order.IntentState(i.Status)
+		err = fmt.Errorf("unknown PaymentIntent status %s", name(string(i.Status)))
+	}
+	mode := order.TestMode
+	if i.Livemode {
 		mode = order.LiveMode
 	}
 	return order.Intent{
@@ -95,27 +95,18 @@ func (i PaymentIntent) toOrder(outer order.Failure) (order.Intent, error) {
 		Fingerprint: order.Fingerprint(i.Metadata[MetaFingerprint]),
 		Mode:        mode,
 		Failure:     i.failure(outer),
-	}, nil
+	}, err
 }
 
-// stateOf returns "" for a status that is unknown, or that this application never causes.
-func stateOf(s stripe.PaymentIntentStatus) order.IntentState {
-	switch s {
-	case stripe.PaymentIntentStatusRequiresPaymentMethod:
-		return order.NeedsMethod
-	case stripe.PaymentIntentStatusRequiresConfirmation:
-		return order.NeedsConfirmation
-	case stripe.PaymentIntentStatusRequiresAction:
-		return order.NeedsAction
-	case stripe.PaymentIntentStatusProcessing:
-		return order.Processing
-	case stripe.PaymentIntentStatusCanceled:
-		return order.IntentCanceled
-	case stripe.PaymentIntentStatusSucceeded:
-		return order.Succeeded
-	case stripe.PaymentIntentStatusRequiresCapture: // only with manual capture, which Prepare does not request
-	}
-	return ""
+// states are the statuses that this application causes. It never causes requires_capture,
+// which needs a manual capture.
+var states = map[stripe.PaymentIntentStatus]order.IntentState{ //nolint:gochecknoglobals // a constant
+	stripe.PaymentIntentStatusRequiresPaymentMethod: order.NeedsMethod,
+	stripe.PaymentIntentStatusRequiresConfirmation:  order.NeedsConfirmation,
+	stripe.PaymentIntentStatusRequiresAction:        order.NeedsAction,
+	stripe.PaymentIntentStatusProcessing:            order.Processing,
+	stripe.PaymentIntentStatusCanceled:              order.IntentCanceled,
+	stripe.PaymentIntentStatusSucceeded:             order.Succeeded,
 }
 
 // errorCodes are the reason why a payment did not succeed. Every Stripe error has a type,

@@ -230,6 +230,7 @@ func TestAnErrorNamesTheCallItsCauseAndTheRequest(t *testing.T) {
 		unknown + "unknown PaymentIntent status requires_capture" + request:  rigtest.OK(rigtest.Intent("requires_capture")),
 		unknown + "stripe: 500 api_error" + request:                          failure(500, rigtest.APIError),
 		misconfigured + "stripe: 400" + request:                              failure(400, `"param":""`),
+		misconfigured + "stripe: 401 invalid_request_error" + request:        failure(401, rigtest.InvalidRequest),
 		misconfigured + "stripe: 404 resource_missing" + request:             failure(404, rigtest.ResourceMissing),
 		misconfigured + "stripe: 400 [withheld], param [withheld]" + request: failure(400, `"code":"No such","param":"A"`),
 		misconfigured + "stripe: 400 idempotency_error, param [withheld]" + request: failure(

@@ -51,15 +51,15 @@ func (run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stock, err := stages.stock()
-	if err != nil {
+	began, postman := time.Now(), &postman{victim: receiptKilled}
+	options := system.Options{
+		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Instances: 1,
+		AfterMail: postman.afterMail, LoseMailEvent: postman.loses,
+	}
+	if options.Stock, err = stages.stock(); err != nil {
 		return err
 	}
-	began, postman := time.Now(), &postman{victim: receiptKilled}
-	s, err := start(ctx, runFolder, engine, system.Options{
-		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Instances: 1,
-		AfterMail: postman.afterMail, LoseMailEvent: postman.loses, Stock: stock,
-	})
+	s, err := start(ctx, runFolder, engine, options)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (run) Run(ctx context.Context) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	result.dynamoDB, result.stripe = s.Proxy.Total(), len(s.Stripe.Calls())
+	result.dynamoDB, result.stripe = s.Proxy.Total(), s.Stripe.Arrived()
 	result.webhooks = len(s.Events.Sent())
 	showRest(os.Stdout, result)
 	fmt.Println(result.published())
@@ -96,11 +96,11 @@ func readStages() (all stages, err error) {
 		victims []victim
 	}{
 		{"examples/orders.jsonl", []victim{
-			{"ORD-1012", stripetest.Confirm, false},
-			{reconciled, stripetest.Confirm, true},
-			{"ORD-1015", stripetest.Create, true},
+			{id: "ORD-1012", at: stripetest.Confirm},
+			{id: reconciled, at: stripetest.Confirm, lost: true},
+			{id: "ORD-1015", at: stripetest.Create, lost: true},
 		}},
-		{"examples/refunds.jsonl", []victim{{"ORD-1003", stripetest.CreateRefund, false}}},
+		{"examples/refunds.jsonl", []victim{{id: "ORD-1003", at: stripetest.CreateRefund}}},
 	} {
 		waves, err := readWaves(s.file)
 		if err != nil {

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 
@@ -17,7 +16,7 @@ import (
 )
 
 type commands struct {
-	Zip   zip   `cmd:"" help:"Zip every function for Lambda, each with a CycloneDX bill of materials."`
+	Zip   zip   `cmd:"" help:"Zip every function for Lambda, and sum the zips."`
 	Build build `cmd:"" help:"Compile every function for this machine, with the flags of a release."`
 	Notes notes `cmd:"" help:"Print what CHANGELOG.md says about the release of a tag."`
 }
@@ -37,7 +36,7 @@ func main() {
 
 type zip struct {
 	Arch string `default:"arm64" env:"GOARCH" enum:"arm64,amd64" help:"Processor to build for: arm64 or amd64."`
-	Dir  string `arg:"" default:"build/package" help:"Folder for NAME.zip, NAME.cdx.json and SHA256SUMS."`
+	Dir  string `arg:"" default:"build/package" help:"Folder for what is made, and SHA256SUMS."`
 }
 
 // Run packages every function and prints the sizes and the checksums.
@@ -46,16 +45,12 @@ func (z zip) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	z.show(os.Stdout, artifacts)
-	return nil
-}
-
-func (z zip) show(w io.Writer, artifacts []release.Artifact) {
 	for _, a := range artifacts {
-		fmt.Fprintf(w, "%-14s %6.2f MB  %s\n", a.Name+".zip", float64(a.Bytes)/1e6, a.SHA256)
+		fmt.Printf("%-14s %6.2f MB  %s\n", a.Name+".zip", float64(a.Bytes)/1e6, a.SHA256)
 	}
-	fmt.Fprintf(w, "For linux/%s, in %s, each with its bill of materials NAME.cdx.json, and %s.\n",
-		z.Arch, z.Dir, release.Sums)
+	fmt.Printf("For linux/%s, in %s, with %s.\n", z.Arch, z.Dir, release.Sums)
+	fmt.Println("The bill of materials of each is NAME.cdx.json.")
+	return nil
 }
 
 type build struct {

@@ -20,7 +20,10 @@ part "webhook" {
   lines = 3951
   needs = ["charge"]
   words = ["webhook", "disput", "chargeback"]
-  names = ["scripts/local/system.System.Heard"]
+  names = ["scripts/local/system.System.Heard", "scripts/local/system.System.startEvents", "scripts/local/system.Options.Deliveries",
+    "scripts/local.killer.loses", "scripts/local.stages.deliveries",
+    "adapters/stripe/stripetest.Event", "adapters/stripe/stripetest.eventOf", "adapters/stripe/stripetest.Machine.events", "adapters/stripe/stripetest.Machine.emit",
+  ]
 }
 
 part "reconcile" {
@@ -47,7 +50,7 @@ part "publish" {
   lines = 3727
   needs = ["charge"]
   words = ["publish", "outbox", "event ?bridge", "\\bbus\\b", "dynamodb/stream", "put events", "hear about orders", "subscriber misses", "producer rule", "example subscriber", "event archive", "paid queue"]
-  names = ["scripts/local/system.System.stream"]
+  names = ["scripts/local/system.System.stream", "scripts/local/system.Options.RefuseEvent", "scripts/invariants.Books.DeadEvents"]
   paths = ["adapters/dynamodb/stream/**", "scripts/local/system/stream.go", "examples/consumer/**", "docs/guides/hear-about-orders.md", "docs/reference/events.md", "docs/reference/events/**"]
 }
 
@@ -61,7 +64,7 @@ part "refund" {
   needs  = ["charge"]
   words  = ["refund", "every write needs the claim"]
   except = ["charges and refunds: read"] # a permission of Stripe
-  names  = ["scripts/orders/view.OrderJSON.ByOthers"]
+  names  = ["scripts/orders/view.OrderJSON.ByOthers", "scripts/invariants.Order.Outside", "scripts/invariants.Order.Left"]
 }
 
 part "http" {
@@ -73,7 +76,7 @@ part "http" {
   lines = 4245
   needs = ["charge"]
   words = ["intake", "registration", "openapi", "by http\\b", "status not.sent"]
-  names = ["scripts/orders.erase.Caller", "scripts/local/system.System.put", "scripts/local/system.System.requests"]
+  names = ["scripts/orders.erase.Caller", "scripts/local/system.System.put", "scripts/local/system.System.requests", "scripts/invariants.Books.Requests", "scripts/invariants.Request"]
   paths = ["examples/http.jsonl", "docs/reference/http.md", "scripts/local/entrance.go"]
 }
 
@@ -86,7 +89,7 @@ part "stock" {
   lines = 3330
   needs  = ["charge"]
   words  = ["stock", "unknown.sku"]
-  names  = ["domain/order.Claim.Short", "domain/order.Claim.Unlisted", "domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding",
+  names  = ["domain/order.Claim.Short", "domain/order.Claim.Unlisted", "domain/order.errShort", "domain/order.errUnknownSKU", "domain/order.ShortError", "domain/order.ReasonUnknownSKU", "scripts/orders.list.Holding", "scripts/invariants.Books.Delivered",
     "domain/settle.HintFreed", "domain/settle.Reconciler.CancelDeclined", "domain/settle.Paced.Canceler", "domain/settle.Paced.CancelIntent",
     "functions/reconcile.environment.Hold", "functions/reconcile.environment.freeTime", "functions/reconcile.newCancelDeclined",
   ]
@@ -101,7 +104,7 @@ part "receipt" {
   lines = 5033
   needs  = ["charge", "publish"]
   words  = ["receipt", "\\bmail", "e-?mail", "\\bses(v2)?\\b", "sestest"]
-  names  = ["adapters/stripe/stripetest.Machine.customer"]
+  names  = ["adapters/stripe/stripetest.Machine.customer", "scripts/invariants.Books.AtLeastOnce"]
   except = ["receipt handle"]
   paths  = ["adapters/stripe/payer/**"]
 }
@@ -147,8 +150,9 @@ part "release" {
   dollars = 0.00
   lines = 164
   needs = ["charge"]
-  words = ["make notes", "release note", "notes.md", "gh (release|attestation)", "workflows/release"]
-  paths = [".github/workflows/release.yml", "scripts/package/release/notes*.go"]
+  words = ["make notes", "release note", "notes.md", "gh (release|attestation)", "workflows/release", "cyclone ?dx", "bills? of materials", "\\.cdx\\.json", "\\bbom\\b"]
+  names = ["scripts/package.commands.Notes", "scripts/package.notes"]
+  paths = [".github/workflows/release.yml", "scripts/package/release/notes*.go", "scripts/package/release/bom*.go"]
 }
 
 part "job" {
@@ -178,7 +182,7 @@ part "lab" {
   paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
-    "domain/*/*test/*_test.go", "adapters/*/*test/*_test.go", "adapters/sqs/fuzz_test.go", "adapters/internal/strictjson/fuzz_test.go",
+    "domain/*/*test/*_test.go", "adapters/*/*test/*_test.go", "adapters/lambda/lambdatest/internal/**", "adapters/sqs/fuzz_test.go", "adapters/internal/strictjson/fuzz_test.go",
     "domain/order/bench_test.go", "adapters/*/bench_test.go", "adapters/sqs/orders/bench_test.go", "domain/order/ordertest/cost*.go", "scripts/invariants/*_test.go", "scripts/infra/**", "house_test.go", "docs/faq.md", "docs/tour.md",
   ]
 }
@@ -210,12 +214,18 @@ shared "operator" {
 
 shared "http api" {
   of = ["webhook", "http"]
+  names = ["scripts/local/system.System.startAPI"]
   words = ["api ?gateway", "http ?api"]
 }
 
 shared "settlement" {
   of = ["webhook", "reconcile"]
-  names = ["scripts/local.local.later"]
+  names = ["scripts/local.local.later", "scripts/local.victim.lost", "scripts/local/system.System.Purge"]
+}
+
+shared "stripe list" {
+  of = ["audit", "page", "lab"]
+  names = ["adapters/stripe/stripetest.List"]
 }
 
 shared "stripe key" {
@@ -270,6 +280,25 @@ shared "chance" { # what makes a queue less kind than it could be
     "adapters/sqs/sqstest.Counts.Expired", "adapters/sqs/sqstest.Counts.DeadLettered",
   ]
   paths = ["adapters/sqs/sqstest/twice.go"]
+}
+
+# What attacks and measures the local system.
+shared "attack" {
+  of = ["page", "lab"]
+  words = ["freeze moves it", "first cause stays", "cpu time and memory", "and of the report"]
+  names = [
+    "adapters/lambda/lambdatest.Report", "adapters/lambda/lambdatest.Host.observe", "adapters/lambda/lambdatest.Host.ends", "adapters/lambda/lambdatest.instance.sample", "adapters/lambda/lambdatest.instance.peakRSS",
+    "adapters/lambda/lambdatest.Event", "adapters/lambda/lambdatest.Change", "adapters/lambda/lambdatest.Host.note", "adapters/lambda/lambdatest.Host.events", "adapters/lambda/lambdatest.Host.publish", "adapters/lambda/lambdatest.Options.Observe",
+    "adapters/lambda/lambdatest.Host.resume", "adapters/lambda/lambdatest.instance.frozen", "adapters/lambda/lambdatest.instance.cause", "adapters/lambda/lambdatest.instance.number", "adapters/lambda/lambdatest.Host.starts", "adapters/lambda/lambdatest.instance.began",
+    "adapters/lambda/lambdatest.Host.Replace",
+    "adapters/stripe/stripetest.LockTimeout", "adapters/stripe/stripetest.KeyInUse", "adapters/stripe/stripetest.Decline", "adapters/stripe/stripetest.Latency", "adapters/stripe/stripetest.SlowSuccess", "adapters/stripe/stripetest.Garbage",
+    "adapters/stripe/stripetest.Fault.Delay", "adapters/stripe/stripetest.Fault.Number", "adapters/stripe/stripetest.Machine.Delays", "adapters/stripe/stripetest.Machine.endFaults", "adapters/stripe/stripetest.Response.Garbled", "adapters/stripe/stripetest.Request.Number", "adapters/stripe/stripetest.Server.wait",
+    "adapters/stripe/stripetest.Machine.DeleteCustomer", "adapters/stripe/stripetest.Machine.DetachMethod", "adapters/stripe/stripetest.Machine.gone",
+    "adapters/stripe/stripetest.Call.answered", "adapters/stripe/stripetest.Call.Method", "adapters/stripe/stripetest.Call.Path", "adapters/stripe/stripetest.Call.Intent", "adapters/stripe/stripetest.Call.Key", "adapters/stripe/stripetest.Call.Status", "adapters/stripe/stripetest.Call.Result", "adapters/stripe/stripetest.Call.Request", "adapters/stripe/stripetest.Call.Replayed", "adapters/stripe/stripetest.Call.Lost", "adapters/stripe/stripetest.Response.result",
+    "scripts/local/system.Options.BeforeStripe", "adapters/stripe/stripetest.Options.Before", "scripts/local/system.Options.ObserveInstance", "scripts/local/system.Options.Travels",
+    "scripts/local/system.world.shared",
+    "scripts/invariants.Books.Lines", "scripts/invariants.Books.Ended", "scripts/invariants.Books.lostAcks", "scripts/invariants.Books.conflictsDone", "scripts/invariants.Books.unsettled",
+"adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "scripts/local/system.System.Redrive"]
 }
 
 never "origin" {

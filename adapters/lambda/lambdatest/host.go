@@ -85,7 +85,7 @@ type Options struct {
 	// Output receives the output of the processes, one whole line per Write. Nil discards
 	// it.
 	Output io.Writer
-	// Now is the clock of the function's deadlines and of the report. Default [time.Now].
+	// Now is the clock of the function's deadlines, and of the report. Default [time.Now].
 	Now func() time.Time
 	// Observe, if set, is called with each change of an instance, one after the other and
 	// in their order: Invoked before the process has the payload, and the last one of an

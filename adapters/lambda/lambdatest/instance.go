@@ -42,7 +42,7 @@ type invocation struct {
 	id              string
 	payload         []byte
 	began, deadline time.Time
-	timer           *time.Timer // of the deadline; Freeze moves it
+	timer           *time.Timer // of the deadline. Freeze moves it.
 	result          chan result // of capacity one, so that the API does not wait for the host
 }
 
@@ -120,7 +120,7 @@ func (h *Host) spawn() (*instance, error) {
 	return in, nil
 }
 
-// reap waits until the process ends, and records its CPU time and memory.
+// reap waits until the process ends. It records its CPU time and memory.
 func (h *Host) reap(in *instance) {
 	_ = in.cmd.Wait() // ProcessState shows how it ended
 	in.output.finish()

@@ -54,6 +54,9 @@ func (s *System) functions() []function {
 			"RECEIPT_CONFIGURATION_SET": configurationSet,
 		}
 	}
+	ofOrders, ofRefunds := s.consumer(o.Binary), s.consumer(o.Refund)
+	ofOrders.Observe = o.ObserveInstance
+	ofRefunds.Observe = s.observeRefunds
 	return []function{
 		{&s.Webhook, lambdatest.Options{
 			Binary: o.Webhook, Timeout: requestTime, Instances: min(o.Instances, webhooksAtOnce),
@@ -65,13 +68,13 @@ func (s *System) functions() []function {
 			Binary: o.Reconcile, Timeout: lookTime,
 		}, []variables{tables, stock, s.stripe(laterStripe), {"STRIPE_RATE": scheduled}}},
 		{&s.Publish, lambdatest.Options{Binary: o.Publish, Timeout: requestTime}, []variables{bus}},
-		{&s.Receipt, s.consumer(o.Receipt, nil), []variables{
+		{&s.Receipt, s.consumer(o.Receipt), []variables{
 			mail, s.stripe(StripeWaits), s.consumes(receiptPair, receiptBudget),
 		}},
-		{&s.Function, s.consumer(o.Binary, o.ObserveInstance), []variables{
+		{&s.Function, ofOrders, []variables{
 			tables, stock, s.stripe(StripeWaits), s.consumes(s.orderPair(), orderBudget),
 		}},
-		{&s.Refund, s.consumer(o.Refund, s.observeRefunds), []variables{
+		{&s.Refund, ofRefunds, []variables{
 			tables, s.stripe(StripeWaits), s.consumes(s.refundPair(), orderBudget),
 		}},
 	}
@@ -105,9 +108,9 @@ func (s *System) startFunctions(context.Context) error {
 }
 
 // consumer returns the options of the function of a queue.
-func (s *System) consumer(binary string, observe func(lambdatest.Event)) lambdatest.Options {
+func (s *System) consumer(binary string) lambdatest.Options {
 	o := lambdatest.Options{
-		Binary: binary, Timeout: s.Options.FunctionTimeout, Instances: s.Options.Instances, Observe: observe,
+		Binary: binary, Timeout: s.Options.FunctionTimeout, Instances: s.Options.Instances,
 	}
 	if s.Options.Travels {
 		o.Now = s.now

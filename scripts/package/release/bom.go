@@ -51,6 +51,12 @@ func BOM(name string, executable []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// addBOM adds the bill of materials of a function to the files of a release.
+func addBOM(files map[string][]byte, name string, executable []byte) (err error) {
+	files[name+".cdx.json"], err = BOM(name, executable)
+	return err
+}
+
 // library describes a Go module, or the standard library. sum is the one of go.sum, a
 // SHA-256 over the checksums of the module's files. cyclonedx-gomod uses it the same way.
 func library(path, version, sum string) cdx.Component {

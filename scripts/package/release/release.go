@@ -1,8 +1,8 @@
-// Package release turns functions into what is deployed: a Linux executable, its zip for
-// Lambda, and a bill of materials. The same source and the same Go release always make
-// the same bytes, on any machine and in any folder, so that a reviewer can build a
-// release again and compare. It refuses to know where a zip goes and what a function
-// does.
+// Package release turns functions into what is deployed: a Linux executable and its zip
+// for Lambda. A zip has a bill of materials. The same source and the same Go release
+// always make the same bytes, on any machine and in any folder, so that a reviewer can
+// build a release again and compare. It refuses to know where a zip goes and what a
+// function does.
 package release
 
 import (
@@ -26,27 +26,38 @@ type Artifact struct {
 	SHA256 string // of the zip, in hexadecimal
 }
 
-// Sums is the name of the file of checksums; `sha256sum --check` reads it.
-const Sums = "SHA256SUMS"
+// The names of files beside the zips. `sha256sum --check` reads Sums. Terraform compares
+// the processor in Arch with the one that it asks Lambda for.
+const (
+	Sums = "SHA256SUMS"
+	Arch = "GOARCH"
+)
 
 // Package builds every function of the module at root for Linux on arch, arm64 or amd64,
-// and writes NAME.zip and its [BOM], NAME.cdx.json, for each into dir, and [Sums]. It
-// leaves other files in dir alone. The artifacts are in the order of their names. Nothing
-// is written unless every function could be built.
+// and writes NAME.zip for each into dir, and [Sums] and [Arch]. It writes its [BOM] as
+// NAME.cdx.json. It leaves other files in dir alone. The artifacts are in the order of
+// their names. Nothing is written unless every function could be built.
 func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	names, err := functions(root)
 	if err != nil {
 		return nil, err
 	}
 	var artifacts []Artifact
-	files := map[string][]byte{}
+	files := map[string][]byte{Arch: []byte(arch)}
 	for _, name := range names {
-		zipped, bom, err := packageOne(ctx, root, arch, name)
+		executable, err := compile(ctx, root, arch, name)
 		if err != nil {
 			return nil, err
 		}
+		zipped, err := Zip(executable)
+		if err != nil {
+			return nil, fmt.Errorf("zip %s: %w", name, err)
+		}
 		artifacts = append(artifacts, Artifact{Name: name, Bytes: len(zipped), SHA256: sumOf(zipped)})
-		files[name+".zip"], files[name+".cdx.json"] = zipped, bom
+		files[name+".zip"] = zipped
+		if err := addBOM(files, name, executable); err != nil {
+			return nil, err
+		}
 	}
 	files[Sums] = sums(files)
 	return artifacts, write(dir, files)
@@ -96,27 +107,19 @@ func functions(root string) ([]string, error) {
 	return names, nil
 }
 
-// packageOne compiles one function for Lambda.
-func packageOne(ctx context.Context, root, arch, name string) (zipped, bom []byte, err error) {
+// compile returns the executable of a function for Lambda.
+func compile(ctx context.Context, root, arch, name string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the system cleans its temporary folder too
 	out := filepath.Join(dir, Executable)
 	p := lambdatest.Program{Package: "./functions/" + name, Root: root, Arch: arch}
 	if err := p.Build(ctx, out); err != nil {
-		return nil, nil, fmt.Errorf("for %s: %w", arch, err)
+		return nil, fmt.Errorf("for %s: %w", arch, err)
 	}
-	executable, err := os.ReadFile(out) //nolint:gosec // it was just built
-	if err != nil {
-		return nil, nil, err
-	}
-	if zipped, err = Zip(executable); err != nil {
-		return nil, nil, fmt.Errorf("zip %s: %w", name, err)
-	}
-	bom, err = BOM(name, executable)
-	return zipped, bom, err
+	return os.ReadFile(out) //nolint:gosec // it was just built
 }
 
 // write replaces each file by a rename, so that no half-written file is deployed.

@@ -58,12 +58,9 @@ locals {
     ])
   ])) }
 
-  # The processor of each zip, from the bill of materials beside it if there is one.
-  goarch = { arm64 = "arm64", x86_64 = "amd64" }[var.architecture]
-  zip_goarch = { for name in keys(local.functions) : name => try([
-    for p in jsondecode(file("${local.zip_folder}${name}.cdx.json")).metadata.component.properties :
-    p.value if p.name == "go:build:GOARCH"
-  ][0], local.goarch) }
+  # The processor of the zips, from the file beside them if there is one.
+  goarch     = { arm64 = "arm64", x86_64 = "amd64" }[var.architecture]
+  zip_goarch = try(file("${local.zip_folder}GOARCH"), local.goarch)
 }
 
 resource "aws_lambda_function" "functions" {
@@ -125,7 +122,7 @@ resource "aws_lambda_function" "functions" {
     }
 
     precondition {
-      condition     = local.zip_goarch[each.key] == local.goarch
+      condition     = local.zip_goarch == local.goarch
       error_message = <<-EOT
         ${local.zips[each.key]}: built for another processor than architecture = "${var.architecture}", run make package
         GOARCH=${local.goarch} in the root of the clone first
