@@ -46,7 +46,7 @@ func TestTheModuleRequiresWhatTheProductNeedsAndNothingElse(t *testing.T) {
 		"github.com/aws/aws-lambda-go", "github.com/aws/aws-sdk-go-v2",
 		"github.com/aws/aws-sdk-go-v2/service/dynamodb", "github.com/aws/aws-sdk-go-v2/service/eventbridge",
 		"github.com/aws/aws-sdk-go-v2/service/secretsmanager", "github.com/aws/aws-sdk-go-v2/service/sesv2",
-		"github.com/aws/aws-sdk-go-v2/service/sqs", "github.com/aws/smithy-go",
+		"github.com/aws/aws-sdk-go-v2/service/sqs", "github.com/aws/smithy-go", "github.com/caarlos0/env/v11",
 		"github.com/go-json-experiment/json", "github.com/go-playground/validator/v10", "github.com/stripe/stripe-go/v76",
 		"github.com/google/go-cmp", "pgregory.net/rapid", // of its tests
 	}

@@ -4,16 +4,16 @@
 package config
 
 import (
-	"cmp"
-	"encoding"
+	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/caarlos0/env/v11"
 )
 
 // URL is the http or https URL of a service.
@@ -41,26 +41,28 @@ func (e *Error) Error() string {
 	return "invalid environment:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// Read returns a T whose fields, and those of structs in it, have the values of variables
-// of the form NAME=value. A tag `env:"NAME"` names a field's variable; with the option
-// notEmpty it must be set, and `envDefault` is the value of one that is missing or empty.
-// A tag `want:"..."` describes a valid value in errors. A method Problems() []string of T
-// reports what no single variable shows, in the form "NAME, NAME: want ...".
+// Read returns a T with its fields set from variables of the form NAME=value, by the tags
+// of github.com/caarlos0/env: `env:"NAME"` with the options required and notEmpty, and
+// envDefault. A tag `want:"..."` describes a valid value in errors. A method Problems()
+// []string of T reports what no single variable shows, in the form "NAME, NAME: want
+// ...".
 //
-// The error is an [*Error]. It shows no value of a struct type, which may hold a
+// The error is an [*Error]. It shows no value of a composite type, which may hold a
 // [Secret]. What looks like one of Stripe's keys is refused in a variable of any other
 // type.
 //
 //nolint:ireturn // T is the caller's struct
 func Read[T any](environ []string) (T, error) {
+	variables := env.ToMap(environ)
 	var config, zero T
-	r := reader{variables: map[string]string{}}
-	for _, variable := range environ {
-		name, value, _ := strings.Cut(variable, "=")
-		r.variables[name] = value
+	err := env.ParseWithOptions(&config, env.Options{Environment: variables})
+	var problems []string
+	if err != nil || slices.ContainsFunc(environ, holdsKey) {
+		problems = invalidFields(reflect.TypeFor[T](), variables)
+		if err != nil && len(problems) == 0 { // the library's own error could contain a secret
+			problems = []string{fmt.Sprintf("%T: a field cannot be read from variables", zero)}
+		}
 	}
-	r.read(reflect.ValueOf(&config).Elem())
-	problems := r.problems
 	if checked, ok := any(config).(interface{ Problems() []string }); ok {
 		problems = append(problems, withoutConsequences(checked.Problems(), problems)...)
 	}
@@ -82,75 +84,84 @@ func withoutConsequences(several, single []string) []string {
 	})
 }
 
-// reader reads variables, and collects what is wrong with each.
-type reader struct {
-	variables map[string]string
-	problems  []string
-}
-
-// read sets the fields of a struct, and of structs in it.
-func (r *reader) read(config reflect.Value) {
-	for field, value := range config.Fields() {
-		if name, option, _ := strings.Cut(field.Tag.Get("env"), ","); name != "" {
-			r.set(value, field, name, option == "notEmpty")
-		} else if field.Type.Kind() == reflect.Struct && field.IsExported() {
-			r.read(value)
+// invalidFields parses each variable again, in a struct of its own. The library's errors
+// name fields instead of variables, and show values.
+func invalidFields(config reflect.Type, variables map[string]string) []string {
+	var problems []string
+	for field := range config.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		switch {
+		case !field.IsExported():
+		case name != "":
+			problems = append(problems, invalidField(field, variables, name)...)
+		case field.Type.Kind() == reflect.Struct:
+			problems = append(problems, invalidFields(field.Type, variables)...)
 		}
 	}
+	return problems
 }
 
-func (r *reader) set(value reflect.Value, field reflect.StructField, name string, required bool) {
-	given, set := r.variables[name]
-	text, isStruct := cmp.Or(given, field.Tag.Get("envDefault")), field.Type.Kind() == reflect.Struct
-	var got string
+func invalidField(field reflect.StructField, variables map[string]string, name string) []string {
+	alone := reflect.New(reflect.StructOf([]reflect.StructField{field}))
+	err := env.ParseWithOptions(alone.Interface(), env.Options{Environment: variables})
+	value, set := variables[name]
+	misplaced := holdsKey(value) && !isComposite(field.Type.Kind())
+	if err == nil && !misplaced {
+		return nil
+	}
+	got := "missing"
 	switch {
-	case text == "" && !required:
-		return
-	case !set && text == "":
-		got = "missing"
-	case text == "":
-		got = "empty"
-	case key.MatchString(text) && !isStruct:
+	case !set:
+	case misplaced:
 		got = "what looks like a key: " + redacted
-	case parse(value, text) == nil:
-		return
-	case isStruct:
+	case errors.Is(err, env.EmptyVarError{}):
+		got = "empty"
+	case isComposite(field.Type.Kind()):
 		got = redacted
 	default:
-		got = strconv.Quote(text)
+		got = fmt.Sprintf("%q", value)
 	}
-	want := cmp.Or(field.Tag.Get("want"), wants[field.Type], "a value of type "+field.Type.String())
-	r.problems = append(r.problems, fmt.Sprintf("%s: want %s, got %s", name, want, got))
+	return []string{fmt.Sprintf("%s: want %s, got %s", name, describe(field), got)}
 }
 
-// parse sets a value to what a text says. It panics if no environment has its type.
-func parse(value reflect.Value, text string) (err error) {
-	switch to := value.Addr().Interface().(type) {
-	case encoding.TextUnmarshaler:
-		return to.UnmarshalText([]byte(text))
-	case *time.Duration:
-		*to, err = time.ParseDuration(text)
-	case *int:
-		*to, err = strconv.Atoi(text)
-	case *bool:
-		*to, err = strconv.ParseBool(text)
-	default:
-		value.SetString(text)
-	}
-	return err
+// holdsKey reports whether a text holds a word that starts like one of Stripe's keys or
+// signing secrets. Such a value belongs into a [Secret]: anything else may be printed, by
+// this package or in an error of a service.
+func holdsKey(text string) bool {
+	word := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return slices.ContainsFunc(strings.FieldsFunc(text, word), func(s string) bool {
+		return slices.ContainsFunc([]string{
+			"sk_test_", "sk_live_", "sk_org_", "rk_test_", "rk_live_", "whsec_",
+		}, func(mark string) bool { return strings.HasPrefix(s, mark) })
+	})
 }
 
-// key matches a word that starts like one of Stripe's keys or signing secrets. Such a
-// value belongs into a [Secret]: anything else may be printed, by this package or in an
-// error of a service.
-var key = regexp.MustCompile(`\b(sk_(test|live|org)|rk_(test|live)|whsec)_`)
+func isComposite(k reflect.Kind) bool {
+	switch k { //nolint:exhaustive // values of the other kinds contain no other value
+	case reflect.Struct, reflect.Pointer, reflect.Interface, reflect.Array, reflect.Slice, reflect.Map:
+		return true
+	}
+	return false
+}
 
-// wants describes valid values of types whose fields need no description of their own.
-var wants = map[reflect.Type]string{ //nolint:gochecknoglobals // a constant
-	reflect.TypeFor[time.Duration](): `a duration such as "30s"`,
-	reflect.TypeFor[URL]():           "a URL",
-	reflect.TypeFor[Secret]():        "a secret",
-	reflect.TypeFor[string]():        "a string",
-	reflect.TypeFor[bool]():          "true or false",
-	reflect.TypeFor[int]():           "an integer",
+// describe returns what a valid value of the field is.
+func describe(field reflect.StructField) string {
+	if want := field.Tag.Get("want"); want != "" {
+		return want
+	}
+	switch reflect.Zero(field.Type).Interface().(type) {
+	case time.Duration:
+		return `a duration such as "30s"`
+	case URL:
+		return "a URL"
+	case Secret:
+		return "a secret"
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case int:
+		return "an integer"
+	}
+	return "a value of type " + field.Type.String()
 }

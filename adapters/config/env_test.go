@@ -14,39 +14,30 @@ import (
 )
 
 type backend struct {
-	Timeout time.Duration `env:"TIMEOUT,notEmpty"`
-}
-
-// arn is a secret whose error shows the value.
-type arn struct{ config.Secret }
-
-func (a *arn) UnmarshalText(text []byte) error {
-	if !strings.HasPrefix(string(text), "arn:") {
-		return fmt.Errorf("invalid: %s", text)
-	}
-	return a.Secret.UnmarshalText(text)
+	Timeout time.Duration `env:"TIMEOUT,required"`
 }
 
 type settings struct {
-	Table   string        `env:"TABLE,notEmpty" want:"the table's name"`
-	Level   slog.Level    `env:"LEVEL" envDefault:"INFO"`
-	Workers int           `env:"WORKERS" envDefault:"10"`
-	Debug   bool          `env:"DEBUG"`
-	Queue   config.URL    `env:"QUEUE"`
-	Key     config.Secret `env:"KEY,notEmpty"`
-	ARN     arn           `env:"ARN"`
+	Table   string                   `env:"TABLE,notEmpty" want:"the table's name"`
+	Level   slog.Level               `env:"LEVEL" envDefault:"INFO"`
+	Workers int                      `env:"WORKERS" envDefault:"10"`
+	Debug   bool                     `env:"DEBUG"`
+	Queue   config.URL               `env:"QUEUE"`
+	Key     config.Secret            `env:"KEY,notEmpty"`
+	Keys    []config.Secret          `env:"KEYS"`
+	ByName  map[string]config.Secret `env:"BY_NAME"`
 	Backend backend
 }
 
 func TestRead(t *testing.T) {
 	got, err := config.Read[settings]([]string{
-		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "ARN=arn:a",
+		"TABLE=orders", "LEVEL=debug", "QUEUE=https://sqs.example/1/orders", "KEY=" + canary, "KEYS=a,b",
 		"TIMEOUT=1s", "OTHER=x",
 	})
 	must(t, err)
 	want := settings{
 		Table: "orders", Level: slog.LevelDebug, Workers: 10, Queue: "https://sqs.example/1/orders",
-		Key: config.NewSecret(canary), ARN: arn{config.NewSecret("arn:a")},
+		Key: config.NewSecret(canary), Keys: []config.Secret{config.NewSecret("a"), config.NewSecret("b")},
 		Backend: backend{time.Second},
 	}
 	if diff := cmp.Diff(got, want, cmp.AllowUnexported(config.Secret{})); diff != "" {
@@ -56,7 +47,7 @@ func TestRead(t *testing.T) {
 
 func TestReadReportsEveryProblemTogether(t *testing.T) {
 	_, err := config.Read[settings]([]string{
-		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "QUEUE=orders", "KEY=", "ARN=" + canary,
+		"LEVEL=loud", "WORKERS=many", "DEBUG=perhaps", "QUEUE=orders", "KEY=", "BY_NAME=" + canary,
 		"TIMEOUT=soon\n",
 	})
 	var got *config.Error
@@ -68,7 +59,7 @@ func TestReadReportsEveryProblemTogether(t *testing.T) {
 		`WORKERS: want an integer, got "many"`, `DEBUG: want true or false, got "perhaps"`,
 		`QUEUE: want a URL, got "orders"`,
 		`KEY: want a secret, got empty`,
-		`ARN: want a value of type config_test.arn, got [redacted]`,
+		`BY_NAME: want a value of type map[string]config.Secret, got [redacted]`,
 		`TIMEOUT: want a duration such as "30s", got "soon\n"`,
 	}
 	if diff := cmp.Diff(got.Problems, want); diff != "" {
@@ -105,6 +96,24 @@ func TestAKeyIsRefusedAndNotShownInAnyOtherVariable(t *testing.T) {
 		if err != nil || got.Table != table {
 			t.Errorf("TABLE=%s: got %q, %v, want it accepted", table, got.Table, err)
 		}
+	}
+}
+
+// picky is a secret whose error shows the value.
+type picky struct{ config.Secret }
+
+func (*picky) UnmarshalText(text []byte) error { return fmt.Errorf("invalid: %s", text) }
+
+func TestAnErrorOfTheLibraryIsNotShown(t *testing.T) {
+	type keys struct {
+		List []struct {
+			Key picky `env:"KEY"`
+		} `envPrefix:"LIST"`
+	}
+	_, err := config.Read[keys]([]string{"LIST_0_KEY=" + canary})
+	want := "invalid environment:\n  config_test.keys: a field cannot be read from variables"
+	if err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
 	}
 }
 
