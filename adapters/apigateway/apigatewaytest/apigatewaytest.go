@@ -17,12 +17,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
+	"orderonce/adapters/internal/awstest"
 )
 
 // The limits of an HTTP API.
@@ -43,36 +44,10 @@ type API struct {
 }
 
 // Server is an API that listens on 127.0.0.1.
-type Server struct {
-	URL  string // such as http://127.0.0.1:4243
-	http *http.Server
-	done chan struct{}
-}
+type Server = awstest.HTTP
 
 // Serve starts a server for the API on a free port. Close stops it.
-func Serve(api *API) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, fmt.Errorf("serve HTTP API double: %w", err)
-	}
-	s := &Server{
-		URL:  "http://" + listener.Addr().String(),
-		http: &http.Server{Handler: api, ReadHeaderTimeout: 10 * time.Second},
-		done: make(chan struct{}),
-	}
-	go func() {
-		defer close(s.done)
-		_ = s.http.Serve(listener) // it returns after Close, or if the listener fails, which clients notice
-	}()
-	return s, nil
-}
-
-// Close closes every connection.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	<-s.done
-	return err
-}
+func Serve(api *API) (*Server, error) { return awstest.Listen(api) }
 
 // ServeHTTP invokes the function of the request's route.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -37,38 +37,51 @@ type Response struct {
 	Body   []byte
 }
 
-// Server is a double. It is safe for concurrent use.
-type Server struct {
-	URL string // the endpoint for an SDK
+// HTTP serves a handler on a free port of 127.0.0.1.
+type HTTP struct {
+	URL string // such as http://127.0.0.1:4243
 
-	handle func(number int, f Fault, r *http.Request) Response
 	http   *http.Server
 	served sync.WaitGroup
+}
+
+// Listen starts a server. Close ends it.
+func Listen(handler http.Handler) (*HTTP, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		return nil, fmt.Errorf("serve a double: %w", err)
+	}
+	s := &HTTP{URL: "http://" + listener.Addr().String()}
+	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	s.served.Go(func() { _ = s.http.Serve(listener) }) // always ErrServerClosed
+	return s, nil
+}
+
+// Close ends the server and its connections.
+func (s *HTTP) Close() error {
+	err := s.http.Close()
+	s.served.Wait()
+	return err
+}
+
+// Server is a double. It is safe for concurrent use.
+type Server struct {
+	*HTTP // with the endpoint for an SDK
+
+	handle func(number int, f Fault, r *http.Request) Response
 
 	mu     sync.Mutex
 	faults []Fault
 	calls  int
 }
 
-// Serve starts a server on a free port of 127.0.0.1. Close ends it. handle has the effect
-// of a request, unless its fault is Refuse or LoseBefore, and returns the response. The
-// requests are numbered from 1.
-func Serve(handle func(number int, f Fault, r *http.Request) Response) (*Server, error) {
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, fmt.Errorf("serve a double: %w", err)
-	}
-	s := &Server{URL: "http://" + listener.Addr().String(), handle: handle}
-	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute}
-	s.served.Go(func() { _ = s.http.Serve(listener) }) // always ErrServerClosed
-	return s, nil
-}
-
-// Close ends the server and its connections.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	s.served.Wait()
-	return err
+// Serve starts a double. Close ends it. handle has the effect of a request, unless its
+// fault is Refuse or LoseBefore, and returns the response. The requests are numbered
+// from 1.
+func Serve(handle func(number int, f Fault, r *http.Request) Response) (s *Server, err error) {
+	s = &Server{handle: handle}
+	s.HTTP, err = Listen(http.HandlerFunc(s.serve))
+	return s, err
 }
 
 // Fail adds faults for the next requests.

@@ -103,8 +103,8 @@ func (m *Mapping) gather(ctx context.Context) (got []Message) {
 	return got
 }
 
-// invoke runs the function once and deletes the messages that did not fail. LoseDelete may
-// keep some.
+// invoke runs the function once and deletes the messages that did not fail. LoseDelete
+// may keep some.
 func (m *Mapping) invoke(ctx context.Context, messages []Message) {
 	ids := make([]string, len(messages))
 	byID := map[string]Message{}

@@ -168,7 +168,8 @@ func (f *feed) bodies() (got []string) {
 	return got
 }
 
-// That a failed message comes again, alone or with its batch, is a rule of scripts/conform.
+// That a failed message comes again, alone or with its batch, is a rule of
+// scripts/conform.
 func TestAMapping(t *testing.T) {
 	succeed := func(context.Context, events.SQSEvent) error { return nil }
 	for claim, tt := range map[string]struct {
