@@ -77,7 +77,7 @@ func (run) Run(ctx context.Context) error {
 	if err := errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	result.dynamoDB, result.stripe = s.Proxy.Total(), len(s.Stripe.Calls())
+	result.dynamoDB, result.stripe = s.Proxy.Total(), s.Stripe.Arrived()
 	result.webhooks = len(s.Events.Sent())
 	showRest(os.Stdout, result)
 	fmt.Println(result.published())

@@ -204,7 +204,7 @@ func TestNothingIsSentWithAWrongEnvironment(t *testing.T) {
 				`STRIPE_API_BASE: want a URL, or nothing for Stripe itself, got "localhost"`,
 		},
 	)
-	if sent := len(d.stripe.Calls()); sent > 0 {
+	if sent := d.stripe.Arrived(); sent > 0 {
 		t.Errorf("%d requests were sent", sent)
 	}
 }

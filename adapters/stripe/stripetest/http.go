@@ -6,16 +6,12 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// callsKept bounds the memory of Calls. Count is exact for any number of calls.
-const callsKept = 50_000
 
 // APIVersion is the version of Stripe's API that is modeled.
 const APIVersion = "2023-10-16"
@@ -33,8 +29,7 @@ type Options struct {
 // Call is one request as the server saw it. Status and the fields after it are set after
 // the execution.
 type Call struct {
-	Number   int // The requests are numbered from 1 as they arrive.
-	At       time.Time
+	Number   int    // The requests are numbered from 1 as they arrive.
 	Method   string // GET or POST.
 	Path     string // Such as /v1/payment_intents/pi_000001/confirm.
 	Endpoint Endpoint
@@ -64,7 +59,6 @@ type Server struct {
 
 	mu      sync.Mutex
 	machine *Machine
-	calls   []Call
 	arrived int
 	counts  map[Endpoint]int
 }
@@ -114,14 +108,13 @@ func (s *Server) Machine(f func(*Machine)) {
 // Fail adds a fault.
 func (s *Server) Fail(fault Fault) { s.Machine(func(m *Machine) { m.Fail(fault) }) }
 
-// Calls returns the latest requests, oldest first: all of them, or at least 50,000.
-func (s *Server) Calls() (all []Call) {
-	s.Machine(func(*Machine) { all = slices.Clone(s.calls) })
-	return all
+// Arrived returns how many requests have arrived, including those that failed.
+func (s *Server) Arrived() (n int) {
+	s.Machine(func(*Machine) { n = s.arrived })
+	return n
 }
 
-// Count returns how many requests for an endpoint have arrived, including those that
-// failed.
+// Count is Arrived for one endpoint.
 func (s *Server) Count(e Endpoint) (n int) {
 	s.Machine(func(*Machine) { n = s.counts[e] })
 	return n
@@ -141,7 +134,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.options.Before(seen)
 	}
 	response := s.perform(request)
-	seen = s.keep(seen, response)
+	seen.answered(response)
 	if s.options.After != nil {
 		s.options.After(seen)
 	}
@@ -176,7 +169,7 @@ func (s *Server) arrive(r Request) Call {
 	s.counts[c.op.endpoint]++
 	s.arrived++
 	seen := Call{
-		Number: s.arrived, At: s.Now(), Method: c.Method, Path: c.Path, Endpoint: c.op.endpoint,
+		Number: s.arrived, Method: c.Method, Path: c.Path, Endpoint: c.op.endpoint,
 		OrderID: c.orderID, Key: c.Key,
 	}
 	if c.op.endpoint != ReadRefund {
@@ -219,20 +212,13 @@ func (s *Server) wait(d time.Duration) {
 	}
 }
 
-// keep completes a Call and adds it to Calls.
-func (s *Server) keep(c Call, response Response) Call {
+// answered completes a Call.
+func (c *Call) answered(response Response) {
 	c.Status, c.Result, c.Request = response.Status, response.result(), response.RequestID
 	c.Replayed, c.Lost = response.Replayed(), response.Lost
 	if c.Intent == "" && response.Intent != nil {
 		c.Intent = response.Intent.ID
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.calls) >= 2*callsKept {
-		s.calls = slices.Clone(s.calls[callsKept:])
-	}
-	s.calls = append(s.calls, c)
-	return c
 }
 
 // breakConnection closes the connection after the first byte of a response. Without that

@@ -138,9 +138,9 @@ func (o *running) want(b invariants.Books, id order.ID, want outcome) {
 func (o *running) wantCalls(claim string, do func(), dynamo map[string]int, stripe int) {
 	o.t.Helper()
 	o.Proxy.Reset()
-	before := len(o.Stripe.Calls())
+	before := o.Stripe.Arrived()
 	do()
-	if got := len(o.Stripe.Calls()) - before; got != stripe {
+	if got := o.Stripe.Arrived() - before; got != stripe {
 		o.t.Errorf("%s: got %d calls to Stripe, want %d", claim, got, stripe)
 	}
 	if diff := gocmp.Diff(dynamo, o.Proxy.Counts()); diff != "" {
