@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"orderonce/adapters/config"
 )
 
 // early is a service whose response arrives before the client has looked for the end of
@@ -25,15 +27,13 @@ func (e *early) Do(r *http.Request) (*http.Response, error) {
 
 // If this test passes without WholeBody, remove WholeBody.
 func TestTheEndOfABodyIsReadAfterTheResponse(t *testing.T) {
-	for service, client := range clients {
-		backend := &early{}
-		call := client(t.Context(), readAWS(t).Config(service, backend))
-		if err := call(); err == nil || !strings.Contains(err.Error(), "Refused") {
-			t.Fatalf("%s: got error %v, want the response", service, err)
-		}
-		if n, err := io.Copy(io.Discard, backend.sent); n != 0 || err != nil { // as net/http does
-			t.Errorf("%s: got %d more bytes of the body and error %v, want its end", service, n, err)
-		}
+	backend := &early{}
+	call := send(t.Context(), readAWS(t).Config(config.SQS, backend))
+	if err := call(); err == nil || !strings.Contains(err.Error(), "Refused") {
+		t.Fatalf("got error %v, want the response", err)
+	}
+	if n, err := io.Copy(io.Discard, backend.sent); n != 0 || err != nil { // as net/http does
+		t.Errorf("got %d more bytes of the body and error %v, want its end", n, err)
 	}
 }
 
@@ -55,17 +55,15 @@ func TestARequestIsOneWrite(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 	}))
 	defer server.Close()
-	for service, client := range clients {
-		conn := &writes{}
-		transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			dialed, err := new(net.Dialer).DialContext(ctx, network, address)
-			conn.Conn = dialed
-			return conn, err
-		}}
-		aws := readAWS(t, "AWS_ENDPOINT_URL="+server.URL)
-		if err := client(t.Context(), aws.Config(service, &http.Client{Transport: transport}))(); err == nil || conn.n != 1 {
-			t.Errorf("%s: got error %v after %d writes, want a refusal after 1", service, err, conn.n)
-		}
-		transport.CloseIdleConnections()
+	conn := &writes{}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialed, err := new(net.Dialer).DialContext(ctx, network, address)
+		conn.Conn = dialed
+		return conn, err
+	}}
+	defer transport.CloseIdleConnections()
+	cfg := readAWS(t, "AWS_ENDPOINT_URL="+server.URL).Config(config.SQS, &http.Client{Transport: transport})
+	if err := send(t.Context(), cfg)(); err == nil || conn.n != 1 {
+		t.Errorf("got error %v after %d writes, want a refusal after 1", err, conn.n)
 	}
 }

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"orderonce/adapters/config"
@@ -37,31 +34,15 @@ func (f *failing) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// clients make one call each with the client of a service, which fails.
-var clients = map[config.Service]func(context.Context, aws.Config) func() error{ //nolint:gochecknoglobals // for each test
-	config.SQS: func(ctx context.Context, cfg aws.Config) func() error {
-		client := sqs.NewFromConfig(cfg)
-		return func() error {
-			_, err := client.SendMessage(ctx, &sqs.SendMessageInput{
-				QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m"),
-			})
-			return err
-		}
-	},
-	config.EventBridge: func(ctx context.Context, cfg aws.Config) func() error {
-		client := eventbridge.NewFromConfig(cfg)
-		return func() error {
-			_, err := client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{}}})
-			return err
-		}
-	},
-	config.SecretsManager: func(ctx context.Context, cfg aws.Config) func() error {
-		client := secretsmanager.NewFromConfig(cfg)
-		return func() error {
-			_, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("stripe")})
-			return err
-		}
-	},
+// send returns a call with a client of that configuration, whatever the service is.
+func send(ctx context.Context, cfg aws.Config) func() error {
+	client := sqs.NewFromConfig(cfg)
+	return func() error {
+		_, err := client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m"),
+		})
+		return err
+	}
 }
 
 // The SDK's defaults change with AWS_NEW_RETRIES_2026. The retries must not: an outage
@@ -81,7 +62,7 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 				t.Run(string(service)+" "+failure+", AWS_NEW_RETRIES_2026="+newRetries, func(t *testing.T) {
 					t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
 					synctest.Test(t, func(t *testing.T) {
-						call := clients[service](t.Context(), readAWS(t).Config(service, &backend))
+						call := send(t.Context(), readAWS(t).Config(service, &backend))
 						var longest [2]time.Duration
 						for range retried {
 							backend.arrivals = nil

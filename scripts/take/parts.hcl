@@ -210,6 +210,11 @@ shared "operator" {
   paths = ["scripts/orders/**", "domain/order/cancel*.go", "domain/settle/**", "docs/reference/orders.md", "docs/guides/runbooks.md"]
 }
 
+shared "books" {
+  of = ["publish", "http", "stock", "receipt", "page", "lab"]
+  names = ["scripts/invariants.Invariant.has"]
+}
+
 shared "http api" {
   of = ["webhook", "http"]
   names = ["scripts/local/system.System.startAPI"]
@@ -258,6 +263,7 @@ shared "attack" {
     "adapters/stripe/stripetest.Machine.DeleteCustomer", "adapters/stripe/stripetest.Machine.DetachMethod", "adapters/stripe/stripetest.Machine.gone",
     "adapters/stripe/stripetest.Call.answered", "adapters/stripe/stripetest.Call.Method", "adapters/stripe/stripetest.Call.Path", "adapters/stripe/stripetest.Call.Intent", "adapters/stripe/stripetest.Call.Key", "adapters/stripe/stripetest.Call.Status", "adapters/stripe/stripetest.Call.Result", "adapters/stripe/stripetest.Call.Request", "adapters/stripe/stripetest.Call.Replayed", "adapters/stripe/stripetest.Call.Lost", "adapters/stripe/stripetest.Response.result",
     "scripts/local/system.Options.Duplicate", "scripts/local/system.Options.LoseDelete", "scripts/local/system.Options.BeforeStripe", "adapters/stripe/stripetest.Options.Before", "adapters/sqs/sqstest.Mapping.Duplicate", "adapters/sqs/sqstest.Mapping.LoseDelete", "scripts/local/system.Options.ObserveInstance", "scripts/local/system.Options.Travels", "scripts/local/system.Options.MaxReceives", "scripts/local/system.Options.BatchSize",
+    "scripts/local/system.world.shared",
     "scripts/invariants.Books.Lines", "scripts/invariants.Books.Ended", "scripts/invariants.Books.lostAcks", "scripts/invariants.Books.conflictsDone", "scripts/invariants.Books.unsettled",
 "adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "scripts/local/system.System.Redrive"]
 }
