@@ -51,15 +51,15 @@ func (run) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stock, err := stages.stock()
-	if err != nil {
+	began, postman := time.Now(), &postman{victim: receiptKilled}
+	options := system.Options{
+		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Instances: 1,
+		AfterMail: postman.afterMail, LoseMailEvent: postman.loses,
+	}
+	if options.Stock, err = stages.stock(); err != nil {
 		return err
 	}
-	began, postman := time.Now(), &postman{victim: receiptKilled}
-	s, err := start(ctx, runFolder, engine, system.Options{
-		AfterStripe: stages.afterStripe, Deliveries: stages.deliveries, Instances: 1,
-		AfterMail: postman.afterMail, LoseMailEvent: postman.loses, Stock: stock,
-	})
+	s, err := start(ctx, runFolder, engine, options)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 
@@ -46,16 +45,12 @@ func (z zip) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	z.show(os.Stdout, artifacts)
-	return nil
-}
-
-func (z zip) show(w io.Writer, artifacts []release.Artifact) {
 	for _, a := range artifacts {
-		fmt.Fprintf(w, "%-14s %6.2f MB  %s\n", a.Name+".zip", float64(a.Bytes)/1e6, a.SHA256)
+		fmt.Printf("%-14s %6.2f MB  %s\n", a.Name+".zip", float64(a.Bytes)/1e6, a.SHA256)
 	}
-	fmt.Fprintf(w, "For linux/%s, in %s, with %s.\n", z.Arch, z.Dir, release.Sums)
-	fmt.Fprintln(w, "The bill of materials of each is NAME.cdx.json.")
+	fmt.Printf("For linux/%s, in %s, with %s.\n", z.Arch, z.Dir, release.Sums)
+	fmt.Println("The bill of materials of each is NAME.cdx.json.")
+	return nil
 }
 
 type build struct {
