@@ -96,11 +96,11 @@ func readStages() (all stages, err error) {
 		victims []victim
 	}{
 		{"examples/orders.jsonl", []victim{
-			{"ORD-1012", stripetest.Confirm, false},
-			{reconciled, stripetest.Confirm, true},
-			{"ORD-1015", stripetest.Create, true},
+			{id: "ORD-1012", at: stripetest.Confirm},
+			{id: reconciled, at: stripetest.Confirm, lost: true},
+			{id: "ORD-1015", at: stripetest.Create, lost: true},
 		}},
-		{"examples/refunds.jsonl", []victim{{"ORD-1003", stripetest.CreateRefund, false}}},
+		{"examples/refunds.jsonl", []victim{{id: "ORD-1003", at: stripetest.CreateRefund}}},
 	} {
 		waves, err := readWaves(s.file)
 		if err != nil {

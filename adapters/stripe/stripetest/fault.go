@@ -70,6 +70,11 @@ func (m *Machine) takeFault(c *call, kinds ...FaultKind) Fault {
 	return fault
 }
 
+// endFaults removes the faults of a call that has ended.
+func (m *Machine) endFaults(number int) {
+	m.faults = slices.DeleteFunc(m.faults, func(f Fault) bool { return f.Number != 0 && f.Number == number })
+}
+
 // refuseByFault refuses a request before its key is looked up.
 // docs.stripe.com/error-low-level: "rate limiters run before the API's idempotency
 // layer", so the same key can succeed later.

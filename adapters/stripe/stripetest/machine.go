@@ -177,6 +177,6 @@ func (m *Machine) deliver(now time.Time, c *call, response Response) Response {
 	response.RequestID, response.At = c.number, now
 	kind := m.takeFault(c, LoseResponse, Garbage).Kind
 	response.Lost, response.Garbled = response.Lost || kind == LoseResponse, kind == Garbage
-	m.faults = slices.DeleteFunc(m.faults, func(f Fault) bool { return f.Number != 0 && f.Number == c.Number })
+	m.endFaults(c.Number)
 	return response
 }

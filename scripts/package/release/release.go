@@ -1,8 +1,8 @@
 // Package release turns functions into what is deployed: a Linux executable and its zip
-// for Lambda. A zip has a bill of materials. The same source and the same Go release always make
-// the same bytes, on any machine and in any folder, so that a reviewer can build a
-// release again and compare. It refuses to know where a zip goes and what a function
-// does.
+// for Lambda. A zip has a bill of materials. The same source and the same Go release
+// always make the same bytes, on any machine and in any folder, so that a reviewer can
+// build a release again and compare. It refuses to know where a zip goes and what a
+// function does.
 package release
 
 import (
