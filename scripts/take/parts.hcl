@@ -298,7 +298,7 @@ shared "attack" {
     "scripts/local/system.Options.BeforeStripe", "adapters/stripe/stripetest.Options.Before", "scripts/local/system.Options.ObserveInstance", "scripts/local/system.Options.Travels",
     "scripts/local/system.world.shared",
     "scripts/invariants.Books.Lines", "scripts/invariants.Books.Ended", "scripts/invariants.Books.lostAcks", "scripts/invariants.Books.conflictsDone", "scripts/invariants.Books.unsettled",
-"adapters/sqs/sqstest.Machine.Redrive", "adapters/sqs/sqstest.Counts.Redriven", "scripts/local/system.System.Redrive"]
+  ]
 }
 
 never "origin" {
