@@ -204,7 +204,7 @@ part "page" {
 shared "operator" {
   of = ["webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"]
   words = [
-    "make (orders|smoke)\\b", "scripts/orders", "operator", "runbooks\\.md", "runbook [0-9]", "has the verdict", "which verdict", "message a verdict", "dead-letters (list|show|redrive|discard)", "(redrive|discard) --", "reference/orders\\.md", "orders --version", "\\bcanceler\\b", "cancel intent", "order.cancellation", "cancel key", "cancel promises",
+    "make (orders|smoke)\\b", "program,orders", "scripts/orders", "operator", "runbooks\\.md", "runbook [0-9]", "has the verdict", "which verdict", "message a verdict", "dead-letters (list|show|redrive|discard)", "(redrive|discard) --", "reference/orders\\.md", "orders --version", "\\bcanceler\\b", "cancel intent", "order.cancellation", "cancel key", "cancel promises",
     "\\borders (show|list|post|check|smoke|refresh|cancel|restore|watch|erase|dead.letters|help|json|scope)",
   ]
   except = ["comparison operator"] # of an alarm
