@@ -158,8 +158,8 @@ part "job" {
   dollars = 0.00
   lines = 1862
   needs = ["charge"]
-  words = ["new-?job", "adapt\\.md", "examples/label"]
-  paths = ["docs/guides/adapt.md"]
+  words = ["new-?job", "adapt\\.md", "reference/providers\\.md", "examples/label"]
+  paths = ["docs/guides/adapt.md", "docs/reference/providers.md"]
 }
 
 part "lab" {
