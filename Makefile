@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page learn conform conform-clean conform-contracts conform-page conform-dynalite grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page learn conform conform-clean conform-contracts conform-page conform-dynalite spec grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Power
 conform-dynalite: scripts/conform/dynalite/node_modules ## check the rules of DynamoDB at dynalite, an emulator that others wrote (needs npm)
 	go -C scripts test -count=1 -run='^TestDynalite' -v ./conform
 
+spec: scripts/lab/spec/node_modules ## simulate the charge protocol's specification, and without each of its guards: docs/spec; GUARD=bind prints a history (needs npm)
+	@node scripts/lab/spec/check.js $(GUARD)
+
 scripts/%/node_modules: scripts/%/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(@D) && touch $@
 
@@ -156,7 +159,7 @@ OTHERS := $(OTHERS)$(shell git cat-file -e $(EARLIER)^{commit} 2>/dev/null || ec
 SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*|TestThePageShowsTheSimulation|TestAWallLetsThrough.*
 
 test: export ORDERONCE_ALL = 1
-test: engine $(STRIPE_MOCK) scripts/conform/dynalite/node_modules ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
+test: engine $(STRIPE_MOCK) scripts/conform/dynalite/node_modules scripts/lab/spec/node_modules ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
 	$(call compile,.,./...)
 	$(call compile,scripts,./...)
 	$(call compile,scripts/lab,./...)

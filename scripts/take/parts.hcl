@@ -162,8 +162,8 @@ part "job" {
   dollars = 0.00
   lines = 1862
   needs = ["charge"]
-  words = ["new-?job", "adapt\\.md", "examples/label"]
-  paths = ["docs/guides/adapt.md"]
+  words = ["new-?job", "adapt\\.md", "reference/providers\\.md", "examples/label"]
+  paths = ["docs/guides/adapt.md", "docs/reference/providers.md"]
 }
 
 part "lab" {
@@ -176,10 +176,10 @@ part "lab" {
   words = [
     "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
-    "make (proof|refund|grow)-page", "make grow", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long",
+    "make (proof|refund|grow)-page", "make grow", "make spec", "docs/spec", "spec/readme", "charge\\.qnt", "quint", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long",
     "benchstat", "bench.test", "test ?costs",
   ]
-  paths = ["scripts/conform/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
+  paths = ["scripts/conform/**", "docs/spec/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",
     "scripts/local/drill*.go", "scripts/local/docs_linux_test.go", "scripts/local/mermaid_test.go",
     "scripts/orders/sessions_test.go", "scripts/orders/runbooks_test.go",
     "domain/*/*test/*_test.go", "adapters/*/*test/*_test.go", "adapters/lambda/lambdatest/internal/**", "adapters/sqs/fuzz_test.go", "adapters/internal/strictjson/fuzz_test.go",
