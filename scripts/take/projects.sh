@@ -22,7 +22,7 @@ check() {
   for target in lint build run tf; do step "make $target" make -C "$dir" $target; done
   case $parts in
   # The tests that run processes are the same ones as here.
-  "$all") step 'make conform-dynalite' make -C "$dir" conform-dynalite
+  "$all") step 'npm ci' make -C "$dir" scripts/conform/dynalite/node_modules scripts/lab/spec/node_modules
     for module in . scripts scripts/lab; do step "go test, $module" go -C "$dir/$module" test ./...; done ;;
   *) step 'make test' make -C "$dir" test ;;
   esac
