@@ -118,8 +118,21 @@ part "audit" {
   lines = 3831
   needs = ["charge"]
   except = ["no.audit"]
-  words = ["\\baudit", "orders verify", "orders/verify", "salvage", "table.was.restored", "from-table", "from table"]
+  words = ["\\baudit", "salvage", "table.was.restored", "from-table", "from table"]
   names = ["scripts/orders.restore.FromTable", "scripts/orders.restore.Status", "scripts/orders.restore.TableRate", "scripts/orders.restore.Validate"]
+}
+
+part "verify" {
+  is = "the operator checks the invariants on what happened to each order, in production or in files"
+  promises = "Each finding comes with the timeline of its order"
+  guide = "docs/guides/audit.md"
+  aws = "none"
+  dollars = 0.00
+  lines = 1500
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "receipt", "audit"] # whose rows, objects, events and lines it reads
+  words = ["orders verify", "orders/verify", "^== verify", "verify history", "verify what happened", "`verify`", "wrong ?by ?verify"]
+  names = ["scripts/orders.auditFixture.verified", "scripts/orders.verifyHistory", "scripts/orders.commands.Verify"]
+  paths = ["scripts/orders/verify/**", "scripts/orders/verify.go", "scripts/orders/cloud/history.go"]
 }
 
 part "settings" {
@@ -172,7 +185,7 @@ part "lab" {
   aws = "none"
   dollars = 0.00
   lines = 38956 # with page
-  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "job", "page"]
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "verify", "job", "page"]
   words = [
     "scripts/lab", "^ *lab/", "make (break|prove|storm|mutate|drill|bench)", "\\bdrill", "simulation", "planted", "gremlins",
     "\\bstorm", "what a page shows as output",
@@ -193,7 +206,7 @@ part "page" {
   aws = "none"
   dollars = 0.00
   lines = 38956 # with lab
-  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "job", "lab"] # it takes guards away
+  needs = ["charge", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit", "verify", "job", "lab"] # it takes guards away
   except = ["```console"]
   names = ["adapters/lambda/lambdatest.Host.observing"]
   words = ["console", "live page", "make up\\b", "build/up\\b", "browser", "screenshot", "chromium"]

@@ -56,7 +56,7 @@ type Row struct {
 	Problem     string            `json:"p,omitempty"` // why the row could not be read
 }
 
-// NewRow returns a row as it is compared, with its refunds.
+// NewRow returns a row as it is compared. The refunds of the account are in it.
 func NewRow(r order.Record, a refund.Account) Row {
 	busy := r.Until
 	var ours, unknown []string
