@@ -324,6 +324,6 @@ never "origin" {
   paths = [
     "README.md", "CHANGELOG.md", ".github/ISSUE_TEMPLATE/**", ".github/workflows/parts.yml", "scripts/take/**", "rooms_test.go", "docs/reference/rooms.md", "docs/decisions.md", "docs/parts.md", "docs/guides/take.md",
     "scripts/local/system/upgrade_test.go", # it needs the history of the clone
-    "examples/label/**", "examples/existing/**", "examples/steps/**", "docs/build/**", "docs/guides/existing.md", "scripts/newjob/example_test.go",
+    "examples/label/**", "examples/existing/**", "examples/steps/**", "docs/build/**", "docs/compare.md", "docs/guides/existing.md", "scripts/newjob/example_test.go",
   ]
 }
