@@ -27,7 +27,9 @@ func (d *delivery) settle(m message) verdict {
 	if r.Intent == "" {
 		created := d.create(m.Order, fmt.Sprint(id, "/create/", r.Attempt))
 		if created.Status == 400 {
-			d.update(id, d.mine(), func(r *row) { r.Status = refused })
+			if _, ok = d.update(id, d.mine(), func(r *row) { r.Status = refused }); !ok {
+				return again
+			}
 			return "refused: " + verdict(created.Error.Code)
 		}
 		if created.Status != 200 {

@@ -186,7 +186,7 @@ func (v verdict) String() string {
 	case done:
 		return "done: the message is deleted"
 	case again:
-		return "again: the message stays"
+		return "again: not deleted"
 	case failed:
 		return "failed: the caller sees an error"
 	}
