@@ -134,7 +134,7 @@ endef
 
 # Runs the modules side by side, because tests of processes wait more than they compute. The
 # packages of $$module are the last argument. The test cache of scripts and of the lab does not
-# see the product's files: -count=1. make lint runs go vet.
+# see the product's files: -count=1. make lint runs go vet, in golangci-lint.
 define run-tests
 	@mkdir -p build; rm -f build/test-*.json build/failed; for module in $(MODULES); do \
 	  (cd $$module && STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(GOTESTSUM) --format=$(1) \
@@ -190,9 +190,9 @@ screenshots: engine ## take the pictures of the live page in docs/images, in hea
 mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
 	@$(LAB) ./mutate --gremlins=$(GREMLINS) $(PACKAGES)
 
-lint: ## formatting, go vet here and for macOS, golangci-lint with the import rules, go.mod, dead code
+lint: ## formatting, golangci-lint with go vet and the import rules, go vet for macOS, go.mod, dead code
 	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }
-	@for module in $(MODULES); do (cd $$module && set -x && go vet ./... && GOOS=darwin GOARCH=arm64 go vet ./... && go mod tidy -diff && \
+	@for module in $(MODULES); do (cd $$module && set -x && GOOS=darwin GOARCH=arm64 go vet ./... && go mod tidy -diff && \
 	  $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init $(MODULES)
 	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test $(MODULES:%=./%/...)); test -z "$$dead" || { echo "$$dead"; exit 1; }
