@@ -70,7 +70,8 @@ func TestAPaymentHasWhatItsChargeShows(t *testing.T) {
 	if o, settled := order.OutcomeOf(page.Data[0].Intent); !settled || o.Status != order.ActionRequired {
 		t.Errorf("got outcome %+v, want that of the charge", o)
 	}
-	if held := (order.Intent{ID: "pi_held", State: "requires_capture", OrderID: "ORD-1", Scope: "test", Mode: order.TestMode}); page.Data[1].Intent != held {
+	held := order.Intent{ID: "pi_held", State: "requires_capture", OrderID: "ORD-1", Scope: "test", Mode: order.TestMode}
+	if page.Data[1].Intent != held {
 		t.Errorf("an unknown status: got %+v, want %+v", page.Data[1].Intent, held)
 	}
 }

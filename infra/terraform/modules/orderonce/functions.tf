@@ -60,7 +60,7 @@ locals {
 
   # The processor of the zips, from the file beside them if there is one.
   goarch     = { arm64 = "arm64", x86_64 = "amd64" }[var.architecture]
-  zip_goarch = try(file("${local.zip_folder}GOARCH"), local.goarch)
+  zip_goarch = try(trimspace(file("${local.zip_folder}GOARCH")), local.goarch)
 }
 
 resource "aws_lambda_function" "functions" {
