@@ -259,19 +259,9 @@ shared "fifo" {
   names = ["adapters/sqs.Delivery.Group", "adapters/sqs/sqstest.Draft.Group"]
 }
 
-shared "faults" {
-  of = ["page", "lab"]
-  names = ["adapters/dynamodb/dynamodbtest.Call.Status", "adapters/dynamodb/dynamodbtest.Call.Response", "adapters/dynamodb/dynamodbtest.Call.Lost",
-    "adapters/dynamodb/dynamodbtest.callbacks.after", "adapters/dynamodb/dynamodbtest.callbacks.observe", "adapters/dynamodb/dynamodbtest.Slow",
-    "adapters/dynamodb/dynamodbtest.Fault.Operation", "adapters/dynamodb/dynamodbtest.Fault.Number", "adapters/dynamodb/dynamodbtest.Fault.Match",
-    "adapters/dynamodb/dynamodbtest.Fault.Delay",
-  ]
-}
-
 shared "queue operations" {
   of = ["settings", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"] # the operator's tool and its tests call them
   words = ["operations\\.go", "only receive ?message waits", "md5 ?of ?message ?attributes"]
-  names = ["adapters/sqs/sqstest.waiter.until"]
   paths = ["adapters/sqs/sqstest/operations.go", "adapters/sqs/orders/sender*.go"]
 }
 
