@@ -1,5 +1,5 @@
 // Package release turns functions into what is deployed: a Linux executable and its zip
-// for Lambda. A zip has a bill of materials. The same source and the same Go release
+// for Lambda. Each zip has a bill of materials. The same source and the same Go release
 // always make the same bytes, on any machine and in any folder, so that a reviewer can
 // build a release again and compare. It refuses to know where a zip goes and what a
 // function does.
@@ -34,9 +34,9 @@ const (
 )
 
 // Package builds every function of the module at root for Linux on arch, arm64 or amd64,
-// and writes NAME.zip for each into dir, and [Sums] and [Arch]. It writes its [BOM] as
-// NAME.cdx.json. It leaves other files in dir alone. The artifacts are in the order of
-// their names. Nothing is written unless every function could be built.
+// and writes NAME.zip for each into dir, and [Sums] and [Arch]. It writes the [BOM] of
+// each zip as NAME.cdx.json. It leaves other files in dir alone. The artifacts are in the
+// order of their names. Nothing is written unless every function could be built.
 func Package(ctx context.Context, root, arch, dir string) ([]Artifact, error) {
 	names, err := functions(root)
 	if err != nil {
