@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
 
 // checkParts is `take check`.
 type checkParts struct {
-	Lists []string `arg:"" optional:"" help:"Only these lists of parts, such as charge,refund."`
+	Lists   []string `arg:"" optional:"" help:"Only these lists of parts, such as charge,refund."`
+	MakeRun bool     `help:"Run each project too, as make run does: a program can compile and not start."`
 }
 
 // Run makes a project of each part alone and of everything without it, and compares what
@@ -30,7 +32,7 @@ func (c checkParts) Run(s *session) error {
 	lines := map[string]int{}
 	var wrong []error
 	for i, parts := range lists {
-		n, err := s.linesOf(o, parts)
+		n, err := c.linesOf(s, o, parts)
 		if err != nil && s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
@@ -49,7 +51,7 @@ func (c checkParts) Run(s *session) error {
 }
 
 // linesOf makes a project and returns its lines.
-func (s *session) linesOf(o origin, parts []string) (int, error) {
+func (c checkParts) linesOf(s *session, o origin, parts []string) (int, error) {
 	parts, err := o.parts.choose(parts)
 	if err != nil {
 		return 0, err
@@ -58,7 +60,23 @@ func (s *session) linesOf(o origin, parts []string) (int, error) {
 	inner := *s
 	inner.out = &quiet
 	t, err := s.generate(&inner, o, project{o.name, o.version, o.commit, "github.com/acme/shop", parts})
+	if err == nil && c.MakeRun {
+		err = s.makeRun(t)
+	}
 	return t.lines(), err
+}
+
+func (s *session) makeRun(t tree) error {
+	dir, err := os.MkdirTemp("", "take-run-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	if err := t.write(dir); err != nil {
+		return err
+	}
+	_, err = run(s.ctx, dir, nil, "make", "run")
+	return err
 }
 
 // lists returns what checkParts makes: for each part those that it needs with it, and all

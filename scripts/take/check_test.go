@@ -21,4 +21,12 @@ func TestEachPartIsMadeAloneAndLeftOut(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "parts refund: part refund needs charge") {
 		t.Errorf("got %v, want the list that cannot be made", err)
 	}
+	out.Reset()
+	err = checkParts{MakeRun: true}.Run(s)
+	if err == nil || !strings.Contains(err.Error(), "parts charge,refund: make run: ") {
+		t.Errorf("got %v, want the project that does not run", err)
+	}
+	if !strings.Contains(out.String(), "ok    1 of 2") {
+		t.Errorf("got %s, want the other one to run", out)
+	}
 }

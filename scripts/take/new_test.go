@@ -29,6 +29,7 @@ func clone(t *testing.T) (*session, *strings.Builder) {
 		"docs/README.md":          "# Documents\n\n[Rules](../AGENTS.md).\n",
 		"AGENTS.md":               "# Rules\n\nNone.\n",
 		".ci/run":                 "#!/bin/sh\nPAYONCE_ALL=1 make test\n",
+		"Makefile":                "run: # refunds don't start\n\ttest ! -d domain/re*nd\n",
 		partsFile: `default = ["charge"]
 			part "charge" {}
 			part "refund" {
