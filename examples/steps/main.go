@@ -12,6 +12,7 @@ import (
 	"embed"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -121,21 +122,22 @@ func main() {
 	case *only >= 0:
 		fmt.Print(page(*only))
 	default:
-		walk(os.Stdin)
+		about, err := os.Stdin.Stat()
+		walk(os.Stdout, os.Stdin, err == nil && about.Mode()&os.ModeCharDevice != 0)
 	}
 }
 
-// walk prints every step, and waits for Enter after each if a person reads it.
-func walk(in *os.File) {
-	about, err := in.Stat()
-	person, lines := err == nil && about.Mode()&os.ModeCharDevice != 0, bufio.NewReader(in)
+// walk prints every step. It waits for Enter after each if a person reads it, until the
+// end of in.
+func walk(out io.Writer, in io.Reader, person bool) {
+	lines := bufio.NewReader(in)
 	for i := range steps() {
-		fmt.Print(page(i))
+		fmt.Fprint(out, page(i))
 		if person {
-			fmt.Print("\nEnter: the next step ")
+			fmt.Fprint(out, "\nEnter: the next step ")
 			_, err := lines.ReadString('\n')
 			person = err == nil
 		}
 	}
-	fmt.Print("\n=== Every history in every step, and in the code that is deployed\n\n" + table())
+	fmt.Fprint(out, "\n=== Every history in every step, and in the code that is deployed\n\n"+table())
 }
