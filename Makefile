@@ -2,7 +2,7 @@
 
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
-DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0
+DEADCODE := golang.org/x/tools/cmd/deadcode@v0.52.0
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STRIPE_MOCK_VERSION := v0.203.0
@@ -48,8 +48,8 @@ new: ## a project of your own from this clone: make new MODULE=github.com/acme/s
 projects: ## make three projects with make new, and run lint, build, tests, run and tf in each; PARTS=charge: that one
 	@scripts/take/projects.sh $(PARTS)
 
-parts: ## make a project of each part alone, and of everything without it, and compare their lines with docs/parts.md; half an hour
-	@$(call program,take) check
+parts: ## make and run a project of each part alone, and of everything without it, and compare their lines with docs/parts.md; an hour
+	@$(call program,take) check --make-run
 
 upgrade: ## merge a later version of its origin into a project: make upgrade FROM=path-or-URL
 	@test -n '$(FROM)' || { echo 'say where the later version is: make upgrade FROM=path-or-URL'; exit 1; }
@@ -174,11 +174,15 @@ test-long: engine ## what make test leaves out: every planted bug, long searches
 	  while read -r dir; do ! grep -qsE '^func ($(LONG))[^[:alnum:]]' "$$dir"/*_test.go || echo "$$dir"; done))
 	@$(no-skips)
 
+# Of the tools, those packages run under the race detector that start goroutines or share memory.
+RACING = $$(go list -f '{{.Dir}}' ./... | while read -r dir; do \
+  [ $$module != . ] && ! grep -qsE '\bgo func|\.Go\(|"sync|httptest\.New' "$$dir"/*.go || echo "$$dir"; done)
+
 # Tests of other processes, whose code the detector does not see, skip themselves without ORDERONCE_ALL.
 race: export CGO_ENABLED = 1
 race: engine $(STRIPE_MOCK) ## the tests of what runs in one process under the race detector; needs a C compiler
 	@command -v $${CC:-cc} >/dev/null || { echo 'make race needs a C compiler: install gcc or clang, or set CC'; exit 1; }
-	$(call run-tests,pkgname,-race -skip='^($(OTHERS)|$(SEARCHES)|$(LONG))$$',./...)
+	$(call run-tests,pkgname,-race -skip='^($(OTHERS)|$(SEARCHES)|$(LONG))$$',$(RACING))
 
 browser: engine ## press every button of the live page in headless Chromium; STORM_SECONDS=600 for a long storm
 	$(call run-browser)
@@ -190,12 +194,14 @@ screenshots: engine ## take the pictures of the live page in docs/images, in hea
 mutate: engine ## change the code in one place at a time, and name the changes that no test notices: an hour; PACKAGES=./domain/order
 	@$(LAB) ./mutate --gremlins=$(GREMLINS) $(PACKAGES)
 
-lint: ## formatting, golangci-lint with go vet and the import rules, go vet for macOS, go.mod, dead code
+lint: ## formatting, golangci-lint with go vet and the import rules, go.mod, dead code and types on Linux and macOS
 	@test -z "$$($(GOFUMPT) -l .)" || { echo 'not formatted, run gofumpt -w on:'; $(GOFUMPT) -l .; exit 1; }
-	@for module in $(MODULES); do (cd $$module && set -x && GOOS=darwin GOARCH=arm64 go vet ./... && go mod tidy -diff && \
+	@for module in $(MODULES); do (cd $$module && set -x && go mod tidy -diff && \
 	  $(GOLANGCI) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init $(MODULES)
-	@dead=$$(GOWORK=$$PWD/build/go.work $(DEADCODE) -test $(MODULES:%=./%/...)); test -z "$$dead" || { echo "$$dead"; exit 1; }
+	@GOBIN=$(CURDIR)/build/tools go install $(DEADCODE) && for system in linux darwin; do \
+	  dead=$$(GOOS=$$system GOARCH=arm64 GOWORK=$$PWD/build/go.work build/tools/deadcode -test $(MODULES:%=./%/...)) && \
+	  test -z "$$dead" || { echo "$$system: $$dead"; exit 1; }; done
 
 new-job: ## write a job of your own into this project: make new-job KIND=a NAME=label; docs/guides/adapt.md
 	@$(call program,newjob) "$(KIND)" "$(NAME)"

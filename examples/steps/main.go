@@ -123,21 +123,21 @@ func main() {
 		fmt.Print(page(*only))
 	default:
 		about, err := os.Stdin.Stat()
-		walk(os.Stdout, os.Stdin, err == nil && about.Mode()&os.ModeCharDevice != 0)
+		walk(func(text string) { fmt.Print(text) }, os.Stdin, err == nil && about.Mode()&os.ModeCharDevice != 0)
 	}
 }
 
-// walk prints every step. It waits for Enter after each if a person reads it, until the
-// end of in.
-func walk(out io.Writer, in io.Reader, person bool) {
+// walk shows every step. It waits for Enter after each if a person reads it, until the end
+// of in.
+func walk(show func(text string), in io.Reader, person bool) {
 	lines := bufio.NewReader(in)
 	for i := range steps() {
-		fmt.Fprint(out, page(i))
+		show(page(i))
 		if person {
-			fmt.Fprint(out, "\nEnter: the next step ")
+			show("\nEnter: the next step ")
 			_, err := lines.ReadString('\n')
 			person = err == nil
 		}
 	}
-	fmt.Fprint(out, "\n=== Every history in every step, and in the code that is deployed\n\n"+table())
+	show("\n=== Every history in every step, and in the code that is deployed\n\n" + table())
 }

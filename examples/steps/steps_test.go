@@ -105,11 +105,12 @@ func TestTheLastStepAndTheProductSurviveEveryHistory(t *testing.T) {
 func TestThePersonSetsThePace(t *testing.T) {
 	for in, want := range map[string]int{"\n\n": 3, strings.Repeat("\n", 20): len(steps())} {
 		var out strings.Builder
-		walk(&out, strings.NewReader(in), true)
+		show := func(text string) { out.WriteString(text) }
+		walk(show, strings.NewReader(in), true)
 		if got := strings.Count(out.String(), "\nEnter: the next step "); got != want {
 			t.Errorf("%d lines: waited %d times, want %d", len(in), got, want)
 		}
-		walk(&out, strings.NewReader(""), false)
+		walk(show, strings.NewReader(""), false)
 		if n := strings.Count(out.String(), "\n=== Step "); n != 2*len(steps()) || !strings.HasSuffix(out.String(), table()) {
 			t.Errorf("%d lines: %d steps in two walks, want all, and the table at the end", len(in), n)
 		}
