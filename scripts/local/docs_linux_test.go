@@ -227,7 +227,8 @@ known() {
   done
 }
 make() {
-  PATH=$programs command make -n "$@" >/dev/null
+  plan=$(PATH=$programs command make -n "$@")
+  case $plan in *'Nothing to be done'*) complain "$plan" ;; esac
   for word; do
     case $word in
     *=*) [[ $(<"$root/Makefile") == *"\$(${word%%=*})"* ]] || complain "make: no variable ${word%%=*}" ;;
@@ -265,24 +266,23 @@ func (r reader) check(t *testing.T, tool, commands string) {
 // Terraform module lacks.
 func (r reader) undeclared(t *testing.T, commands string) (names []string) {
 	t.Helper()
-	var module strings.Builder
-	for _, pattern := range []string{"infra/terraform/*.tf", "infra/terraform/modules/orderonce/*.tf"} {
-		files, err := fs.Glob(os.DirFS(r.dir), pattern)
+	const root = "infra/terraform/*.tf"
+	for _, kind := range []struct{ named, declared, in string }{
+		{`(?:TF_VAR_|-var[ =]'?)(\w+)`, `variable "$1" `, root},
+		{`terraform \S+ output (?:-\w+ )?(\w+)`, `output "$1" `, root},
+		{`module\.orderonce\.(\w+)\.(\w+)`, `resource "$1" "$2" `, "infra/terraform/modules/orderonce/*.tf"},
+	} {
+		files, err := filepath.Glob(filepath.Join(r.dir, kind.in))
 		systemtest.Must(t, err)
+		var module strings.Builder
 		for _, file := range files {
-			text, err := os.ReadFile(filepath.Join(r.dir, file))
+			text, err := os.ReadFile(filepath.Clean(file))
 			systemtest.Must(t, err)
 			module.Write(text)
 		}
-	}
-	for pattern, block := range map[string]string{
-		`(?:TF_VAR_|-var[ =]'?)(\w+)`:          `variable "$1" `,
-		`terraform \S+ output (?:-\w+ )?(\w+)`: `output "$1" `,
-		`module\.orderonce\.(\w+)\.(\w+)`:      `resource "$1" "$2" `,
-	} {
-		for _, match := range regexp.MustCompile(pattern).FindAllString(commands, -1) {
-			name := regexp.MustCompile(pattern).ReplaceAllString(match, block)
-			if !strings.Contains(module.String(), name) {
+		named := regexp.MustCompile(kind.named)
+		for _, match := range named.FindAllString(commands, -1) {
+			if name := named.ReplaceAllString(match, kind.declared); !strings.Contains(module.String(), name) {
 				names = append(names, name)
 			}
 		}
