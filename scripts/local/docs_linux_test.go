@@ -126,8 +126,8 @@ func neutral(text string) string {
 // exported.
 type reader struct{ dir string }
 
-// newReader copies the repository, because a page's commands write into it. Folders of
-// npm are linked, and node_modules with them.
+// newReader copies the repository, because a page's commands write into it. What npm has
+// installed is linked.
 func newReader(t *testing.T) reader {
 	t.Helper()
 	root, err := filepath.Abs(repository)
@@ -135,13 +135,12 @@ func newReader(t *testing.T) reader {
 	dir := filepath.Join(t.TempDir(), "clone")
 	systemtest.Must(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		target := filepath.Join(dir, strings.TrimPrefix(path, root))
-		_, npm := os.Stat(filepath.Join(path, "package.json"))
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && (path == filepath.Join(root, ".git") || path == filepath.Join(root, "build")):
 			return filepath.SkipDir
-		case d.IsDir() && npm == nil:
+		case d.IsDir() && d.Name() == "node_modules":
 			systemtest.Must(t, os.Symlink(path, target))
 			return filepath.SkipDir
 		case d.IsDir():
@@ -152,9 +151,18 @@ func newReader(t *testing.T) reader {
 	return reader{dir}
 }
 
+// copyFile keeps the time, by which make knows whether npm has to install.
 func copyFile(path, target string) error {
 	text, err := os.ReadFile(filepath.Clean(path))
-	return errors.Join(err, os.WriteFile(target, text, 0o700)) // scripts are among them
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(target, text, 0o700) // scripts are among them
+	return errors.Join(err, os.Chtimes(target, info.ModTime(), info.ModTime()))
 }
 
 // command runs a script in the reader's folder, without an environment for AWS or Stripe
