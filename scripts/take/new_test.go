@@ -116,7 +116,7 @@ func TestAProjectWithWhatIsNotItsOwnIsNotMade(t *testing.T) {
 		"docs/name.md: names payonce": func(root string) error {
 			return os.WriteFile(filepath.Join(root, "docs/name.md"), []byte("# PayOnce\n"), 0o600)
 		},
-		"README.md:25: AGENTS.md": func(root string) error { return os.Remove(filepath.Join(root, "AGENTS.md")) },
+		"README.md:26: AGENTS.md": func(root string) error { return os.Remove(filepath.Join(root, "AGENTS.md")) },
 	} {
 		s, _ := clone(t)
 		must(t, damage(s.root))

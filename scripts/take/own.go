@@ -56,6 +56,7 @@ Go, on AWS: Lambda, SQS, DynamoDB; charges by Stripe. What is here:
 ## Run it
 
 %[3]ssh
+# takes minutes, and make deploy needs an AWS account
 make run     # the functions' real binaries on this machine, with a kill: no account, no credentials
 make test    # every test; a skipped one fails
 make lint tf # what CI checks beside that

@@ -13,6 +13,8 @@ var (
 	heading  = regexp.MustCompile(`^(#{1,6}) (.*)`)
 	listItem = regexp.MustCompile(`^([-*+]|\d+[.)])( +)`)
 	fence    = regexp.MustCompile("^(```+|~~~+) *([\\w-]*)")
+
+	onlyComments = regexp.MustCompile(`^\s*(#[^\n]*\s*)*$`)
 )
 
 // A block of Markdown.
@@ -356,7 +358,7 @@ func (c *cutter) fenced(lines []string) []string {
 			}
 		}
 	}
-	if strings.TrimSpace(joinLines(kept)) == "" {
+	if onlyComments.MatchString(joinLines(kept)) {
 		return nil
 	}
 	return slices.Concat(lines[:1], kept, lines[len(lines)-1:])

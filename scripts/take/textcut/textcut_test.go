@@ -61,6 +61,11 @@ Four.
 			"commands with their output, and what introduces them", "a.md",
 			"Do it. Like this:\n\n```console\n$ orders refund\nmade\n```\n\nAnd:\n\n```\n$ a\nb\n```\n", "Do it.\n\nAnd:\n\n```\n$ a\nb\n```\n",
 		},
+		{
+			"a mark whose commands are cut", "a.md",
+			"A.\n\n```sh\n# needs an AWS account\norders refund\n```\n\n```sh\n# needs an AWS account\nb\n```\n",
+			"A.\n\n```sh\n# needs an AWS account\nb\n```\n",
+		},
 		{"comments and details", "a.md", "A.\n\n<!-- refund -->\n\n<details><summary>a refund</summary>\n\nB.\n\n</details>\n", "A.\n"},
 		{
 			"an attribute, a block, an element, an argument and a comment", "a.tf", `
