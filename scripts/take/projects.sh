@@ -26,7 +26,7 @@ check() {
     for module in . scripts scripts/lab; do step "go test, $module" go -C "$dir/$module" test ./...; done ;;
   *) step 'make test' make -C "$dir" test ;;
   esac
-  echo "      $parts: $(git -C "$dir" ls-files | grep -v package-lock.json | (cd "$dir" && tr '\n' '\0' | xargs -0 cat) | wc -l) lines tracked"
+  echo "      $parts: $(git -C "$dir" ls-files -s | awk -F '\t' '!/^120000|package-lock/ { print $2 }' | (cd "$dir" && xargs cat) | wc -l) lines tracked"
 }
 
 checks=''
