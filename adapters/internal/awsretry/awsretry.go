@@ -10,9 +10,9 @@ import (
 )
 
 // New returns the SDK's standard retryer, which retries network errors, 5xx and
-// throttling, with so many attempts and short delays: the first is at most firstDelay, and
-// the bound doubles with each retry. The redelivery of the queue or the stream is the
-// retry that lasts. It retries what also reports, too.
+// throttling, with so many attempts and short delays: the first is at most firstDelay,
+// and the bound doubles with each retry. The redelivery of the queue or the stream is
+// the retry that lasts. It retries what also reports, too.
 //
 // Every option is set because the SDK's defaults are changing: throttled requests wait a
 // second and more, and a retry costs 14 tokens instead of 5

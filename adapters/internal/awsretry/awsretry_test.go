@@ -53,8 +53,8 @@ func TestTheSDKsDefaultsDoNotChangeTheRetries(t *testing.T) {
 }
 
 // test makes calls of a service that fails until the quota is exhausted: 500 tokens, of
-// which a retry costs 5. Then a failed call is not retried, so that retries do not prolong
-// an outage. A call that succeeds at its first attempt returns a token.
+// which a retry costs 5. Then a failed call is not retried, so that retries do not
+// prolong an outage. A call that succeeds at its first attempt returns a token.
 func test(t *testing.T, backend *service, attempts int, first time.Duration) {
 	t.Helper()
 	retryer := awsretry.New(attempts, first)
