@@ -168,7 +168,7 @@ locals {
   ) }
 
   # The conditions of who may not send. Requests of AWS services do not come from a principal
-  # of this account. The condition also excludes them, so that it never blocks rules and topics.
+  # of this account. The condition also excludes them, so that it never blocks those.
   other_senders = merge(
     { for name, queue in local.dead_letters : name => {
       ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions[queue.sender].arn }
@@ -204,13 +204,13 @@ resource "aws_sqs_queue_policy" "queues" {
         Action    = "sqs:SendMessage"
         Condition = { Bool = { "aws:SecureTransport" = "true" } }
       } if length(arns) > 0],
-      [for service, arns in {
+      [for sending_service, arns in {
         events = lookup(local.sending_rules, each.key, [])
         sns    = contains(local.produced, each.key) ? sort(var.producer_topic_arns) : []
         } : {
-        Sid       = { events = "RulesSend", sns = "TopicsSend" }[service]
+        Sid       = { events = "RulesSend", sns = "TopicsSend" }[sending_service]
         Effect    = "Allow"
-        Principal = { Service = "${service}.amazonaws.com" }
+        Principal = { Service = "${sending_service}.amazonaws.com" }
         Action    = "sqs:SendMessage"
         Condition = {
           ArnEquals    = { "aws:SourceArn" = arns }
