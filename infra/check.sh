@@ -1,6 +1,6 @@
 #!/bin/sh
-# Formats, lints, validates and tests infra/terraform and examples/terraform without an AWS
-# account, in copies under build/tf: your state, variables and lock file stay untouched.
+# Formats, lints, validates and tests Terraform without an AWS account, in copies under build/tf: your
+# state, variables and lock file stay untouched.
 # Terraform 1.11 or later must be on PATH; without it only tflint runs, which is an error if
 # CI=true. An argument names an OpenTofu executable to validate and test with as well.
 set -eu
@@ -17,12 +17,15 @@ check() {
   echo "ok    $name"
 }
 
-folders='infra/terraform infra/terraform/modules/orderonce examples/terraform'
+folders='infra/terraform infra/terraform/modules/orderonce'
+folders="$folders examples/terraform"
 
 # copy copies the folders into the directory $1, without the files of one deployment.
 copy() {
-  mkdir -p "$1/infra/terraform" "$1/examples/terraform"
-  cp -R infra/terraform/*.tf infra/terraform/*.tf.json infra/terraform/.tflint.hcl infra/terraform/modules infra/terraform/tests "$1/infra/terraform"
+  mkdir -p "$1/infra/terraform"
+  cp -R infra/terraform/*.tf infra/terraform/.tflint.hcl infra/terraform/modules infra/terraform/tests "$1/infra/terraform"
+  cp infra/terraform/moved.tf.json "$1/infra/terraform"
+  mkdir -p "$1/examples/terraform"
   cp -R examples/terraform/*.tf infra/terraform/.tflint.hcl examples/terraform/tests "$1/examples/terraform"
   rm -f "$1/infra/terraform/backend.tf"
 }

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/internal/awsretry"
 )
 
 // The codes of a CancellationReason that this package handles (API reference,
@@ -34,25 +35,9 @@ const (
 	firstDelay  = 50 * time.Millisecond // at most; the bound doubles with each retry
 )
 
-// retryer returns the SDK's standard retryer, which retries network errors, 5xx and
-// throttling, with our attempts, delays and quota. It also retries transaction conflicts.
-//
-// Every option is set because the SDK's defaults are changing
-// (https://github.com/aws/aws-sdk-go-v2/issues/3416): see retry.go of package config.
+// retryer returns the retryer of a table. It also retries transaction conflicts.
 func retryer() *retry.Standard {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = maxAttempts
-		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(isTransient))
-		// A process in an outage gets at most 100 retries, and then one attempt for each
-		// call. A call that succeeds adds one token.
-		o.RateLimiter = ratelimit.NewTokenRateLimit(500)
-		o.RetryCost, o.ThrottlingRetryCost, o.RetryTimeoutCost, o.NoRetryIncrement = 5, 5, 10, 1
-		jitter := retry.NewExponentialJitterBackoff(time.Minute) // up to 2, 4, 8, 16 s
-		o.Backoff = retry.BackoffDelayerFunc(func(retry int, err error) (time.Duration, error) {
-			delay, err := jitter.BackoffDelay(retry, err)
-			return delay / (2 * time.Second / firstDelay), err
-		})
-	})
+	return awsretry.New(maxAttempts, firstDelay, retry.IsErrorRetryableFunc(isTransient))
 }
 
 // isTransient reports whether err is a transaction conflict or a lack of capacity. A

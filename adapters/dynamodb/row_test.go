@@ -84,13 +84,14 @@ func settledRows() []row {
 	settled["status"], settled["failure"] = text("action_required"), text("authentication_required")
 	settled["seq"], settled["updatedAt"] = number(1), millis(2*time.Second)
 	settled["dueAt"] = millis(24*time.Hour + 2*time.Second)
-	return []row{{
+	event := row{
 		"orderId": text("O1"), "sk": text("event#000001"), "type": text("order.action_required"), "seq": number(1),
 		"from": text("open"), "to": text("action_required"), "intentId": text(intent),
 		"failure": text("authentication_required"), "amount": number(3998), "currency": text("usd"),
 		"at": millis(2 * time.Second), "traceparent": text(traceparent),
 		"expiresAt": number(at(90*24*time.Hour + 2*time.Second).Unix()),
-	}, settled}
+	}
+	return []row{event, settled}
 }
 
 func TestRows(t *testing.T) {

@@ -108,10 +108,7 @@ func difference(g *Guards, was, is Item) *expressions {
 	}
 	for _, name := range changed(was, is) {
 		path := x.name(name)
-		before, isMap := was[name].(*types.AttributeValueMemberM)
-		after, staysMap := is[name].(*types.AttributeValueMemberM)
-		if isMap && staysMap {
-			x.within(path, name, before.Value, after.Value, g.Inner)
+		if x.within(path, name, was[name], is[name], g.Inner) {
 			continue
 		}
 		if len(was) > 0 && !slices.Contains(g.Guard, name) && !slices.Contains(g.Quiet, name) {
@@ -128,15 +125,21 @@ func difference(g *Guards, was, is Item) *expressions {
 	return x
 }
 
-// within adds the difference of a map.
-func (x *expressions) within(path, prefix string, was, is Item, guard []string) {
-	changes := changed(was, is)
+// within adds the difference of two maps, and reports whether both are maps.
+func (x *expressions) within(path, prefix string, was, is types.AttributeValue, guard []string) bool {
+	before, isMap := was.(*types.AttributeValueMemberM)
+	after, staysMap := is.(*types.AttributeValueMemberM)
+	if !isMap || !staysMap {
+		return false
+	}
+	changes := changed(before.Value, after.Value)
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(guard, changes)))) {
-		x.compare(path+"."+x.name(name), prefix+"_"+name, was[name], false)
+		x.compare(path+"."+x.name(name), prefix+"_"+name, before.Value[name], false)
 	}
 	for _, name := range changes {
-		x.put(path+"."+x.name(name), prefix+"_"+name, is[name])
+		x.put(path+"."+x.name(name), prefix+"_"+name, after.Value[name])
 	}
+	return true
 }
 
 // changed returns the names of the attributes that differ, in order.

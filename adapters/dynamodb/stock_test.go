@@ -242,7 +242,7 @@ func TestAnSKUThatRefusesWhileTheRowIsHeldDecidesNothing(t *testing.T) {
 	} {
 		table := alwaysResponds(http.StatusBadRequest, held)
 		_, err := newStore(table).WithStock("stock").Save(t.Context(), change[0], change[1])
-		if calls := len(table.arrivals); err == nil || isDomain(err) || errors.Is(err, order.ErrCorrupt) || calls != 1 {
+		if calls := table.calls; err == nil || isDomain(err) || errors.Is(err, order.ErrCorrupt) || calls != 1 {
 			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, calls, err)
 		}
 	}

@@ -13,21 +13,20 @@ import (
 // MaxBody is the largest message body that is read, in bytes.
 const MaxBody = strictjson.MaxBody
 
-// Unwrap returns the message in its wrappers: an SNS notification, an EventBridge event,
-// or an event in a notification. It returns any other body unchanged, also one with a
-// field of a message or of both wrappers, because unwrapping would drop some of them
-// silently.
-func Unwrap(body string) ([]byte, error) {
-	raw := []byte(body)
-	wrapper, err := wrapperOf(raw)
+// Unwrap replaces a body by the message in its wrappers: an SNS notification, an
+// EventBridge event, or an event in a notification. It leaves any other body unchanged,
+// also one with a field of a message or of both wrappers, because unwrapping would drop
+// some of them silently.
+func Unwrap(body *[]byte) error {
+	wrapper, err := wrapperOf(*body)
 	if string(wrapper["Type"]) == `"Notification"` && strings.HasPrefix(string(wrapper["Message"]), `"`) {
-		raw = []byte(strictjson.Text(wrapper["Message"]))
-		wrapper, err = wrapperOf(raw)
+		*body = []byte(strictjson.Text(wrapper["Message"]))
+		wrapper, err = wrapperOf(*body)
 	}
 	if wrapper["detail-type"] != nil && wrapper["detail"] != nil {
-		raw = wrapper["detail"]
+		*body = wrapper["detail"]
 	}
-	return raw, err
+	return err
 }
 
 // wrapperOf returns the fields of a notification or of an event, or none. A body without

@@ -11,18 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/internal/bodytest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
 )
 
-const (
-	messageTrace order.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	orderTrace   order.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"
-)
-
-// Each message is sent with a trace, and waits for 90 seconds.
+// Each message waits for 90 seconds.
 func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 	type line = map[string]any
 	for name, tt := range map[string]struct {
@@ -40,12 +34,11 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 		},
 		"a duplicate, with a failure that no redelivery repairs": {
 			result: order.Result{
-				Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined, Intent: "pi_2", Trace: orderTrace,
+				Verdict: order.Done, Reason: order.ReasonDuplicate, Status: order.Declined, Intent: "pi_2",
 				Err: order.ErrConflict,
 			},
 			line: line{
 				"level": "WARN", "status": "declined", "verdict": "done", "reason": "duplicate", "intent_id": "pi_2",
-				"trace_id": orderTrace.ID(), "message_trace_id": messageTrace.ID(),
 				"error": "order id already used with different content",
 			},
 			meter: []string{"Duplicates"},
@@ -101,16 +94,12 @@ func TestARecordIsOneLogLineAndItsMetrics(t *testing.T) {
 			if tt.fails {
 				w.server.Fail("SendMessage", 1, "AccessDenied")
 			}
-			trace := map[string]sqstest.Attribute{sqs.AttrTrace: sqstest.Text(string(messageTrace))}
-			id := w.sendDraft(sqstest.Draft{Body: good, Attributes: trace})
+			id := w.send(good)[0]
 			w.advance(max(tt.age, 90*time.Second))
 			w.deliver()
-			if got := w.processed[0].Lease.Trace; got != messageTrace {
-				t.Errorf("trace of the lease = %s, want the message's", got)
-			}
 			want := line{
 				"level": "INFO", "msg": "order", "order_id": "ORD12345", "message_id": id, "delivery": 1.0, "attempt": 0.0,
-				"status": "", "intent_id": "", "request_id": "request-1", "trace_id": messageTrace.ID(),
+				"status": "", "intent_id": "", "request_id": "request-1",
 			}
 			maps.Copy(want, tt.line)
 			got := w.line("msg", "order")
@@ -160,7 +149,7 @@ func TestTheAgesOfARedrivenMessage(t *testing.T) {
 func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	const (
 		customer, payer, method = "CANARY-JANE", "cus_CANARY", "pm_CANARY"
-		sku, trace, panicked    = "CANARY-SKU", "CANARY-TRACE", "canary panic"
+		sku, mine, panicked     = "CANARY-SKU", "CANARY-MINE", "canary panic"
 	)
 	personal := []string{bodytest.CardNumber, "jane.doe@example.com", "Jane Doe, 1 Main Street", "+49 151 23456"}
 	body := func(id string) string {
@@ -194,7 +183,7 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	w.script["WAITS"], w.script["CLASHES"] = outage(), conflict()
 	w.duringOrder("PANICS", func() { panic(fmt.Errorf("%s %s %s", panicked, customer, payer)) })
 	for _, b := range bodies {
-		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"trace": sqstest.Text(trace)}})
+		w.sendDraft(sqstest.Draft{Body: b, Attributes: map[string]sqstest.Attribute{"mine": sqstest.Text(mine)}})
 	}
 	w.deliver()
 	if got := w.meter["Parked invalid_order"]; got != len(bodies)-4 {
@@ -202,12 +191,12 @@ func TestNoPersonalOrPaymentDataLeavesTheMessage(t *testing.T) {
 	}
 	output := w.log.String() + strings.Join(slices.Sorted(maps.Keys(w.meter)), " ")
 	for _, m := range w.messages(w.dead) {
-		delete(m.Attributes, "trace") // the producer's own
+		delete(m.Attributes, "mine") // the producer's own
 		for name, a := range m.Attributes {
 			output += name + a.Text
 		}
 	}
-	for _, secret := range append(personal, customer, payer, method, sku, trace, panicked) {
+	for _, secret := range append(personal, customer, payer, method, sku, mine, panicked) {
 		if at := strings.Index(output, secret); at >= 0 {
 			t.Errorf("%q was disclosed: ...%s", secret, output[max(0, at-100):at+len(secret)])
 		}

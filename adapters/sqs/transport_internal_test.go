@@ -27,13 +27,6 @@ func textAttributes(pairs ...string) attributes {
 	return all
 }
 
-const (
-	traceID = "0af7651916cd43dd8448eb211c80319c"
-	trace   = "00-" + traceID + "-b7ad6b7169203331-01"
-	other   = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"
-	xray    = "Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad6b7169203331;Sampled=1"
-)
-
 // Lambda always passes the system attributes on, and producers may set any other: what
 // does not parse must park no message.
 func TestDeliveryOf(t *testing.T) {
@@ -44,7 +37,6 @@ func TestDeliveryOf(t *testing.T) {
 		own    attributes
 		count  int           // 0 means 1
 		age    time.Duration // since the first send
-		trace  order.Trace
 	}{
 		"no attributes":          {},
 		"a third delivery":       {system: map[string]string{"ApproximateReceiveCount": "3"}, count: 3},
@@ -61,23 +53,11 @@ func TestDeliveryOf(t *testing.T) {
 		"first sent in binary": {
 			system: sent, own: attributes{AttrFirstSent: {DataType: "Binary", BinaryValue: []byte("x")}}, age: time.Hour,
 		},
-
-		"the producer's trace":     {own: textAttributes(AttrTrace, trace), trace: trace},
-		"a trace that is none":     {own: textAttributes(AttrTrace, "canary")},
-		"X-Ray's trace":            {system: map[string]string{"AWSTraceHeader": xray}, trace: trace},
-		"X-Ray's, with blanks":     {system: map[string]string{"AWSTraceHeader": strings.ReplaceAll(xray, ";", "; ")}, trace: trace},
-		"X-Ray's without a parent": {system: map[string]string{"AWSTraceHeader": xray[:40]}},
-		"X-Ray's, not sampled": {
-			system: map[string]string{"AWSTraceHeader": strings.Replace(xray, "d=1", "d=0", 1)}, trace: order.Trace(trace[:53] + "00"),
-		},
-		"the producer's, and X-Ray's": {
-			system: map[string]string{"AWSTraceHeader": xray}, own: textAttributes(AttrTrace, other), trace: other,
-		},
 	} {
 		got := deliveryOf(events.SQSMessage{Attributes: tt.system, MessageAttributes: tt.own}, now)
-		want := fmt.Sprint(max(tt.count, 1), tt.age, tt.trace)
-		if got := fmt.Sprint(got.Count, now.Sub(got.FirstSent), got.Trace); got != want {
-			t.Errorf("%s: got count, age and trace %s, want %s", name, got, want)
+		want := fmt.Sprint(max(tt.count, 1), tt.age)
+		if got := fmt.Sprint(got.Count, now.Sub(got.FirstSent)); got != want {
+			t.Errorf("%s: got count and age %s, want %s", name, got, want)
 		}
 	}
 }
@@ -114,9 +94,8 @@ func TestTheAttributesOfAParkedMessage(t *testing.T) {
 		"parked thrice before":     {own: []string{AttrReason, "refused", AttrTimesParked, "3"}, want: ours(AttrTimesParked, "4")},
 		"parked before, no room":   {own: append(producers(5), AttrReason, "refused"), want: ours(producers(5)...)},
 		"the origin":               {own: []string{AttrFirstMessageID, first}, want: append(ours(), AttrFirstMessageID, first)},
-		"a trace":                  {own: []string{AttrTrace, trace}, want: ours(AttrTrace, trace)},
 		"what does not parse": {own: []string{
-			AttrTrace, trace + "\ninjected", AttrFirstMessageID, "<b>canary", AttrReason, "refused\ncanary",
+			AttrFirstMessageID, "<b>canary", AttrReason, "refused\ncanary",
 			AttrTimesParked, "canary", AttrDropped, "canary", AttrDetail, "canary",
 		}, want: ours()},
 		"a long list of dropped names": {

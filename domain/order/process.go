@@ -55,7 +55,8 @@ func (p *Processor) attempt(ctx context.Context, claim *Claim, sent time.Time) R
 		err = claim.Finish(ctx, p.Store, outcome, p.Now())
 	}
 	r := ResultOf(err)
-	r.Attempt, r.Takeover, r.Trace = claim.Attempt, takeover, claim.Trace
+	r.Attempt, r.Takeover = claim.Attempt, takeover
+	r.Trace = claim.Trace
 	r.Intent = cmp.Or(claim.Intent, r.Intent)
 	switch {
 	case r.Verdict == Done:

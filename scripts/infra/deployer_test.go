@@ -16,19 +16,19 @@ import (
 // hashicorp/aws). Nothing else is in the policy.
 func deployedWith() map[string]string {
 	return map[string]string{
-		"aws_apigatewayv2_api": "Apis ApiServiceRole", "aws_apigatewayv2_authorizer": "Apis",
-		"aws_apigatewayv2_integration": "Apis", "aws_apigatewayv2_route": "Apis",
-		"aws_apigatewayv2_stage": "Apis AccessLogs", "aws_cloudwatch_dashboard": "Alarms",
+		"aws_apigatewayv2_api": "HttpApis HttpApiServiceRole", "aws_apigatewayv2_authorizer": "HttpApis",
+		"aws_apigatewayv2_integration": "HttpApis", "aws_apigatewayv2_route": "HttpApis",
+		"aws_apigatewayv2_stage": "HttpApis HttpApiAccessLogs", "aws_cloudwatch_dashboard": "Alarms",
 		"aws_cloudwatch_event_archive": "EventBus", "aws_cloudwatch_event_bus": "EventBus",
 		"aws_cloudwatch_event_rule": "EventBus", "aws_cloudwatch_event_target": "EventBus",
-		"aws_cloudwatch_log_group": "LogGroups AccessLogs", "aws_cloudwatch_metric_alarm": "Alarms ReadAlarms",
+		"aws_cloudwatch_log_group": "LogGroups HttpApiAccessLogs", "aws_cloudwatch_metric_alarm": "Alarms ReadAlarms",
 		"aws_dynamodb_table": "Tables", "aws_iam_policy": "Policies", "aws_iam_role": "Roles",
 		"aws_iam_role_policy": "Roles", "aws_lambda_alias": "Functions",
 		"aws_lambda_event_source_mapping": "Mappings MappingTags",
-		"aws_lambda_function":             "Functions RolesForFunctionsAndSchedule",
+		"aws_lambda_function":             "Functions PassedRoles",
 		"aws_lambda_functions":            "Mappings", "aws_lambda_function_event_invoke_config": "Functions",
 		"aws_lambda_permission":     "Functions",
-		"aws_scheduler_schedule":    "Schedules RolesForFunctionsAndSchedule",
+		"aws_scheduler_schedule":    "Scheduler PassedRoles",
 		"aws_secretsmanager_secret": "Secrets", "aws_secretsmanager_secret_version": "Secrets",
 		"aws_sqs_queue": "Queues", "aws_sqs_queue_policy": "Queues", "aws_sqs_queue_redrive_allow_policy": "Queues",
 		"aws_caller_identity": "", "aws_partition": "", "aws_region": "", "terraform_data": "", // always allowed
@@ -59,7 +59,7 @@ func TestTheDeployersPolicyHasStatementsForWhatTheModuleNeedsAndNoMore(t *testin
 		t.Fatal(err)
 	}
 	// Some statements are about resources whose ARNs contain no name of the module.
-	everywhere := []string{"AccessLogs", "Apis", "ApiServiceRole", "MappingTags", "Mappings", "ReadAlarms"}
+	everywhere := []string{"HttpApiAccessLogs", "HttpApis", "HttpApiServiceRole", "MappingTags", "Mappings", "ReadAlarms"}
 	for _, s := range policy.Statement {
 		got = append(got, s.Sid)
 		for resource := range strings.FieldsSeq(strings.Trim(fmt.Sprint(s.Resource), "[]")) {

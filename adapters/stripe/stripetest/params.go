@@ -77,7 +77,7 @@ func (m *Machine) checkCreate(c *call) *Response {
 		return invalid("parameter_missing", automatic, "Missing required param: %s.", automatic)
 	}
 	refused := first(
-		checkAmount(form.Get("amount"), i), m.checkParties(form, i), checkMetadata(i.Metadata),
+		checkAmount(form.Get("amount"), i), checkCurrency(i), m.checkParties(form, i), checkMetadata(i.Metadata),
 		oneOf(form, "confirm", "true", "false"), oneOf(form, "capture_method", "automatic"),
 		oneOf(form, automatic, "true"),
 		oneOf(form, "automatic_payment_methods[allow_redirects]", "always", "never"),
@@ -104,7 +104,7 @@ func offSession(form url.Values) *Response {
 	return invalid("", "off_session", "Not modeled: this Stripe double confirms only with `off_session` true.")
 }
 
-// checkAmount checks amount and currency.
+// checkAmount checks that an amount is a positive integer.
 func checkAmount(text string, i *Intent) *Response {
 	_, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -112,6 +112,13 @@ func checkAmount(text string, i *Intent) *Response {
 		return invalid("parameter_invalid_integer", "amount", "Invalid integer: %s", text)
 	case i.Amount < 1:
 		return invalid("parameter_invalid_integer", "amount", "This value must be greater than or equal to 1.")
+	}
+	return nil
+}
+
+// checkCurrency checks the currency, and the amounts that are possible in it.
+func checkCurrency(i *Intent) *Response {
+	switch {
 	case strings.ContainsRune(i.Currency, ' ') || !strings.Contains(currencies, " "+i.Currency+" "):
 		return invalid("", "currency", "Invalid currency: %s.", i.Currency)
 	case i.Amount > maximum(i.Currency):

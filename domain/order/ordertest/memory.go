@@ -69,7 +69,8 @@ func merge(now, before, after order.Record) (saved order.Record, stale bool) {
 	now.OrderID, now.Status, now.Seq, now.Owner = after.OrderID, after.Status, after.Seq, after.Owner
 	now.Intent, now.Attempt, now.Until, now.Stock = after.Intent, after.Attempt, after.Until, after.Stock
 	now.ParkedAt = after.ParkedAt
-	_, _ = Set(&now.UpdatedAt, before.UpdatedAt, after.UpdatedAt), Set(&now.Trace, before.Trace, after.Trace)
+	_ = Set(&now.UpdatedAt, before.UpdatedAt, after.UpdatedAt)
+	_ = Set(&now.Trace, before.Trace, after.Trace)
 	for _, lost := range [...]bool{
 		Set(&now.CustomerID, before.CustomerID, after.CustomerID), Set(&now.Total, before.Total, after.Total),
 		Set(&now.Fingerprint, before.Fingerprint, after.Fingerprint), Set(&now.Mode, before.Mode, after.Mode),

@@ -59,8 +59,8 @@ type named struct {
 
 // namedIn reads an invalid body. A value of another type is skipped.
 func namedIn(body string) (n named) {
-	raw, err := sqs.Unwrap(body)
-	if err == nil {
+	raw := []byte(body)
+	if sqs.Unwrap(&raw) == nil {
 		_ = json.Unmarshal(raw, &n)
 	}
 	if !order.ValidNewID(string(n.OrderID)) {

@@ -14,7 +14,7 @@ import (
 // Attributes whose value is prose, and those that say what their object is about.
 var (
 	isProse = regexp.MustCompile(`^"?(description|error_message|summary|desc)"?$`)
-	isTitle = regexp.MustCompile(`^"?(title|question|name|label|operationId|\$ref)"?$`)
+	isTitle = regexp.MustCompile(`^"?(title|question|name|label|operationId|Sid|\$ref)"?$`)
 	// Functions that do as well with one argument less.
 	variadic = regexp.MustCompile(`^(concat|merge|coalesce|coalescelist|setunion|try|max|min|join|format)$`)
 	blanks   = regexp.MustCompile(`\n\s*\n(\s*\n)+`)

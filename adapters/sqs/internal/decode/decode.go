@@ -44,14 +44,14 @@ func New[M Message[T], T any](kind string, other func(kind string) error) *Decod
 	return &Decoder[M, T]{json: strictjson.New[M](), validate: v, kind: kind, other: other}
 }
 
-// Decode decodes a message, which EventBridge or SNS may have wrapped. Its errors are
-// those of Read and Of.
+// Decode decodes a message. Its errors are those of Read and Of. EventBridge or SNS may
+// have wrapped the message.
 //
 //nolint:ireturn // T is a struct
 func (d *Decoder[M, T]) Decode(body string) (T, error) {
 	var none T
-	raw, err := sqs.Unwrap(body)
-	if err != nil {
+	raw := []byte(body)
+	if err := sqs.Unwrap(&raw); err != nil {
 		return none, err
 	}
 	m, err := d.Read(raw)

@@ -42,7 +42,7 @@ locals {
   # account has a quota of 10 concurrent executions, of which nothing can be reserved.
   functions = { for name, part in local.parts : name => part.function if can(part.function) }
 
-  # The path or key of each zip, and its SHA-256 in hexadecimal digits, "" without one.
+  # The path of each zip, or its key in package_s3, and its SHA-256 in hexadecimal digits, "" without one.
   zip_folder = var.package_s3 == null ? "${coalesce(var.package_dir, "package_dir is not set")}/" : var.package_s3.prefix
   zips       = { for name in keys(local.functions) : name => "${local.zip_folder}${name}.zip" }
   zip_sha256 = { for name, zip in local.zips : name => (
@@ -52,7 +52,7 @@ locals {
 
   # Lambda reports it in base64: three hexadecimal digits are two characters of it.
   base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-  zip_base64sha256 = { for name, sha256 in local.zip_sha256 : name => sha256 == "" ? null : format("%.43s=", join("", [
+  s3_base64sha256 = { for name, sha256 in local.zip_sha256 : name => sha256 == "" ? null : format("%.43s=", join("", [
     for digits in regexall("...", "${sha256}00") : join("", [
       for six in [floor(parseint(digits, 16) / 64), parseint(digits, 16) % 64] : substr(local.base64, six, 1)
     ])
@@ -77,14 +77,16 @@ resource "aws_lambda_function" "functions" {
     each.key == "webhook" ? ["Webhook secret ${local.webhook_secret_version}."] : [],
     ["Zip ${local.zip_sha256[each.key]}"],
   ))
-  role                           = aws_iam_role.functions[each.key].arn
-  runtime                        = "provided.al2023"
-  architectures                  = [var.architecture]
-  handler                        = "bootstrap"
-  filename                       = var.package_s3 == null ? local.zips[each.key] : null
-  s3_bucket                      = try(var.package_s3.bucket, null)
-  s3_key                         = var.package_s3 == null ? null : local.zips[each.key]
-  source_code_hash               = local.zip_base64sha256[each.key]
+  role          = aws_iam_role.functions[each.key].arn
+  runtime       = "provided.al2023"
+  architectures = [var.architecture]
+  handler       = "bootstrap"
+  filename      = var.package_s3 == null ? local.zips[each.key] : null
+  s3_bucket     = try(var.package_s3.bucket, null)
+  s3_key        = var.package_s3 == null ? null : local.zips[each.key]
+  source_code_hash = (
+    var.package_s3 == null ? try(filebase64sha256(local.zips[each.key]), null) : local.s3_base64sha256[each.key]
+  )
   publish                        = true
   timeout                        = each.value.timeout
   memory_size                    = try(each.value.memory_size, 256)
@@ -112,7 +114,7 @@ resource "aws_lambda_function" "functions" {
       condition     = local.zip_sha256[each.key] != "" || var.package_s3 != null
       error_message = <<-EOT
         ${local.zips[each.key]}: no such file. Run make package in the root of the clone, or set package_dir to the
-        folder with the zips of a release, or package_s3 to the bucket that has them.
+        folder with the zips. Or set package_s3 to the bucket that has those of a release.
       EOT
     }
 

@@ -68,7 +68,7 @@ resource "aws_iam_role_policy" "functions" {
 # allowed to use a key before anything is encrypted with it. It includes the previous
 # keys, because waiting messages and backups stay encrypted with them.
 resource "aws_iam_role_policy" "keys" {
-  for_each = { for name, function in local.functions : name => function.services if length(local.kms_keys) > 0 }
+  for_each = { for name, function in local.functions : name => function.kms_services if length(local.kms_keys) > 0 }
 
   name = "keys"
   role = aws_iam_role.functions[each.key].id

@@ -10,10 +10,10 @@ locals {
   intake = {
     enabled = var.create_intake
     function = {
-      description = "Accepts orders by HTTP"
-      timeout     = 15 # three calls of the table and one of the queue; an HTTP API waits for 30 s
-      reserved    = var.intake_reserved_concurrency
-      services    = ["dynamodb", "sqs"]
+      description  = "Accepts orders by HTTP"
+      timeout      = 15 # three calls of the table and one of the queue; an HTTP API waits for 30 s
+      reserved     = var.intake_reserved_concurrency
+      kms_services = ["dynamodb", "sqs"]
     }
     essential = ["intake-failing"]
     alarms = merge(local.usual_alarms.intake, {

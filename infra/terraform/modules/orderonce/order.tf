@@ -2,22 +2,22 @@
 locals {
   order = {
     function = {
-      description = "Charges each order exactly once"
-      timeout     = var.function_timeout
-      memory_size = var.memory_size
-      reserved    = var.reserved_concurrency
-      services    = ["sqs", "dynamodb", "secretsmanager"]
+      description  = "Charges each order exactly once"
+      timeout      = var.function_timeout
+      memory_size  = var.memory_size
+      reserved     = var.reserved_concurrency
+      kms_services = ["sqs", "dynamodb", "secretsmanager"]
     }
     queues = { orders = {
-      function    = "order"
-      sender      = "order"
-      visibility  = var.visibility_timeout
-      enabled     = var.processing
-      batch_size  = var.batch_size
-      concurrency = local.concurrent_batches
-      pollers     = var.provisioned_pollers
-      fifo        = var.fifo
-      key         = var.kms_key_arn
+      function            = "order"
+      sender              = "order"
+      visibility          = var.visibility_timeout
+      enabled             = var.processing
+      batch_size          = var.batch_size
+      concurrency         = local.concurrent_batches
+      provisioned_pollers = var.provisioned_pollers
+      fifo                = var.fifo
+      kms_key             = var.kms_key_arn
 
       # The function reads bodies of up to 256 KiB. Twice that leaves room for attributes,
       # also for those of a redriven message, and ten messages still fit into the 6 MB of one

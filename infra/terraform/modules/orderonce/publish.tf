@@ -7,9 +7,9 @@ locals {
 
   publish = {
     function = {
-      description = "Publishes the events of orders"
-      timeout     = 30 # a batch of one order's events needs a call for each
-      services    = ["dynamodb", "sqs"]
+      description  = "Publishes the events of orders"
+      timeout      = 30 # a batch of one order's events needs a call for each
+      kms_services = ["dynamodb", "sqs"]
     }
     essential = ["publish-behind", "publish-silent", "events-unpublished"]
     alarms = merge(local.usual_alarms.publish, {

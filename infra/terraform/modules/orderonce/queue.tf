@@ -8,12 +8,14 @@ locals {
     visibility = null  # timeout in seconds
     max_size   = null  # of a message, in bytes
     fifo       = false # EventBridge sends no message group
-    key        = null  # of KMS. EventBridge could use yours only if its key policy allowed that
+    kms_key    = null  # EventBridge could use yours only if its key policy allowed that
     sender     = null  # the only function that may send to the dead-letter queue
+
+    provisioned_pollers = null
   }, queue) }
   dead_letters = merge(
     { for name, queue in local.queues : "${name}-dead" => merge(queue, { of = name }) },
-    { unpublished = { function = null, fifo = false, key = var.kms_key_arn, sender = "publish" } }, # publish.tf
+    { unpublished = { function = null, fifo = false, kms_key = var.kms_key_arn, sender = "publish" } }, # publish.tf
   )
   fifo_names = { for name, queue in merge(local.queues, local.dead_letters) : name => ".fifo" if queue.fifo }
   queue_names = { for name in keys(merge(local.queues, local.dead_letters)) :
@@ -47,9 +49,9 @@ resource "aws_sqs_queue" "queues" {
   deduplication_scope         = each.value.fifo ? "messageGroup" : null
   fifo_throughput_limit       = each.value.fifo ? "perMessageGroupId" : null
 
-  sqs_managed_sse_enabled           = each.value.key == null ? true : null
-  kms_master_key_id                 = each.value.key
-  kms_data_key_reuse_period_seconds = each.value.key == null ? null : 300
+  sqs_managed_sse_enabled           = each.value.kms_key == null ? true : null
+  kms_master_key_id                 = each.value.kms_key
+  kms_data_key_reuse_period_seconds = each.value.kms_key == null ? null : 300
 
   lifecycle {
     # With less, SQS would deliver a slow batch again while it is processed (Lambda
@@ -80,9 +82,9 @@ resource "aws_sqs_queue" "dead_letters" {
   deduplication_scope         = each.value.fifo ? "messageGroup" : null
   fifo_throughput_limit       = each.value.fifo ? "perMessageGroupId" : null
 
-  sqs_managed_sse_enabled           = each.value.key == null ? true : null
-  kms_master_key_id                 = each.value.key
-  kms_data_key_reuse_period_seconds = each.value.key == null ? null : 300
+  sqs_managed_sse_enabled           = each.value.kms_key == null ? true : null
+  kms_master_key_id                 = each.value.kms_key
+  kms_data_key_reuse_period_seconds = each.value.kms_key == null ? null : 300
 
   depends_on = [aws_iam_role_policy.keys]
 }
@@ -112,7 +114,7 @@ resource "aws_lambda_event_source_mapping" "queues" {
   # Either scaling_config or provisioned_poller_config: Lambda rejects a mapping with
   # both.
   dynamic "scaling_config" {
-    for_each = try(each.value.pollers, null) == null ? [each.value.concurrency] : []
+    for_each = each.value.provisioned_pollers == null ? [each.value.concurrency] : []
 
     content {
       maximum_concurrency = scaling_config.value
@@ -120,7 +122,7 @@ resource "aws_lambda_event_source_mapping" "queues" {
   }
 
   dynamic "provisioned_poller_config" {
-    for_each = try(each.value.pollers, null) == null ? [] : [each.value.pollers]
+    for_each = each.value.provisioned_pollers == null ? [] : [each.value.provisioned_pollers]
 
     content {
       minimum_pollers = provisioned_poller_config.value.minimum
@@ -166,7 +168,7 @@ locals {
   ) }
 
   # The conditions of who may not send. Requests of AWS services do not come from a principal
-  # of this account. The condition also excludes them, so that it never blocks rules and topics.
+  # of this account. The condition also excludes them, so that it never blocks those.
   other_senders = merge(
     { for name, queue in local.dead_letters : name => {
       ArnNotEquals = { "aws:PrincipalArn" = aws_iam_role.functions[queue.sender].arn }
@@ -202,13 +204,13 @@ resource "aws_sqs_queue_policy" "queues" {
         Action    = "sqs:SendMessage"
         Condition = { Bool = { "aws:SecureTransport" = "true" } }
       } if length(arns) > 0],
-      [for service, arns in {
+      [for sending_service, arns in {
         events = lookup(local.sending_rules, each.key, [])
         sns    = contains(local.produced, each.key) ? sort(var.producer_topic_arns) : []
         } : {
-        Sid       = { events = "RulesSend", sns = "TopicsSend" }[service]
+        Sid       = { events = "RulesSend", sns = "TopicsSend" }[sending_service]
         Effect    = "Allow"
-        Principal = { Service = "${service}.amazonaws.com" }
+        Principal = { Service = "${sending_service}.amazonaws.com" }
         Action    = "sqs:SendMessage"
         Condition = {
           ArnEquals    = { "aws:SourceArn" = arns }

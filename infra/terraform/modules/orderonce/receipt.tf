@@ -9,9 +9,9 @@ locals {
   receipt = {
     enabled = var.create_receipts
     function = {
-      description = "Sends a receipt for each paid order"
-      timeout     = 60 # three times ORDER_BUDGET, which is 20 s here
-      services    = ["dynamodb", "secretsmanager"]
+      description  = "Sends a receipt for each paid order"
+      timeout      = 60 # three times ORDER_BUDGET, which is 20 s here
+      kms_services = ["dynamodb", "secretsmanager"]
     }
     # A standard queue, because EventBridge delivers in any order. The events of SES contain
     # addresses. Its dead-letter queue gets what the function parks, what EventBridge could not

@@ -5,9 +5,9 @@
 locals {
   reconcile = {
     function = {
-      description = "Settles orders that wait"
-      timeout     = 55 # shorter than the shortest schedule, so that no two runs overlap
-      services    = ["dynamodb", "secretsmanager"]
+      description  = "Settles orders that wait"
+      timeout      = 55 # shorter than the shortest schedule, so that no two runs overlap
+      kms_services = ["dynamodb", "secretsmanager"]
     }
     essential = [
       "reconcile-errors", "reconcile-missing", "reconcile-mismatch", "reconcile-failing",

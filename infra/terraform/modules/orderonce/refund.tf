@@ -5,9 +5,9 @@ locals {
   refund = {
     enabled = var.create_refund
     function = {
-      description = "Gives money of orders back once"
-      timeout     = 30 # three times ORDER_BUDGET
-      services    = ["sqs", "dynamodb", "secretsmanager"]
+      description  = "Gives money of orders back once"
+      timeout      = 30 # three times ORDER_BUDGET
+      kms_services = ["sqs", "dynamodb", "secretsmanager"]
     }
     queues = { refunds = { # as the order queue, see order.tf
       function    = "refund"
@@ -16,7 +16,7 @@ locals {
       enabled     = var.processing
       concurrency = 2
       fifo        = var.fifo
-      key         = var.kms_key_arn
+      kms_key     = var.kms_key_arn
       max_size    = 512 * 1024
       receives    = 1000
     } }

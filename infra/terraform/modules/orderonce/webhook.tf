@@ -6,11 +6,11 @@ locals {
   webhook = {
     enabled = var.create_webhook
     function = {
-      description = "Settles orders after Stripe's webhooks"
-      timeout     = 15 # two calls of STRIPE_TIMEOUT and the table's; an HTTP API waits for 30 s
-      memory_size = var.webhook_memory_size
-      reserved    = var.webhook_reserved_concurrency
-      services    = ["dynamodb", "secretsmanager"]
+      description  = "Settles orders after Stripe's webhooks"
+      timeout      = 15 # two calls of STRIPE_TIMEOUT and the table's; an HTTP API waits for 30 s
+      memory_size  = var.webhook_memory_size
+      reserved     = var.webhook_reserved_concurrency
+      kms_services = ["dynamodb", "secretsmanager"]
     }
     essential = [
       "webhook-failing", "webhook-signatures", "webhook-mismatch", "webhook-row-missing", "dispute",

@@ -128,7 +128,7 @@ run "the_resources_are_those_that_are_listed" {
   assert {
     condition = toset([for line in concat(
       [for name, f in aws_lambda_function.functions : ["function", name, f.function_name, f.runtime, f.architectures,
-        f.memory_size, f.timeout, f.reserved_concurrent_executions, f.tracing_config[0].mode,
+        f.memory_size, f.timeout, f.reserved_concurrent_executions,
         f.logging_config[0].log_format, f.logging_config[0].application_log_level, f.logging_config[0].log_group,
         replace(f.description, filesha256("tests/packages/${name}.zip"), "SHA256"),
         f.source_code_hash == filebase64sha256("tests/packages/${name}.zip"),
@@ -156,7 +156,7 @@ run "the_resources_are_those_that_are_listed" {
       [for name, t in {
         orders = aws_dynamodb_table.orders, stock = aws_dynamodb_table.stock[0], receipts = aws_dynamodb_table.receipts[0]
         } : ["table", name, t.name, t.deletion_protection_enabled, t.point_in_time_recovery[0].enabled, t.billing_mode,
-        t.server_side_encryption[0].enabled, t.stream_enabled == true ? t.stream_view_type : null, [for ttl in t.ttl : ttl.attribute_name if ttl.enabled],
+        try(t.server_side_encryption[0].enabled, false), t.stream_enabled == true ? t.stream_view_type : null, [for ttl in t.ttl : ttl.attribute_name if ttl.enabled],
       ]],
       [for a in concat(aws_apigatewayv2_api.orders, aws_apigatewayv2_api.webhook) :
         ["api", a.name, a.protocol_type, length(a.cors_configuration)]
@@ -212,6 +212,11 @@ run "the_resources_are_those_that_are_listed" {
         })) : line if line != "" && !startswith(line, "#")]
     ]))
     error_message = "resources: differ from tests/resources"
+  }
+
+  assert {
+    condition     = alltrue([for f in aws_lambda_function.functions : f.tracing_config[0].mode == "PassThrough"])
+    error_message = "tracing: must be off unless it is asked for, because X-Ray charges for it"
   }
 
   assert {

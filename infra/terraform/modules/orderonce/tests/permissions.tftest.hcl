@@ -37,13 +37,13 @@ run "policies_allow_exactly_what_is_listed" {
       }
       } : [for name, policy in policies : [for s in jsondecode(policy).Statement : [
         # A line for each principal, resource of an operator, and principal that a condition excludes.
-        for on in split(can(s.Condition) ? "\n" : lookup({ operator = " " }, kind, "\n"), join(" ", flatten([try(s.Resource, [])]))) : [
+        for on in split(can(s.Condition) ? "\n" : try({ operator = " " }[kind], "\n"), join(" ", flatten([try(s.Resource, [])]))) : [
           for except in flatten([try(s.Condition.ArnNotEquals["aws:PrincipalArn"], "")]) : [
             for by in flatten([try(s.Principal.AWS, s.Principal.Service, "")]) : join(" ", compact(concat(
               [kind, name, "${s.Sid}:", s.Effect], sort(flatten([s.Action])),
               [by == "" ? "" : "by ${by}", on == "" ? "" : "on ${on}"],
               [can(s.Condition) ? "if" : "", except == "" ? "" : "not ${except}"],
-              [try(jsonencode({ for operator, keys in s.Condition : operator => keys if operator != "ArnNotEquals" }), "")],
+              [try(jsonencode({ for test, keys in s.Condition : test => keys if test != "ArnNotEquals" }), "")],
             )))
           ]]]]]])) == toset(flatten([for file in fileset("tests", "policies/*") : compact(split("\n", templatefile("tests/${file}", {
           queue    = { for name, queue in merge(aws_sqs_queue.queues, aws_sqs_queue.dead_letters) : name => queue.arn }
@@ -70,12 +70,19 @@ run "policies_allow_exactly_what_is_listed" {
   assert {
     condition = { for name, role in aws_iam_role.functions : name => [
       role.name, aws_lambda_function.functions[name].role, aws_iam_role_policy.functions[name].role,
-      aws_iam_role_policy.keys[name].role, role.permissions_boundary,
+      role.permissions_boundary,
       ] } == { for name in ["order", "refund", "webhook", "reconcile", "publish", "intake", "receipt"] : name => [
       "orderonce-dev-${name}", aws_iam_role.functions[name].arn, aws_iam_role.functions[name].id,
-      aws_iam_role.functions[name].id, var.permissions_boundary,
+      var.permissions_boundary,
     ] }
     error_message = "roles: each function must have its own, with its policies, and permissions_boundary"
+  }
+
+  assert {
+    condition = { for name, policy in aws_iam_role_policy.keys : name => policy.role } == {
+      for name, role in aws_iam_role.functions : name => role.id
+    }
+    error_message = "roles: each function must be allowed to use the keys of kms_key_arn"
   }
 
   assert {
