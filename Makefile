@@ -6,7 +6,7 @@ DEADCODE := golang.org/x/tools/cmd/deadcode@v0.52.0
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 STRIPE_MOCK_VERSION := v0.203.0
-STRIPE_MOCK := build/stripe-mock-$(STRIPE_MOCK_VERSION)
+STRIPE_MOCK := $(CURDIR)/build/stripe-mock-$(STRIPE_MOCK_VERSION)
 ENGINE   := adapters/dynamodb/dynamodbtest/engine
 FUZZTIME ?= 10s
 # These tests take minutes, so make test-long runs them and make test does not.
@@ -137,7 +137,7 @@ endef
 # see the product's files: -count=1. make lint runs go vet, in golangci-lint.
 define run-tests
 	@mkdir -p build; rm -f build/test-*.json build/failed; for module in $(MODULES); do \
-	  (cd $$module && STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) $(GOTESTSUM) --format=$(1) \
+	  (cd $$module && $(GOTESTSUM) --format=$(1) \
 	    --jsonfile=$(CURDIR)/build/test-$$(basename $$PWD).json -- -count=1 -vet=off -timeout=30m $(2) $(3) || \
 	    echo $$module >>$(CURDIR)/build/failed) & done; wait; \
 	test ! -s build/failed || { echo "tests failed in:" $$(cat build/failed); exit 1; }
@@ -157,6 +157,8 @@ OTHERS := $(OTHERS)$(shell git cat-file -e $(EARLIER)^{commit} 2>/dev/null || ec
 # One world after the other, which the race detector makes ten times slower. TestAnInterruptedRunContinues
 # runs the workers of a search.
 SEARCHES := TestScenario|TestWorlds|TestASearch.*|TestEveryKindOfTroubleHappens|TestRandomWorlds.*|TestEverySchedule.*|TestTheBaselines.*|TestTheProductKeeps.*|TestTheUsualCode.*|TestThePageShowsTheSimulation|TestAWallLetsThrough.*
+
+test race stripe-mock: export STRIPE_MOCK := $(STRIPE_MOCK)
 
 test: export ORDERONCE_ALL = 1
 test: engine $(STRIPE_MOCK) scripts/conform/dynalite/node_modules scripts/lab/spec/node_modules ## every test of the three modules that takes less than a minute, with the engine; a skipped test is a failure
@@ -231,7 +233,7 @@ bench-page: engine storm-powertools ## make bench without BASE, the other functi
 	@$(LAB) ./bench --docs=../../docs
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
-	STRIPE_MOCK=$(CURDIR)/$(STRIPE_MOCK) go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe
+	go test -count=1 -run='^TestStripeMockAcceptsEveryRequest$$' -v ./adapters/stripe
 
 $(STRIPE_MOCK):
 	@mkdir -p build && GOBIN=$(CURDIR)/build go install github.com/stripe/stripe-mock@$(STRIPE_MOCK_VERSION) && \
@@ -295,4 +297,5 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(ENGINE) && touch $@
 
 clean: ## remove what builds and runs left behind
-	rm -rf build $(ENGINE)/node_modules scripts/conform/dynalite/node_modules scripts/lab/storm/powertools/node_modules
+	rm -rf build $(ENGINE)/node_modules
+	rm -rf scripts/conform/dynalite/node_modules scripts/lab/spec/node_modules scripts/lab/storm/powertools/node_modules

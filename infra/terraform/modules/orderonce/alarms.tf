@@ -109,8 +109,8 @@ locals {
       "${messages}-retrying" = {
         metric      = "app WaitingAge Maximum Function=${name}", above = 30 * 60 * 1000, periods = [1, 4]
         description = <<-EOT
-    One of the ${messages} has been retried for more than 30 minutes. The dashboard shows why. They are parked
-    after six days: ${of.see}.
+    One of the ${messages} has been retried for more than 30 minutes. The metric Redelivered says why. They are
+    parked after six days: ${of.see}.
   EOT
       }
     } if messages != null]...)
@@ -146,8 +146,8 @@ locals {
     # four raises the alarm and keeps it on in between.
     orders-retrying = {
       metric = "app WaitingAge Maximum", above = 30 * 60 * 1000, periods = [1, 4], description = <<-EOT
-      An order has been retried for more than 30 minutes. The dashboard shows which reason of Redelivered
-      grows; ${local.failures} says what to do about it. Orders are parked after six days.
+      An order has been retried for more than 30 minutes. The metric Redelivered says which reason grows;
+      ${local.failures} says what to do about it. Orders are parked after six days.
     EOT
     }
     # An outage fails nearly every delivery while it lasts. A short throttle fails some,
@@ -169,8 +169,8 @@ locals {
     }
     orders-open-long = {
       metric = "app OrderAge p99", above = 10 * 60 * 1000, periods = [2, 3], description = <<-EOT
-      One order in a hundred took more than 10 minutes from sent to settled. Check CallLatency and Duration on
-      the dashboard, then maximum_concurrency: docs/guides/deploy.md, "Capacity".
+      One order in a hundred took more than 10 minutes from sent to settled. Check the metrics CallLatency and
+      Duration, then maximum_concurrency: docs/guides/deploy.md, "Capacity".
     EOT
     }
     errors = { metric = "lambda/order Errors Sum", periods = [2, 3], description = <<-EOT
@@ -187,7 +187,7 @@ locals {
     duration = {
       metric      = "lambda/order Duration p99", above = 0.8 * 1000 * var.function_timeout, periods = [3, 5]
       description = <<-EOT
-      Invocations take 80 percent of function_timeout. Check CallLatency on the dashboard, then lower
+      Invocations take 80 percent of function_timeout. Check the metric CallLatency, then lower
       batch_size or raise function_timeout and visibility_timeout.
     EOT
     }
