@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -163,12 +164,12 @@ func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 	if a.Only == productName || a.Baselines == 0 {
 		return []run.Handler{product(a.Dir)}, nil
 	}
-	all := append([]run.Handler{product(a.Dir)}, baselineHandlers("scripts/lab/storm/baseline", a.Dir)...)
-	if ts, err := powertoolsHandler(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		all = append(all, ts)
+	onNode, err := nodeHandlers()
+	if err != nil {
+		return nil, err
 	}
+	baselines := baselineHandlers("scripts/lab/storm/baseline", a.Dir)
+	all := slices.Concat([]run.Handler{product(a.Dir)}, baselines, onNode)
 	if a.Only == "" {
 		return all, nil
 	}
