@@ -34,8 +34,8 @@ var errNotRedrivable = errors.New("the execution failed more than 14 days ago")
 // In Step Functions an execution goes on without the worker that started it, and a task
 // whose worker died is retried at once. Here the delivery of the message does that: while
 // the time limit runs, another delivery is an error, and after it the tasks go on.
-func stepFunctions(tasks func(context.Context, Env, order) error) func(context.Context, Env, Message, order) error {
-	return func(ctx context.Context, e Env, _ Message, o order) error {
+func stepFunctions(tasks func(context.Context, Env, order) error) Handler {
+	return parsed(func(ctx context.Context, e Env, _ Message, o order) error {
 		run := Item{
 			ID: "execution#" + o.ID, Status: inProgress, Validation: contentOf(o), Deadline: e.Deadline.UnixMilli(),
 		}
@@ -62,7 +62,7 @@ func stepFunctions(tasks func(context.Context, Env, order) error) func(context.C
 		}
 		run.Status, run.Deadline, run.Expiration = completed, 0, e.Now().Add(nameLife).Unix()
 		return e.Table.Put(ctx, run, Condition{})
-	}
+	})
 }
 
 // chargeTasks are the task charge, with the orderId as Stripe's key, and the task save.

@@ -70,7 +70,8 @@ func (s *Stripe) create(ctx context.Context, o order, key string) (id string, er
 	got, err := s.intents.New(&stripe.PaymentIntentParams{
 		Params: stripe.Params{Context: ctx, IdempotencyKey: &key},
 		Amount: new(o.amount()), Currency: &o.Currency,
-		Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method, Metadata: map[string]string{"orderId": o.ID},
+		Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
+		Metadata: map[string]string{"orderId": o.ID},
 	})
 	if err != nil {
 		return "", fmt.Errorf("create the intent of order %q: %w", o.ID, err)

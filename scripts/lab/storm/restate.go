@@ -32,7 +32,7 @@ const restateServers = "@restatedev/restate-server-"
 // The storm kills that process as often as one of the function, and it is started again
 // at the same address. The server is not killed: it keeps what the journal has.
 type restate struct {
-	dir string
+	lab, dir string // dir is that of the storm
 
 	mu       sync.Mutex
 	endpoint *exec.Cmd // nil while it starts
@@ -52,7 +52,7 @@ func (r *restate) join(h *run.Handler) {
 		if r.dir, err = filepath.Abs(dir); err != nil {
 			return "", "", err
 		}
-		if err := node.Bundle(ctx, ".", r.path("endpoint"), "endpoint.ts"); err != nil {
+		if err := node.Bundle(ctx, r.lab, r.path("endpoint"), "endpoint.ts"); err != nil {
 			return "", "", err
 		}
 		return build(ctx, dir)
@@ -147,7 +147,8 @@ type ports struct{ ingress, admin int }
 func (r *restate) runServer(ctx context.Context, found chan<- ports) error {
 	runtime.LockOSThread() // as in serve
 	defer runtime.UnlockOSThread()
-	binaries, _ := filepath.Glob(filepath.Join(node.Folder, "node_modules", restateServers+"*/bin/restate-server"))
+	modules := filepath.Join(r.lab, node.Folder, "node_modules")
+	binaries, _ := filepath.Glob(filepath.Join(modules, restateServers+"*/bin/restate-server"))
 	if len(binaries) == 0 {
 		return errors.New("there is none for this system: --only=NAME runs another handler")
 	}
@@ -160,7 +161,8 @@ func (r *restate) runServer(ctx context.Context, found chan<- ports) error {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // nothing depends on it
-	cmd := exec.CommandContext(ctx, binaries[0], "--use-random-ports=true", "--listen-mode=tcp", //nolint:gosec // G204
+	//nolint:gosec // G204: a pinned package
+	cmd := exec.CommandContext(ctx, binaries[0], "--use-random-ports=true", "--listen-mode=tcp",
 		"--bind-ip=127.0.0.1", "--base-dir="+data, "--node-name=storm", "--no-logo")
 	cmd.Env = []string{
 		"RESTATE_DISABLE_TELEMETRY=true", "RESTATE_DEFAULT_NUM_PARTITIONS=1", "RESTATE_LOG_FORMAT=json",

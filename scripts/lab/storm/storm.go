@@ -164,12 +164,14 @@ func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 	if a.Only == productName || a.Baselines == 0 {
 		return []run.Handler{product(a.Dir)}, nil
 	}
-	onNode, err := nodeHandlers()
+	onNode, err := nodeHandlers(".")
 	if err != nil {
 		return nil, err
 	}
 	baselines := baselineHandlers("scripts/lab/storm/baseline", a.Dir)
 	all := slices.Concat([]run.Handler{product(a.Dir)}, baselines, onNode)
+	all = append(slices.DeleteFunc(slices.Clone(all), hasBind),
+		slices.DeleteFunc(all, func(h run.Handler) bool { return !hasBind(h) })...)
 	if a.Only == "" {
 		return all, nil
 	}
