@@ -28,8 +28,8 @@ var errNotRedrivable = errors.New("the execution failed more than 14 days ago")
 // StartExecution with the name and the input of a running execution succeeds and starts
 // nothing; if the execution has ended or the input differs, it returns
 // ExecutionAlreadyExists, whatever the cause. So the handler compares the input, as
-// DescribeExecution shows it. A delivery after a failure is the redrive by a person, which
-// continues with the task that failed.
+// DescribeExecution shows it. A delivery after a failure is the redrive by a person,
+// which continues with the task that failed.
 //
 // In Step Functions an execution goes on without the worker that started it, and a task
 // whose worker died is retried at once. Here the delivery of the message does that: while

@@ -86,6 +86,9 @@ func (p program) handler(lab, path string, bind bool) run.Handler {
 // bound ends the name of a handler that has the bind.
 const bound = " + bind"
 
+// isOnNode reports whether a handler runs what others wrote, which is on Node.js.
+func isOnNode(h run.Handler) bool { return h.Version != "" }
+
 func hasBind(h run.Handler) bool { return strings.HasSuffix(h.Name, bound) }
 
 // nodeOptions gives a handler on Node.js more time than the others: it starts slowly.

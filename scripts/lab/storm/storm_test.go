@@ -94,6 +94,9 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 		default:
 			binds++
 		}
+		if strings.HasPrefix(name, "restate") && f[run.OtherKills] == 0 {
+			t.Errorf("%s: got no kill of the process that Restate calls", name)
+		}
 	}
 	if len(outcomes) != len(known)+binds || binds != 6 {
 		t.Errorf("got %d handlers, %d with the bind, want %d and 6", len(outcomes), binds, len(known)+6)
