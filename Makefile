@@ -24,7 +24,7 @@ export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -t
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page learn conform conform-clean conform-contracts conform-page conform-dynalite spec grow grow-page storm-powertools test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
+.PHONY: help run new new-job projects parts upgrade up drill break prove prove-refunds prove-effects prove-long proof-page refund-page storm storm-page learn conform conform-clean conform-contracts conform-page conform-dynalite spec grow grow-page storm-node test test-long race browser screenshots mutate lint fuzz build package notes bench bench-page bench-quick stripe-mock tf tofu environment deploy orders smoke destroy engine clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,11 +85,11 @@ proof-page: refund-page ## the same as make prove, and docs/reference/proof.md a
 refund-page: ## the same as make prove-refunds, and docs/reference/refund-proof.md
 	@$(LAB) ./prove refunds --page ../../docs/reference/refund-proof.md
 
-storm: engine ## real binaries under kills and outages, beside the baselines; ORDERS=100000 or WITHOUT=bind: the product alone
+storm: engine $(if $(ORDERS)$(WITHOUT),,storm-node) ## real binaries under kills and outages, beside the baselines; ORDERS=100000 or WITHOUT=bind: the product alone
 	@$(LAB) ./storm $(if $(ORDERS)$(WITHOUT),--baselines=0) $(if $(ORDERS),--orders=$(ORDERS)) \
 	  $(if $(WITHOUT),--without=$(WITHOUT)) $(STORM)
 
-storm-page: engine ## the same as make storm, and docs/reference/storm.md with its chart
+storm-page: engine storm-node ## the same as make storm, and docs/reference/storm.md with its chart
 	@$(LAB) ./storm --docs=../../docs $(STORM)
 
 learn: ## from the handler that charges twice to the product's protocol, in seven steps; STEP=3: that one
@@ -116,7 +116,7 @@ grow: ## simulate 25 to 100,000 orders a second, and which limit is reached firs
 grow-page: ## the same as make grow, and docs/guides/grow.md with its chart
 	@$(LAB) ./grow --docs=../../docs
 
-storm-powertools: scripts/lab/storm/powertools/node_modules ## install the Powertools handler of the storm (needs npm)
+storm-node: scripts/lab/storm/node/node_modules ## install what the storm runs on Node.js: Powertools, durable functions, Restate (needs npm; 290 MB)
 
 conform-dynalite: scripts/conform/dynalite/node_modules ## check the rules of DynamoDB at dynalite, an emulator that others wrote (needs npm)
 	go -C scripts test -count=1 -run='^TestDynalite' -v ./conform
@@ -125,6 +125,7 @@ spec: scripts/lab/spec/node_modules ## simulate the charge protocol's specificat
 	@node scripts/lab/spec/check.js $(GUARD)
 
 scripts/%/node_modules: scripts/%/package-lock.json
+	@command -v npm >/dev/null || { echo 'no npm: install Node.js 22 with npm (https://nodejs.org)'; exit 1; }
 	npm ci --ignore-scripts --no-audit --no-fund --prefix $(@D) && touch $@
 
 # A test that skips itself shows nothing, so a skip fails the target.
@@ -171,7 +172,7 @@ test: engine $(STRIPE_MOCK) scripts/conform/dynalite/node_modules scripts/lab/sp
 
 test-long: export ORDERONCE_ALL = 1
 test-long: export ORDERONCE_WORLDS = 50000
-test-long: engine ## what make test leaves out: every planted bug, long searches, large storms
+test-long: engine storm-node ## what make test leaves out: every planted bug, long searches, large storms
 	$(call run-tests,testname,-run='^($(LONG)|TestWorlds)$$',$$(go list -f '{{.Dir}}' ./... | \
 	  while read -r dir; do ! grep -qsE '^func ($(LONG))[^[:alnum:]]' "$$dir"/*_test.go || echo "$$dir"; done))
 	@$(no-skips)
@@ -229,7 +230,7 @@ bench: ## the order function beside BASE, plain Go, the floor and Powertools, ne
 bench-quick: ## cold start, CPU, orders a second and memory of the order function, beside those of BASE; 2 min
 	@$(LAB) ./bench --quick $(BASE)
 
-bench-page: engine storm-powertools ## make bench without BASE, the other functions, bursts and growth, and docs/reference/performance.md; 20 min
+bench-page: engine storm-node ## make bench without BASE, the other functions, bursts and growth, and docs/reference/performance.md; 20 min
 	@$(LAB) ./bench --docs=../../docs
 
 stripe-mock: $(STRIPE_MOCK) ## send every request of the Stripe adapter to stripe-mock
@@ -298,4 +299,4 @@ $(ENGINE)/node_modules: $(ENGINE)/package-lock.json
 
 clean: ## remove what builds and runs left behind
 	rm -rf build $(ENGINE)/node_modules
-	rm -rf scripts/conform/dynalite/node_modules scripts/lab/spec/node_modules scripts/lab/storm/powertools/node_modules
+	rm -rf scripts/conform/dynalite/node_modules scripts/lab/spec/node_modules scripts/lab/storm/node/node_modules

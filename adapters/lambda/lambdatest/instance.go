@@ -102,7 +102,7 @@ func (h *Host) spawn() (*instance, error) {
 	in.cmd.Env = h.environ(in.binary, listener.Addr().String())
 	in.cmd.Stdout, in.cmd.Stderr = in.output, in.output
 	in.cmd.Cancel = func() error { return in.kill(Closed) }
-	dieWithParent(in.cmd)
+	DieWithParent(in.cmd)
 	if err := in.cmd.Start(); err != nil {
 		_ = listener.Close()
 		err = fmt.Errorf("start %s: %w", in.binary, err)

@@ -16,6 +16,6 @@ func (in *instance) freeze() { _ = in.cmd.Process.Signal(syscall.SIGSTOP) }
 
 func (in *instance) thaw() { _ = in.cmd.Process.Signal(syscall.SIGCONT) }
 
-// dieWithParent ends the process with the host, even if the host is killed. A frozen
-// process would not notice that its connection is closed.
-func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// DieWithParent ends a process with the thread that starts it, even if this program is
+// killed. A frozen process would not notice that its connection is closed.
+func DieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -11,4 +11,5 @@ func (in *instance) freeze() {}
 
 func (in *instance) thaw() {}
 
-func dieWithParent(*exec.Cmd) {}
+// DieWithParent does nothing on this system.
+func DieWithParent(*exec.Cmd) {}

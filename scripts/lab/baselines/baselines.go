@@ -14,7 +14,8 @@ import (
 type Baseline struct {
 	Name   string
 	Does   string // what it does, in a few words
-	Fails  string // where it fails
+	Fails  string // where it fails; "" if nothing is known
+	FIFO   bool   // it needs a FIFO queue
 	Handle Handler
 }
 
@@ -34,8 +35,10 @@ type Env struct {
 	Deadline time.Time        // when Lambda ends the invocation; never zero
 }
 
-// All returns every baseline, the simplest first.
-func All() []Baseline {
+// All returns every baseline, the simplest first, and those with the bind last.
+func All() []Baseline { return append(usual(), withBind()...) }
+
+func usual() []Baseline {
 	return []Baseline{
 		{
 			Name: "check-then-act", Handle: parsed(checkThenAct),
@@ -71,6 +74,35 @@ func All() []Baseline {
 			Name: "look-up", Handle: parsed(lookUp),
 			Does:  "look for the order's PaymentIntent in Stripe's list; if there is none, charge",
 			Fails: "two concurrent deliveries find no intent",
+		},
+		{
+			Name: "fifo", Handle: parsed(fifo), FIFO: true,
+			Does:  "a FIFO queue and a random Stripe key: charge each message",
+			Fails: "a message that comes again, after a crash, a timeout or an error",
+		},
+		{
+			Name: "step-functions", Handle: stepFunctions(chargeTasks),
+			Does: "a standard workflow with the orderId as name, and the tasks charge, with a Stripe key, and save: " +
+				"a model of its documents",
+			Fails: "a redrive after 24 h of a task charge that did not return",
+		},
+	}
+}
+
+func withBind() []Baseline {
+	return []Baseline{
+		{
+			Name: "stripe-key + bind", Handle: parsed(bound),
+			Does: "create an intent with the orderId as key, write its id to the row unless it has one, " +
+				"confirm that of the row",
+		},
+		{
+			Name: "fifo + bind", Handle: parsed(bound), FIFO: true,
+			Does: "the same from a FIFO queue",
+		},
+		{
+			Name: "step-functions + bind", Handle: stepFunctions(bindTasks),
+			Does: "the workflow of step-functions with the same in its tasks",
 		},
 	}
 }

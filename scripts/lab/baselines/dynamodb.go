@@ -71,10 +71,16 @@ func (d *DynamoDB) Get(ctx context.Context, id string) (Item, error) {
 
 // Put implements Table.
 func (d *DynamoDB) Put(ctx context.Context, item Item, c Condition) error {
-	in := &dynamodb.PutItemInput{TableName: &d.name, Item: encode(item)}
+	in := &dynamodb.PutItemInput{
+		TableName: &d.name, Item: encode(item),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if c.Open {
+		in.ConditionExpression = aws.String("attribute_not_exists(#status)")
+		in.ExpressionAttributeNames = map[string]string{"#status": "status"}
+	}
 	if c.New {
 		in.ConditionExpression = aws.String("attribute_not_exists(id)")
-		in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	}
 	if !c.FreeAt.IsZero() {
 		in.ConditionExpression = aws.String("attribute_not_exists(id) OR expiration < :now OR " +
@@ -112,7 +118,7 @@ func (d *DynamoDB) Delete(ctx context.Context, id string) error {
 // The attributes of an item. The names are the defaults of Powertools for AWS Lambda.
 func (i *Item) texts() map[string]*string {
 	return map[string]*string{
-		ID: &i.ID, "status": (*string)(&i.Status), "validation": &i.Validation,
+		ID: &i.ID, "status": (*string)(&i.Status), "validation": &i.Validation, "intent": &i.Intent,
 	}
 }
 

@@ -134,12 +134,24 @@ func replay(held, want Item) error {
 }
 
 func recordItem(e Env, o order, status Status) Item {
-	payload := sha256.Sum256(fmt.Appendf(nil, "%+v", o))
 	return Item{
-		ID: "process#" + o.ID, Status: status, Expiration: e.Now().Add(recordLife).Unix(),
-		Validation: hex.EncodeToString(payload[:]),
+		ID: "process#" + o.ID, Status: status, Expiration: e.Now().Add(recordLife).Unix(), Validation: contentOf(o),
 	}
 }
+
+// contentOf returns a hash of the order.
+func contentOf(o order) string {
+	payload := sha256.Sum256(fmt.Appendf(nil, "%+v", o))
+	return hex.EncodeToString(payload[:])
+}
+
+// fifo relies on the queue, which drops what is sent twice within five minutes and
+// delivers one message of an order at a time
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html).
+func fifo(ctx context.Context, e Env, _ Message, o order) error { return chargeAndSave(ctx, e, o, "") }
+
+// bound is bindSteps as a handler.
+func bound(ctx context.Context, e Env, _ Message, o order) error { return bindSteps(ctx, e, o) }
 
 // lookUp searches Stripe for a PaymentIntent of the order before each charge. It uses the
 // list of the customer's intents, which is consistent; Stripe's search can lag by an hour

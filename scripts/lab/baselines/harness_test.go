@@ -31,6 +31,7 @@ type harness struct {
 	steps         int
 	before, after func(step int)  // called before and after each step, unless nil
 	deleted       map[string]bool // messages, by id
+	invisible     time.Time       // until then a FIFO queue delivers no other message of the order
 	keys          int
 }
 
@@ -79,11 +80,15 @@ func (h *harness) deliver(m baselines.Message) (err error) {
 			err = errors.New("worker crashed")
 		}
 	}()
+	if h.FIFO && (h.deleted[m.ID] || h.now.Before(h.invisible)) {
+		return errors.New("not delivered by a FIFO queue")
+	}
+	h.invisible = h.now.Add(visibility)
 	err = h.Handle(h.Context(), baselines.Env{
 		Table: stepped{h}, Stripe: h.client,
 		Now: func() time.Time { return h.now }, Deadline: h.now.Add(time.Minute),
 	}, m)
-	h.deleted[m.ID] = h.deleted[m.ID] || err == nil
+	h.deleted[m.ID], h.invisible = h.deleted[m.ID] || err == nil, time.Time{}
 	return err
 }
 

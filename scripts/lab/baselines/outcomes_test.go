@@ -97,7 +97,9 @@ func histories() []history {
 
 func (h *harness) deliverAgain(gap time.Duration, id string) {
 	_ = h.deliver(paidBy("m1"))
-	h.now = h.now.Add(gap)
+	if h.now = h.now.Add(gap); h.FIFO && gap < 5*time.Minute {
+		return // what is sent again, the queue drops
+	}
 	_ = h.deliverUntilDeleted(paidBy(id))
 }
 
@@ -182,5 +184,56 @@ func TestTheSDKRetriesUnderOneKey(t *testing.T) {
 		if err := h.deliverUntilDeleted(paidBy("m1")); err != nil || h.charges() != want || h.keys != want {
 			t.Errorf("%d lost responses: got %d charges, %d keys, %v, want %d of each", lost, h.charges(), h.keys, err, want)
 		}
+	}
+}
+
+func TestAFailedExecutionIsRedrivenForFourteenDays(t *testing.T) {
+	for days, want := range map[int]outcome{13: ok, 15: stuck} {
+		h := harnessOf(t, "step-functions")
+		h.stripe.Fail(stripetest.Fault{Kind: stripetest.RateLimited, On: stripetest.Create, Times: 9})
+		_ = h.deliver(paidBy("m1"))
+		h.stripe.Heal()
+		h.now = h.now.Add(time.Duration(days) * 24 * time.Hour)
+		if _ = h.deliverUntilDeleted(paidBy("m1")); h.outcome() != want {
+			t.Errorf("redriven after %d days: got %s, want %s", days, h.outcome(), want)
+		}
+	}
+}
+
+func TestTheJournalKnowsAChargeThatEnded(t *testing.T) {
+	h := harnessOf(t, "step-functions")
+	recorded := 4 // the call that writes what the task charge returned
+	h.after = h.atStep(recorded, func() { h.now = h.now.Add(keyExpired); panic(crash{}) })
+	if _ = h.deliverUntilDeleted(paidBy("m1")); h.after != nil || h.outcome() != ok {
+		t.Errorf("crashed after the task charge: got %s, want %s", h.outcome(), ok)
+	}
+}
+
+func TestTheBindReadsTheIntentAfterAnError(t *testing.T) {
+	for _, kind := range []stripetest.FaultKind{stripetest.RateLimited, stripetest.ServerErrorBeforeEffect, stripetest.LoseResponse} {
+		h := harnessOf(t, "stripe-key + bind")
+		h.stripe.Fail(stripetest.Fault{Kind: kind, On: stripetest.Confirm, Times: 3})
+		if _ = h.deliverUntilDeleted(paidBy("m1")); h.outcome() != ok {
+			t.Errorf("%s of a confirm: got %s and the row %q, want %s", kind, h.outcome(), h.status(), ok)
+		}
+	}
+}
+
+func TestASettledRowIsFinal(t *testing.T) {
+	h := harnessOf(t, "stripe-key + bind")
+	_ = h.deliver(paidBy("m1"))
+	before := h.steps
+	if err := h.deliver(paidBy("m2")); err != nil || h.steps != before+1 {
+		t.Errorf("got error %v after %d calls, want none after one read", err, h.steps-before)
+	}
+	h = harnessOf(t, "stripe-key + bind")
+	late := h.steps + 4 // the write of the status, after read, create, bind and confirm
+	h.before = h.atStep(late, func() {
+		settled := h.table["order#"+orderID]
+		settled.Status = baselines.Failed
+		h.table[settled.ID] = settled
+	})
+	if err := h.deliver(paidBy("m1")); err != nil || h.before != nil || h.status() != baselines.Failed {
+		t.Errorf("got %q and error %v, want the status of who was first", h.status(), err)
 	}
 }

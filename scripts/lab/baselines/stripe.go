@@ -65,6 +65,36 @@ func (s *Stripe) charge(ctx context.Context, o order, key string) (Status, error
 	return statusOf(got.Status), nil
 }
 
+// create creates an intent without confirming it, and returns its id.
+func (s *Stripe) create(ctx context.Context, o order, key string) (id string, err error) {
+	got, err := s.intents.New(&stripe.PaymentIntentParams{
+		Params: stripe.Params{Context: ctx, IdempotencyKey: &key},
+		Amount: new(o.amount()), Currency: &o.Currency,
+		Customer: &o.Payment.Customer, PaymentMethod: &o.Payment.Method,
+		Metadata: map[string]string{"orderId": o.ID},
+	})
+	if err != nil {
+		return "", fmt.Errorf("create the intent of order %q: %w", o.ID, err)
+	}
+	return got.ID, nil
+}
+
+// confirm confirms an intent under a random key. After an error it reads the intent,
+// which may have been charged by this call or another one, or declined.
+func (s *Stripe) confirm(ctx context.Context, o order, id string) (Status, error) {
+	got, err := s.intents.Confirm(id, &stripe.PaymentIntentConfirmParams{
+		Params: stripe.Params{Context: ctx, IdempotencyKey: new(s.newKey())}, OffSession: new(true),
+	})
+	if err != nil {
+		var read error
+		got, read = s.intents.Get(id, &stripe.PaymentIntentParams{Params: stripe.Params{Context: ctx}})
+		if read != nil || got.Status == stripe.PaymentIntentStatusRequiresConfirmation {
+			return "", fmt.Errorf("confirm order %q: %w", o.ID, errors.Join(err, read))
+		}
+	}
+	return statusOf(got.Status), nil
+}
+
 // find searches all intents of the customer for one of the order, newest first. It
 // returns "" if there is none.
 func (s *Stripe) find(ctx context.Context, o order) (Status, error) {

@@ -30,6 +30,7 @@ type Item struct {
 	Status     Status
 	Amount     int64
 	Validation string // a hash of the payload
+	Intent     string // the id of the PaymentIntent that the order is bound to
 	Expiration int64  // when DynamoDB may delete the item, in Unix seconds
 	Deadline   int64  // of the attempt in progress, in Unix milliseconds
 }
@@ -51,12 +52,16 @@ type Condition struct {
 	// FreeAt, if set, also lets a New item replace an idempotency record that expired
 	// before then, or whose attempt is in progress and passed its deadline.
 	FreeAt time.Time
+	// Open, unless New is set, holds if the existing item has no status.
+	Open bool
 }
 
 // holds reports whether the condition holds for the existing item.
 func (c Condition) holds(old Item) bool {
 	switch {
-	case !c.New || old.ID == "":
+	case !c.New:
+		return !c.Open || old.Status == ""
+	case old.ID == "":
 		return true
 	case c.FreeAt.IsZero():
 		return false

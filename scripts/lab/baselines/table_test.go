@@ -26,7 +26,7 @@ func newDynamoDB(t *testing.T, engine *dynamodbtest.Harness) *baselines.DynamoDB
 func TestBothTablesKeepThePromisesOfTable(t *testing.T) {
 	now := time.Unix(1_000, 0)
 	first := baselines.Item{
-		ID: "a", Status: "INPROGRESS", Amount: 1, Validation: "v", Expiration: 2_000, Deadline: 1_000_000,
+		ID: "a", Status: "INPROGRESS", Amount: 1, Validation: "v", Intent: "pi_1", Expiration: 2_000, Deadline: 1_000_000,
 	}
 	second := baselines.Item{ID: "a", Expiration: 1_000}
 	isNew := func(free time.Time) baselines.Condition { return baselines.Condition{New: true, FreeAt: free} }
@@ -41,11 +41,13 @@ func TestBothTablesKeepThePromisesOfTable(t *testing.T) {
 		}{
 			{"there is no item", first, isNew(time.Time{}), baselines.Item{}},
 			{"there is an item", second, isNew(time.Time{}), first},
+			{"an item with a status is not open", second, baselines.Condition{Open: true}, first},
 			{"it is in progress until its deadline", second, isNew(now), first},
 			{"the deadline has passed", second, isNew(now.Add(time.Millisecond)), baselines.Item{}},
 			{"the item has not expired", first, isNew(now), second},
 			{"the item has expired", first, isNew(now.Add(time.Second)), baselines.Item{}},
 			{"without a condition", second, baselines.Condition{}, baselines.Item{}},
+			{"an item without a status is open", first, baselines.Condition{Open: true}, baselines.Item{}},
 		} {
 			err := table.Put(t.Context(), step.item, step.c)
 			failed, ok := errors.AsType[*baselines.ConditionFailedError](err)
@@ -74,7 +76,7 @@ func TestALostDynamoDBResponseLosesTheOrderOfMessageIDBefore(t *testing.T) {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	}
 	for name, want := range map[string]outcome{
-		"message-id-before": lost, "message-id-after": ok, "idempotency-record-24h": ok,
+		"message-id-before": lost, "message-id-after": ok, "idempotency-record-24h": ok, "stripe-key + bind": ok,
 	} {
 		h := harnessOf(t, name)
 		h.store = newDynamoDB(t, engine)

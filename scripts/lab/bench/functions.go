@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"orderonce/adapters/lambda/lambdatest"
-	"orderonce/scripts/lab/storm/powertools"
+	"orderonce/scripts/lab/storm/node"
 )
 
 const product = "functions/order"
@@ -61,16 +61,16 @@ func build(
 			return nil, "", err
 		}
 	}
-	node, err := powertools.Node(lab)
+	nodePath, err := node.Find(lab)
 	if err != nil {
-		return all, err.Error(), nil
+		return all, "powertools left out: " + err.Error(), nil
 	}
 	fmt.Println("Bundling powertools ...")
 	f := function{Name: "powertools", Binary: filepath.Join(folder, "powertools"), Env: map[string]string{
-		"PATH": filepath.Dir(node), "NODE_EXTRA_CA_CERTS": filepath.Join(folder, certificate),
+		"PATH": filepath.Dir(nodePath), "NODE_EXTRA_CA_CERTS": filepath.Join(folder, certificate),
 		"STRIPE_TIMEOUT_MS": "8000", "FUNCTION_TIMEOUT_MS": strconv.FormatInt(timeout.Milliseconds(), 10),
 	}}
-	if err := powertools.Bundle(ctx, lab, f.Binary); err != nil {
+	if err := node.Handler(ctx, lab, "powertools", f.Binary); err != nil {
 		return nil, "", err
 	}
 	f.ZipSize, err = zipSize(f.Binary)

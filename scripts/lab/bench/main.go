@@ -25,7 +25,7 @@ Beside orderonce, unless --quick:
   plain       Go as its SDKs are documented: a conditional put, one call to Stripe with the orderId as key
   floor       net/http repeats the calls of orderonce, byte for byte, without an SDK or a decision
   empty       aws-lambda-go alone
-  powertools  the handler of Powertools for TypeScript (make storm-powertools installs it)`
+  powertools  the handler of Powertools for TypeScript (make storm-node installs it)`
 
 type arguments struct {
 	Base   string `arg:"" optional:"" help:"A revision of git whose order function is measured too."`

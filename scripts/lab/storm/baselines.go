@@ -24,7 +24,7 @@ func baselineHandlers(pkg, folder string) []run.Handler {
 	var all []run.Handler
 	for _, b := range baselines.All() {
 		all = append(all, run.Handler{
-			Name: b.Name, Does: b.Does, Fails: b.Fails,
+			Name: b.Name, Does: b.Does, Fails: b.Fails, FIFO: b.FIFO,
 			Build: shared.versions(pkg),
 			Options: func(o *system.Options) {
 				o.Travels = true

@@ -23,13 +23,13 @@ func figures(outcomes []run.Outcome) table.Writer { //nolint:ireturn // the libr
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	header := table.Row{"handler", run.Orders}
+	header := table.Row{"handler", "version", run.Orders}
 	for _, c := range columns() {
 		header = append(header, c)
 	}
 	t.AppendHeader(header)
 	for _, o := range outcomes {
-		row := table.Row{o.Handler.Name, o.Figures[run.Orders]}
+		row := table.Row{o.Handler.Name, o.Handler.Version, o.Figures[run.Orders]}
 		for _, c := range columns() {
 			row = append(row, o.Figures[c])
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,8 +36,10 @@ type arguments struct {
 var errBroken = errors.New("invariant broken")
 
 const (
-	// A storm mostly waits. Eight concurrent ones keep two cores busy.
-	concurrent = 8
+	// A storm mostly waits: eight concurrent ones keep two cores busy, or three on Node.js.
+	// With more, starts use up the time limits, and what is killed then starts again.
+	concurrent       = 8
+	concurrentOnNode = 3
 	// heapLimit keeps a storm of 100,000 orders below 1 GiB with the engine and all
 	// processes.
 	heapLimit         = 320 << 20
@@ -74,24 +77,42 @@ func (a arguments) Run(ctx context.Context) error {
 	return a.report(outcomes, used)
 }
 
-// storms runs a storm for each handler, and returns the outcomes in the same order.
+// storms runs a storm for each handler, those on Node.js last, and returns the outcomes in
+// the order of the handlers.
 func (a arguments) storms(
 	ctx context.Context, engine dynamodbtest.Location, handlers []run.Handler,
 ) ([]run.Outcome, error) {
 	outcomes := make([]run.Outcome, len(handlers))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(concurrent)
-	for i, h := range handlers {
-		o := a.options(engine, h)
-		o.Progress = os.Stderr
-		group.Go(func() (err error) {
-			if outcomes[i], err = run.Storm(ctx, o, h); err != nil {
-				return fmt.Errorf("%s: %w", h.Name, err)
+	for _, onNode := range []bool{false, true} {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(concurrent)
+		if onNode {
+			group.SetLimit(concurrentOnNode)
+		}
+		for i, h := range handlers {
+			if isOnNode(h) != onNode {
+				continue
 			}
-			return nil
-		})
+			group.Go(func() (err error) {
+				outcomes[i], err = a.storm(ctx, engine, h)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
 	}
-	return outcomes, group.Wait()
+	return outcomes, nil
+}
+
+func (a arguments) storm(ctx context.Context, engine dynamodbtest.Location, h run.Handler) (run.Outcome, error) {
+	o := a.options(engine, h)
+	o.Progress = os.Stderr
+	out, err := run.Storm(ctx, o, h)
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", h.Name, err)
+	}
+	return out, nil
 }
 
 // usage is what a run used. On a busy machine the CPU time says more than the duration.
@@ -163,12 +184,14 @@ func (a arguments) handlers(ctx context.Context) ([]run.Handler, error) {
 	if a.Only == productName || a.Baselines == 0 {
 		return []run.Handler{product(a.Dir)}, nil
 	}
-	all := append([]run.Handler{product(a.Dir)}, baselineHandlers("scripts/lab/storm/baseline", a.Dir)...)
-	if ts, err := powertoolsHandler(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		all = append(all, ts)
+	onNode, err := nodeHandlers(".")
+	if err != nil {
+		return nil, err
 	}
+	baselines := baselineHandlers("scripts/lab/storm/baseline", a.Dir)
+	all := slices.Concat([]run.Handler{product(a.Dir)}, baselines, onNode)
+	all = append(slices.DeleteFunc(slices.Clone(all), hasBind),
+		slices.DeleteFunc(all, func(h run.Handler) bool { return !hasBind(h) })...)
 	if a.Only == "" {
 		return all, nil
 	}

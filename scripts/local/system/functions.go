@@ -90,13 +90,7 @@ func (s *System) startFunctions(context.Context) error {
 		if f.Binary == "" {
 			continue
 		}
-		f.Output, f.Env = s.Options.Output, variables{
-			"AWS_REGION": sqstest.Region, "AWS_ACCESS_KEY_ID": "pretend", "AWS_SECRET_ACCESS_KEY": "pretend",
-			"SCOPE": Scope,
-		}
-		for _, more := range append(f.env, s.Options.Env) {
-			maps.Copy(f.Env, more)
-		}
+		f.Output, f.Env = s.Options.Output, s.environment(f)
 		host, err := lambdatest.Start(f.Options)
 		if err != nil {
 			return err
@@ -105,6 +99,30 @@ func (s *System) startFunctions(context.Context) error {
 		s.closers = append(s.closers, host.Close)
 	}
 	return nil
+}
+
+func (s *System) environment(f function) variables {
+	env := variables{
+		"AWS_REGION": sqstest.Region, "AWS_ACCESS_KEY_ID": "pretend", "AWS_SECRET_ACCESS_KEY": "pretend",
+		"SCOPE": Scope,
+	}
+	for _, more := range append(f.env, s.Options.Env) {
+		maps.Copy(env, more)
+	}
+	return env
+}
+
+// FunctionEnv returns the environment of the order function, as NAME=value, for a process
+// that works beside it.
+func (s *System) FunctionEnv() (env []string) {
+	for _, f := range s.functions() {
+		if f.host == &s.Function {
+			for name, value := range s.environment(f) {
+				env = append(env, name+"="+value)
+			}
+		}
+	}
+	return env
 }
 
 // consumer returns the options of the function of a queue.

@@ -247,8 +247,11 @@ func (s *System) DropOnClose(ctx context.Context, table string) {
 		return
 	}
 	afterwards := context.WithoutCancel(ctx)
-	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, s.client(), table) })
+	s.OnClose(func() error { return dynamodbtest.DropTable(afterwards, s.client(), table) })
 }
+
+// OnClose makes Close call end before it ends what was started earlier.
+func (s *System) OnClose(end func() error) { s.closers = append(s.closers, end) }
 
 // pastProxy returns the configuration of a client that needs no faults, and client one of
 // DynamoDB.

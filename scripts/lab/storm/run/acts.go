@@ -102,6 +102,9 @@ func (st *storm) kill(s *system.System) {
 	if st.tally.get(Kills) < st.Workload.Orders/ordersPerKill*done/max(st.total, 1) {
 		st.killOne(s, func([]byte) bool { return true })
 	}
+	if st.handler.Kill != nil && st.tally.get(OtherKills) < st.tally.get(Kills) {
+		st.tally.add(OtherKills, st.handler.Kill())
+	}
 	if st.Workload.Later && st.tally.get(OtherKills) < st.tally.get(Kills)/killsPerPart {
 		st.turn++
 		hosts := []*lambdatest.Host{s.Webhook, s.Intake, s.Publish, s.Receipt}

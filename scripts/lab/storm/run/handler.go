@@ -15,9 +15,12 @@ import (
 
 // Handler is a Lambda function that consumes the order queue, and how to read its table.
 type Handler struct {
-	Name  string
-	Does  string // what it does, in a few words
-	Fails string // where it fails; "" for the product
+	Name    string
+	Version string // of what others wrote; "" for none
+	Does    string // what it does, in a few words
+	Fails   string // where it fails; "" for the product, and where nothing is known
+	// FIFO gives the handler a FIFO queue, with content-based deduplication.
+	FIFO bool
 	// Build builds two versions of the program and returns their paths. The second one is
 	// deployed in the middle of the storm.
 	Build func(ctx context.Context, dir string) (binary, next string, err error)
@@ -29,6 +32,9 @@ type Handler struct {
 	Options func(*system.Options)
 	// Prepare is called before the first message. Nil does nothing.
 	Prepare func(context.Context, *system.System) error
+	// Kill kills a process that the handler has beside the function of the order queue, and
+	// returns how many it killed. Nil means that there is none.
+	Kill func() int
 	// Rows reads the handler's table. Nil means that the handler is the product.
 	Rows func(context.Context, *system.System) iter.Seq2[Row, error]
 }

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -90,7 +92,7 @@ type storm struct {
 // Storm runs a storm with one handler. An error means that the storm could not run or did
 // not end; errors of the handler are in the outcome.
 func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
-	o.Workload.Later = h.Program != nil
+	o.Workload.Later, o.FIFO = h.Program != nil, o.FIFO || h.FIFO
 	counts := &tally{figures: Figures{}}
 	st := &storm{Options: o, handler: h, tally: counts}
 	st.faults = faults.New(o.Workload.Seed, longDelay, func(profile string) {
@@ -369,6 +371,10 @@ func (st *storm) draft(n int, name, body string) sqstest.Draft {
 	d := sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{AttrName: sqstest.Text(name)}}
 	if st.FIFO {
 		d.Group, d.DeduplicationID = orderID(n), name
+	}
+	if st.handler.FIFO { // ContentBasedDeduplication
+		hash := sha256.Sum256([]byte(body))
+		d.DeduplicationID = hex.EncodeToString(hash[:])
 	}
 	return d
 }

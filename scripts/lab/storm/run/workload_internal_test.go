@@ -116,3 +116,15 @@ func must(tb testing.TB, err error) {
 		tb.Fatal(err)
 	}
 }
+
+func TestAFIFOHandlerDropsWhatIsSentTwice(t *testing.T) {
+	t.Parallel()
+	st := &storm{Options: Options{FIFO: true}, handler: Handler{FIFO: true}}
+	first := st.draft(1, "1.0", "a")
+	if again := st.draft(1, "1.1", "a"); again.DeduplicationID != first.DeduplicationID {
+		t.Errorf("the same body: got another deduplication id")
+	}
+	if other := st.draft(1, "1.1", "b"); other.DeduplicationID == first.DeduplicationID || other.Group != first.Group {
+		t.Errorf("got %+v and %+v, want two deduplication ids and one group", first, other)
+	}
+}

@@ -1,5 +1,5 @@
 // A Lambda runtime in a few lines: https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html.
-import { handler } from './handler';
+import { handler } from 'handler'; // which one, the build says
 
 const api = `http://${process.env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation`;
 const real = Date.now;
