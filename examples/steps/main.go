@@ -127,8 +127,8 @@ func main() {
 	}
 }
 
-// walk shows every step. It waits for Enter after each if a person reads it, until the end
-// of in.
+// walk shows every step. It waits for Enter after each if a person reads it, until the
+// end of in.
 func walk(show func(text string), in io.Reader, person bool) {
 	lines := bufio.NewReader(in)
 	for i := range steps() {

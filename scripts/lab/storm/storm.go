@@ -77,8 +77,8 @@ func (a arguments) Run(ctx context.Context) error {
 	return a.report(outcomes, used)
 }
 
-// storms runs a storm for each handler, those on Node.js last, and returns the outcomes in
-// the order of the handlers.
+// storms runs a storm for each handler, those on Node.js last, and returns the outcomes
+// in the order of the handlers.
 func (a arguments) storms(
 	ctx context.Context, engine dynamodbtest.Location, handlers []run.Handler,
 ) ([]run.Outcome, error) {

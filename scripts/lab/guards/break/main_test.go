@@ -80,8 +80,8 @@ func TestEveryMissingGuardIsCaught(t *testing.T) {
 	}
 }
 
-// oneTurn returns whether a bug's turn has come: 17/3 takes one of three, 18/3 and 19/3 the
-// others, and "" takes all. CI counts by the commit.
+// oneTurn returns whether a bug's turn has come: 17/3 takes one of three, 18/3 and 19/3
+// the others, and "" takes all. CI counts by the commit.
 func oneTurn(t *testing.T, text string) func(i int) bool {
 	t.Helper()
 	turn, turns := 0, 1
