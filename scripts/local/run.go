@@ -141,10 +141,7 @@ func postAll(ctx context.Context, l *local, all stages) (summary, error) {
 		}
 		result.Messages = append(result.Messages, posted...)
 		ending, cancel := context.WithTimeout(ctx, limit)
-		err = l.later(ending, s.killer.deaths(), result.later)
-		if err == nil {
-			err = l.collect(ending, &result)
-		}
+		err = errors.Join(l.later(ending, s.killer.deaths(), result.later), l.collect(ending, &result))
 		cancel()
 		if err != nil {
 			return summary{}, err

@@ -105,7 +105,9 @@ func (a arguments) storms(
 	return outcomes, nil
 }
 
-func (a arguments) storm(ctx context.Context, engine dynamodbtest.Location, h run.Handler) (run.Outcome, error) {
+func (a arguments) storm(
+	ctx context.Context, engine dynamodbtest.Location, h run.Handler,
+) (run.Outcome, error) {
 	o := a.options(engine, h)
 	o.Progress = os.Stderr
 	out, err := run.Storm(ctx, o, h)

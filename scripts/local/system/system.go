@@ -247,7 +247,7 @@ func (s *System) DropOnClose(ctx context.Context, table string) {
 		return
 	}
 	afterwards := context.WithoutCancel(ctx)
-	s.OnClose(func() error { return dynamodbtest.DropTable(afterwards, s.client(), table) })
+	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, s.client(), table) })
 }
 
 // OnClose makes Close call end before it ends what was started earlier.
