@@ -73,7 +73,7 @@ func (p program) handler(lab, path string, bind bool) run.Handler {
 		Options: func(o *system.Options) { nodeOptions(o, lab, path) },
 	}
 	if bind {
-		h.Name, h.Does, h.Fails = h.Name+bound, p.bound, ""
+		h.Name, h.Does, h.Fails = h.Name+bound, p.bound, "as stripe-key + bind"
 		without := h.Options
 		h.Options = func(o *system.Options) { without(o); o.Env["BIND"] = "1" }
 	}

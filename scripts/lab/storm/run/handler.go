@@ -18,7 +18,7 @@ type Handler struct {
 	Name    string
 	Version string // of what others wrote; "" for none
 	Does    string // what it does, in a few words
-	Fails   string // where it fails; "" for the product, and where nothing is known
+	Fails   string // where it fails; "" for the product
 	// FIFO gives the handler a FIFO queue, with content-based deduplication.
 	FIFO bool
 	// Build builds two versions of the program and returns their paths. The second one is
