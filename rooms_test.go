@@ -42,7 +42,7 @@ func rooms() []room {
 		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 17330, 12500},
 		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 18870, 11500},
 		{"scripts/conform, with its tests", "scripts/conform", everyGo, 0, 4560, 4560},
-		{"**everything tracked**", ".", tracked, 146032, 139500, 95000},
+		{"**everything tracked**", ".", tracked, 146032, 139700, 95000},
 	}
 }
 
