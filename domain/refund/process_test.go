@@ -109,7 +109,7 @@ func dispute(w *world) { w.bank.Dispute("pi_1") }
 
 func complete(w *world) { w.bank.Complete() }
 
-func dashboard(amount int64) func(*world) {
+func inDashboard(amount int64) func(*world) {
 	return func(w *world) { w.bank.InDashboard("pi_1", usd(amount)) }
 }
 
@@ -207,8 +207,8 @@ func TestProcess(t *testing.T) {
 		}},
 
 		"the charge is disputed":                  {half, []step{{0, dispute, refused}}},
-		"others gave too much back":               {total, []step{{0, dashboard(half), refused}}},
-		"others gave half back, and half is left": {half, []step{{0, dashboard(half), settled}}},
+		"others gave too much back":               {total, []step{{0, inDashboard(half), refused}}},
+		"others gave half back, and half is left": {half, []step{{0, inDashboard(half), settled}}},
 		"it was made, and the list lags": {total, []step{
 			{0, all(lag(time.Hour), forgetful, fails(ordertest.LosesResponse)), unheard},
 			{late, nil, explained},
@@ -216,7 +216,7 @@ func TestProcess(t *testing.T) {
 		}},
 		"it was made after another one failed, and the list shows neither": {total, []step{
 			{0, func(w *world) {
-				dashboard(half)(w)
+				inDashboard(half)(w)
 				w.wait(day)
 				w.bank.Return()
 				w.bank.Lag = 14 * time.Hour

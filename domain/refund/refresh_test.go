@@ -33,8 +33,8 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 		"a response was lost, and its worker holds the refund": {
 			{0, fails(ordertest.LosesResponse), unheard}, {0, nil, "refresh: paid, open claimed sent, made 1"},
 		},
-		"somebody refunds in the Dashboard": {{0, dashboard(total), "refresh: refunded, , made 0 outside 3998"}},
-		"somebody refunds the rest":         {{0, nil, settled}, {0, dashboard(half), "refresh: refunded, succeeded, made 1 outside 1999"}},
+		"somebody refunds in the Dashboard": {{0, inDashboard(total), "refresh: refunded, , made 0 outside 3998"}},
+		"somebody refunds the rest":         {{0, nil, settled}, {0, inDashboard(half), "refresh: refunded, succeeded, made 1 outside 1999"}},
 		// After a restore from backup the account lacks a refund of ours.
 		"the store lost a refund": {
 			{0, nil, settled},
@@ -53,7 +53,7 @@ func TestRefreshRecordsWhatTheProviderDid(t *testing.T) {
 	}
 	w := newWorld(t)
 	for _, amount := range []int64{500, 300} { // an event has what went back since the last one
-		dashboard(amount)(w)
+		inDashboard(amount)(w)
 		w.refresh()
 		r, _ := w.orders.Peek(orderID)
 		want := order.RefundEvent{Status: order.RefundedOutside, Amount: amount}
@@ -247,11 +247,11 @@ func TestFollow(t *testing.T) {
 		hint   settle.Hint
 		want   string
 	}{
-		{ordertest.Pays, dashboard(total), refunded, "refunded, order refunded"},
+		{ordertest.Pays, inDashboard(total), refunded, "refunded, order refunded"},
 		{ordertest.Pays, all(), refunded, "agrees, order paid"},
-		{ordertest.Pays, dashboard(total), charged, "agrees, order paid"},
-		{ordertest.Pays, dashboard(total), other, "foreign, order paid"},
-		{ordertest.TakesDays, all(unrecorded, dashboard(total)), refunded, "refunded, order refunded"},
+		{ordertest.Pays, inDashboard(total), charged, "agrees, order paid"},
+		{ordertest.Pays, inDashboard(total), other, "foreign, order paid"},
+		{ordertest.TakesDays, all(unrecorded, inDashboard(total)), refunded, "refunded, order refunded"},
 		{ordertest.TakesDays, unrecorded, refunded, "settled, order paid"},
 	} {
 		w := newWorldOf(t, paysWith(tt.card))
