@@ -341,7 +341,7 @@ variable "stock_hold_hours" {
 }
 
 variable "create_receipts" {
-  description = "Send receipts, $0.66 a month and $106 per million. Before false: docs/guides/deploy.md."
+  description = "Send receipts, $0.66 a month and $106 to $166 per million. Before false: docs/guides/deploy.md."
   type        = bool
   default     = false
   nullable    = false
