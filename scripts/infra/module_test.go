@@ -65,32 +65,36 @@ func set(texts []string) []string {
 	return slices.Compact(texts)
 }
 
+func TestTheRootPassesEveryVariableAndOutput(t *testing.T) {
+	rootHasEach(t, `(?m)^variable "(\w+)"`, "main.tf", `(?m)^  (\w+ += (?:coalesce\()?var\.\w+)`, "%s = var.%[1]s")
+	rootHasEach(t, `(?m)^output "(\w+)"`, "outputs.tf", `(?m)^output (.*)$`, `"%s" { value = module.orderonce.%[1]s }`)
+}
+
 // An apply over the state of a release without the module's folder moves its resources. A
 // new resource has no earlier address: make it an exception here.
-func TestTheRootPassesEveryVariableAndOutputAndMovesEveryResource(t *testing.T) {
-	for _, tt := range []struct{ of, declared, inRoot, format string }{
-		{"variable", `(?m)^variable "(\w+)"`, `(?m)^  (\w+ += (?:coalesce\()?var\.\w+)`, "%s = var.%[1]s"},
-		{"output", `(?m)^output "(\w+)"`, `(?m)^output (.*)$`, `"%s" { value = module.orderonce.%[1]s }`},
-		{
-			"resource", `(?m)^resource "(\w+" "\w+)"`, `"from": ("[\w.]+", "to": "module\.orderonce\.[\w.]+)(?:\[0])?"`,
-			`"%s", "to": "module.orderonce.%[1]s`,
-		},
-	} {
-		var want []string
-		for _, name := range matches(t, tt.declared, module+"*.tf") {
-			_, job, _ := strings.Cut(name, `" "`)
-			if files, _ := filepath.Glob(folder + "../functions/" + job + "/table.go"); len(files) > 0 {
-				continue // the table of a job of your own, which is new
-			}
-			want = append(want, fmt.Sprintf(tt.format, strings.ReplaceAll(name, `" "`, ".")))
+func TestTheRootMovesEveryResource(t *testing.T) {
+	rootHasEach(t, `(?m)^resource "(\w+" "\w+)"`, "moved.tf.json",
+		`"from": ("[\w.]+", "to": "module\.orderonce\.[\w.]+)(?:\[0])?"`, `"%s", "to": "module.orderonce.%[1]s`)
+}
+
+// rootHasEach compares what the module declares, written in the format, with the matches in
+// a file of the root.
+func rootHasEach(t *testing.T, declared, file, inRoot, format string) {
+	t.Helper()
+	var want []string
+	for _, name := range matches(t, declared, module+"*.tf") {
+		_, job, _ := strings.Cut(name, `" "`)
+		if files, _ := filepath.Glob(folder + "../functions/" + job + "/table.go"); len(files) > 0 {
+			continue // the table of a job of your own, which is new
 		}
-		var got []string
-		for _, text := range matches(t, tt.inRoot, "terraform/*.tf*") {
-			got = append(got, strings.Replace(strings.Join(strings.Fields(text), " "), "coalesce(", "", 1))
-		}
-		got = slices.DeleteFunc(got, func(s string) bool { return s == "region = var.region" }) // of the provider
-		if diff := cmp.Diff(set(got), set(want)); diff != "" {
-			t.Errorf("each %s (- infra/terraform, + the module):\n%s", tt.of, diff)
-		}
+		want = append(want, fmt.Sprintf(format, strings.ReplaceAll(name, `" "`, ".")))
+	}
+	var got []string
+	for _, text := range matches(t, inRoot, "terraform/"+file) {
+		got = append(got, strings.Replace(strings.Join(strings.Fields(text), " "), "coalesce(", "", 1))
+	}
+	got = slices.DeleteFunc(got, func(s string) bool { return s == "region = var.region" }) // of the provider
+	if diff := cmp.Diff(set(got), set(want)); diff != "" {
+		t.Errorf("%s (- in the root, + in the module):\n%s", file, diff)
 	}
 }

@@ -206,7 +206,7 @@ part "dashboard" {
   lines = 339
   needs = ["charge"]
   words = [
-    "create.dashboard", "dashboards: 3", "cloud ?watch.dashboard", "^ *dashboard$", "orderonce\\.dashboard", "(delete|get|put).?dashboards?", ":dashboard/",
+    "create.dashboard", "dashboards: 3", "cloud ?watch.dashboard", "orderonce\\.dashboard", "(delete|get|put).?dashboards?", ":dashboard/",
   ]
   paths = ["infra/terraform/modules/orderonce/dashboard.tf"]
 }
