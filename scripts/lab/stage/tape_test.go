@@ -1,6 +1,7 @@
 package stage_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,27 @@ func TestShrinkKeepsOnlyTheChoicesThatMatter(t *testing.T) {
 	got := stage.Shrink(stage.Tape{0, 5, 7, 0, 1, 0, 3, 3, 0, 7, 0, 0}, sevenThenThree)
 	if diff := cmp.Diff(got, stage.Tape{7, 3}); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
+	}
+}
+
+func TestEachCheckHasItsTurn(t *testing.T) {
+	t.Parallel()
+	for i := range 10 {
+		var took []string
+		for _, text := range []string{"7/3", "8/3", "9/3", ""} {
+			if turn, err := stage.Turn(text); err != nil {
+				t.Error(err)
+			} else if turn(i) {
+				took = append(took, text)
+			}
+		}
+		if len(took) != 2 || took[1] != "" {
+			t.Errorf("check %d: taken in %q, want one of three turns, and without turns always", i, took)
+		}
+	}
+	for _, text := range []string{"3", "1/0", "-1/3"} {
+		if _, err := stage.Turn(text); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%q: got %v, want an error", text, err)
+		}
 	}
 }

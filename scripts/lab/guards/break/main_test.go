@@ -15,6 +15,7 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	_ "orderonce/adapters/ses" // the catchers compile it, so go.sum must have what it needs
 	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/lab/stage"
 )
 
 func allGuards(t *testing.T) (root string, all []guards.Guard) {
@@ -47,7 +48,8 @@ func TestEveryMissingGuardIsCaught(t *testing.T) {
 	m := memory{root, map[string]string{}}
 	caught := m.caught(t, all)
 	t.Logf("%d of %d bugs were caught before, and nothing has changed", len(caught), len(all))
-	turn := oneTurn(t, os.Getenv("ORDERONCE_TURN"))
+	turn, err := stage.Turn(os.Getenv("ORDERONCE_TURN"))
+	must(t, err)
 	for i, g := range all {
 		if slices.Contains(caught, g.Name) || !turn(i) {
 			continue
@@ -77,35 +79,6 @@ func TestEveryMissingGuardIsCaught(t *testing.T) {
 				m.note(t, g)
 			}
 		})
-	}
-}
-
-// oneTurn returns whether a bug's turn has come: 17/3 takes one of three, 18/3 and 19/3
-// the others, and "" takes all. CI counts by the commit.
-func oneTurn(t *testing.T, text string) func(i int) bool {
-	t.Helper()
-	turn, turns := 0, 1
-	if text != "" {
-		if n, err := fmt.Sscanf(text, "%d/%d", &turn, &turns); n != 2 || turns < 1 {
-			t.Fatalf("ORDERONCE_TURN: got %q, want such as 17/3: %v", text, err)
-		}
-		t.Logf("ORDERONCE_TURN=%s: one bug of %d", text, turns)
-	}
-	return func(i int) bool { return i%turns == turn%turns }
-}
-
-func TestEveryBugHasItsTurn(t *testing.T) {
-	t.Parallel()
-	for i := range 10 {
-		took := 0
-		for _, text := range []string{"7/3", "8/3", "9/3"} {
-			if oneTurn(t, text)(i) {
-				took++
-			}
-		}
-		if took != 1 || !oneTurn(t, "")(i) {
-			t.Errorf("bug %d: taken in %d of three turns, want one, and without turns always", i, took)
-		}
 	}
 }
 
