@@ -77,8 +77,8 @@ func TestTheRootMovesEveryResource(t *testing.T) {
 		`"from": ("[\w.]+", "to": "module\.orderonce\.[\w.]+)(?:\[0])?"`, `"%s", "to": "module.orderonce.%[1]s`)
 }
 
-// rootHasEach compares what the module declares, written in the format, with the matches in
-// a file of the root.
+// rootHasEach compares what the module declares, written in the format, with what a file
+// of the root has.
 func rootHasEach(t *testing.T, declared, file, inRoot, format string) {
 	t.Helper()
 	var want []string

@@ -97,10 +97,7 @@ func withBind() []Baseline {
 			Does: "create an intent with the orderId as key, write its id to the row unless it has one, " +
 				"confirm that of the row",
 		},
-		{
-			Name: "fifo + bind", Handle: parsed(bound), FIFO: true, Fails: fails,
-			Does: "the same from a FIFO queue",
-		},
+		{Name: "fifo + bind", Handle: parsed(bound), FIFO: true, Fails: fails, Does: "the same from a FIFO queue"},
 		{
 			Name: "step-functions + bind", Handle: stepFunctions(bindTasks), Fails: fails,
 			Does: "the workflow of step-functions with the same in its tasks",

@@ -32,13 +32,13 @@ func run(t *testing.T, path string, seed uint64, searches, worlds int) simulatio
 func TestAnInterruptedRunContinuesWithItsSeedAndStopsAtItsFinding(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "prove.state")
-	run(t, path, 7, 1, 300)
-	got, want := run(t, path, 99, 3, 700), run(t, "", 7, 3, 700)
-	if diff := cmp.Diff(got.Tally, want.Tally); diff != "" || got.Schedules != want.Schedules || got.Drawn != 700 {
-		t.Errorf("%d schedules and %d worlds, want %d and 700; (-got +want)\n%s", got.Schedules, got.Drawn, want.Schedules, diff)
+	run(t, path, 7, 1, 30)
+	got, want := run(t, path, 99, 3, 70), run(t, "", 7, 3, 70)
+	if diff := cmp.Diff(got.Tally, want.Tally); diff != "" || got.Schedules != want.Schedules || got.Drawn != 70 {
+		t.Errorf("%d schedules and %d worlds, want %d and 70; (-got +want)\n%s", got.Schedules, got.Drawn, want.Schedules, diff)
 	}
-	first, again := run(t, path, 7, 4, 700), run(t, path, 7, 4, 900)
-	if first.Worst == nil || again.Worst == nil || again.Drawn != 700 || again.Schedules != first.Schedules {
+	first, again := run(t, path, 7, 4, 70), run(t, path, 7, 4, 90)
+	if first.Worst == nil || again.Worst == nil || again.Drawn != 70 || again.Schedules != first.Schedules {
 		t.Fatalf("got %v and then %v after %d worlds, want the finding twice and no world more", first.Worst, again.Worst, again.Drawn)
 	}
 	if diff := cmp.Diff(again.Worst.String(), first.Worst.String()); diff != "" {

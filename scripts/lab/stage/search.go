@@ -77,8 +77,7 @@ func (c Scenario) Search(ctx context.Context, most int) (r Report) {
 		}
 	})
 	if why != nil {
-		f := c.Shortest(ctx, broken, why.Invariant)
-		r.Found = &f
+		r.Found = new(c.Shortest(ctx, broken, why.Invariant))
 	}
 	return r
 }
@@ -95,6 +94,17 @@ func (c Scenario) Shortest(ctx context.Context, t Tape, i Invariant) Finding {
 		f.Violation = *broken
 	}
 	return f
+}
+
+// Turn returns whether the i-th check of many has its turn: "17/3" gives it to one of
+// three, "18/3" and "19/3" to the others, and "" to all. CI counts by the commit.
+func Turn(text string) (func(i int) bool, error) {
+	turn, turns := 0, 1
+	n, err := fmt.Sscanf(text, "%d/%d", &turn, &turns)
+	if text != "" && (n != 2 || turn < 0 || turns < 1) {
+		return nil, fmt.Errorf("turn %q: want such as 17/3: %w", text, err)
+	}
+	return func(i int) bool { return i%turns == turn%turns }, nil
 }
 
 // Parallel does n pieces of work on all processors. Each has a state of its own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"go/ast"
+	goparser "go/parser"
 	"go/token"
 	"go/types"
 	"os"
@@ -75,7 +76,7 @@ func load(ctx context.Context, dir string, o Options) (*tree, error) {
 	}
 	defer os.RemoveAll(filepath.Dir(work)) //nolint:errcheck // a temporary folder
 	loaded, err := packages.Load(&packages.Config{
-		Context: ctx, Mode: mode, Dir: dir, Tests: true, Fset: t.fset,
+		Context: ctx, Mode: mode, Dir: dir, Tests: true, Fset: t.fset, ParseFile: parser(dir),
 		Env: append((&exec.Cmd{}).Environ(), "GOWORK="+work),
 	}, patterns...)
 	if err != nil {
@@ -91,6 +92,24 @@ func load(ctx context.Context, dir string, o Options) (*tree, error) {
 		}
 	}
 	return t, nil
+}
+
+// parser returns a parser that leaves out the bodies of functions outside the tree, which
+// nobody reads.
+func parser(dir string) func(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+	return func(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+		f, err := goparser.ParseFile(fset, name, src, goparser.ParseComments|goparser.SkipObjectResolution)
+		generated := filepath.Ext(name) != ".go" // in the build cache
+		if err != nil || generated || strings.HasPrefix(name, dir+string(filepath.Separator)) {
+			return f, err
+		}
+		for _, d := range f.Decls {
+			if function, is := d.(*ast.FuncDecl); is {
+				function.Body = nil
+			}
+		}
+		return f, nil
+	}
 }
 
 // workspace writes a go.work of the modules to a folder of its own.
