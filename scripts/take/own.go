@@ -41,7 +41,7 @@ func readme(c catalog, p project, name string, t tree) string {
 		if _, there := t[part.Guide]; there {
 			what = fmt.Sprintf("[%s](%s)", what, part.Guide)
 		}
-		fmt.Fprintf(&rows, "| %s | %s | %s |\n", part.Name, what, part.Promises)
+		fmt.Fprintf(&rows, "| %s | %s | %s | %.2f |\n", part.Name, what, part.Promises, part.Dollars)
 	}
 	return fmt.Sprintf(`# %s
 
@@ -50,8 +50,8 @@ whatever crashes, repeats or arrives late.**
 
 Go, on AWS: Lambda, SQS, DynamoDB; charges by Stripe. What is here:
 
-| part | what | promise |
-|---|---|---|
+| part | what | promise | dollars a month when idle |
+|---|---|---|---:|
 %s
 ## Run it
 
