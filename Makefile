@@ -2,6 +2,7 @@
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT  := go run mvdan.cc/gofumpt@v0.12.0
+SYSTEMS  := linux darwin
 DEADCODE := golang.org/x/tools/cmd/deadcode@v0.52.0
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0
 GREMLINS := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
@@ -203,7 +204,7 @@ lint: ## formatting, golangci-lint with go vet and the import rules, go.mod, dea
 	@mkdir -p build && rm -f build/go.work && GOWORK=$$PWD/build/go.work go work init $(MODULES)
 	@for tool in $(GOLANGCI) $(DEADCODE); do GOBIN=$(CURDIR)/build/tools go install $$tool || exit 1; done
 	@set -x; GOWORK=$$PWD/build/go.work build/tools/golangci-lint run --allow-parallel-runners $(MODULES:%=./%/...)
-	@for system in linux darwin; do \
+	@for system in $(SYSTEMS); do \
 	  dead=$$(GOOS=$$system GOARCH=arm64 GOWORK=$$PWD/build/go.work build/tools/deadcode -test $(MODULES:%=./%/...)) && \
 	  test -z "$$dead" || { echo "$$system: $$dead"; exit 1; }; done
 
