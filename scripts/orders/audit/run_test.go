@@ -203,10 +203,10 @@ func TestAFinishedAuditIsReportedAgainAndNoOther(t *testing.T) {
 func TestManyOrdersAreAuditedInLittleMemory(t *testing.T) {
 	lambdatest.FullOnly(t)
 	orders, err := strconv.Atoi(os.Getenv("ORDERONCE_ORDERS")) //nolint:forbidigo // a test has no composition root
+	limit := uint64(128 << 20)
 	if err != nil {
-		orders = 250_000
+		orders, limit = 250_000, 32<<20
 	}
-	const limit = 128 << 20
 	calls, most := 0, uint64(0)
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	s, found, err := run(t, generated{n: orders, lostEvery: 10_000, calls: &calls}, t.TempDir(), job(), func(audit.Summary) {
