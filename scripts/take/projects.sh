@@ -1,13 +1,13 @@
 #!/bin/sh
 # Makes a project of few parts, one of some and one of all with make new, and runs in each
 # what its owner runs: lint, build, tests, the local system, Terraform. Arguments are lists
-# of parts to make instead. The projects are checked side by side, because their tests wait
+# of parts to make instead, or "all". The projects are checked side by side, because their tests wait
 # more than they compute; the output of a step is printed only if it fails.
 set -eu
 cd "$(dirname "$0")/../.."
 all=$(sed -n 's/^part "\(.*\)".*/\1/p' scripts/take/parts.hcl | paste -sd, -)
 # The largest first: it takes longest.
-[ $# -gt 0 ] || set -- "$all" charge,webhook,reconcile,refund charge
+[ $# -gt 0 ] || set -- all charge,webhook,reconcile,refund charge
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 began=$(date +%s)
@@ -32,6 +32,7 @@ check() {
 
 checks=''
 for parts in "$@"; do
+  [ "$parts" != all ] || parts=$all
   dir=$work/$#/shop && mkdir "$work/$#"
   step 'make new' make new MODULE=github.com/acme/shop DIR="$dir" PARTS="$parts"
   check & checks="$checks $!"
