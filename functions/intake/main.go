@@ -14,7 +14,7 @@ import (
 	"orderonce/adapters/dynamodb"
 	registrationtable "orderonce/adapters/dynamodb/registrations"
 	"orderonce/adapters/httpapi"
-	"orderonce/adapters/sqs/orders"
+	intakequeue "orderonce/adapters/sqs/intake"
 	"orderonce/domain/intake"
 	"orderonce/functions/internal/setup"
 )
@@ -29,12 +29,12 @@ func wire(_ context.Context, environ []string, out io.Writer) (http.Handler, err
 	f := c.Function(out, 1, config.URL(c.AWS.DynamoDBEndpoint), "")
 	entrance := &intake.Intake{
 		Book:  &registrationtable.Store{Orders: dynamodb.New(f.Config(config.DynamoDB), c.Table)},
-		Queue: orders.NewSender(f.Config(config.SQS), string(c.Queue)),
+		Queue: intakequeue.NewSender(f.Config(config.SQS), string(c.Queue)),
 		Owned: c.Owner != "", Now: time.Now,
 	}
 	return httpapi.New(httpapi.Options{
 		Put: paidBy(c.Payer, entrance.Put), Post: paidBy(c.Payer, entrance.Post), Get: entrance.Get,
-		Decode: orders.NewDecoder().DecodeNamed, Caller: identify(c.Owner),
+		Decode: intakequeue.NewDecoder(), Caller: identify(c.Owner),
 		Log: f.Log, Count: func(result string) {
 			f.Meter.Count("Intake", "Result", result)
 			f.Meter.Flush() // one request is one invocation

@@ -6,6 +6,7 @@ import (
 
 	"orderonce/adapters/eventbridge"
 	"orderonce/adapters/sqs"
+	intakequeue "orderonce/adapters/sqs/intake"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
 	"orderonce/domain/outbox"
@@ -33,7 +34,7 @@ func product(r *Run, id string) (o order.Order, draft order.Draft) {
 func sqsProduct(s sqsRun) {
 	for _, name := range []string{"q", "q.fifo"} {
 		url := s.queue(name, timeout, "600")
-		sender, queue := orders.NewSender(s.Config, url), sqs.NewQueue(s.Config, url, url)
+		sender, queue := intakequeue.NewSender(s.Config, url), sqs.NewQueue(s.Config, url, url)
 		o, draft := product(s.Run, "A.b-C_d-"+name)
 		const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		s.Must(sender.Send(s.Context, o, s.Now(), trace))

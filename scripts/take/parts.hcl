@@ -362,7 +362,7 @@ shared "queue operations" {
   of = ["settings", "webhook", "reconcile", "publish", "refund", "http", "stock", "receipt", "audit"] # the operator's tool and its tests call them
   words = ["operations\\.go", "only receive ?message waits", "md5 ?of ?message ?attributes"]
   names = ["adapters/sqs/sqstest.Draft.check", "adapters/sqs/sqstest.Attribute.check"] # a function of ours sends what it received
-  paths = ["adapters/sqs/sqstest/operations.go", "adapters/sqs/orders/sender*.go"]
+  paths = ["adapters/sqs/sqstest/operations.go", "adapters/sqs/orders/encode*.go"]
 }
 
 shared "redrive" {

@@ -1,11 +1,8 @@
-// Package orders reads orders from messages, sends them, and makes tasks of them. It
-// decides nothing about an order.
+// Package orders reads orders from messages, and makes tasks of them. It decides nothing
+// about an order.
 package orders
 
 import (
-	"errors"
-	"slices"
-
 	"orderonce/adapters/internal/strictjson"
 	"orderonce/adapters/sqs/internal/decode"
 	"orderonce/domain/order"
@@ -74,40 +71,7 @@ func otherKind(kind string) error {
 
 // Decoder decodes and validates orders in JSON. It is safe for concurrent use, and
 // expensive to create, so share one.
-type Decoder struct {
-	*decode.Decoder[message, order.Order]
-}
+type Decoder = decode.Decoder[message, order.Order]
 
 // NewDecoder returns a decoder.
-func NewDecoder() *Decoder { return &Decoder{decode.New[message](Type, otherKind)} }
-
-// DecodeNamed decodes an order whose id is known, for example from a URL. The rules are
-// those of a message, but for two: the order may lack an orderId, and its orderId may be
-// no other; it is not wrapped. The errors are those of Decode.
-func (d *Decoder) DecodeNamed(body, id string) (order.Order, error) {
-	m, err := d.Read([]byte(body))
-	if err != nil {
-		return order.Order{}, err
-	}
-	got := id
-	if m.OrderID != nil {
-		got = *m.OrderID
-	}
-	m.OrderID = &id
-	o, err := d.Of(m)
-	if got != id {
-		return order.Order{}, otherID(got, err)
-	}
-	return o, err
-}
-
-// otherID returns err, with the problem that the order has another id than expected.
-func otherID(got string, err error) error {
-	all := []order.Problem{{Field: "orderId", Value: order.Quote(got), Want: "the id of the request, or none"}}
-	if invalid, ok := errors.AsType[*order.InvalidError](err); ok {
-		all = slices.Concat(all, slices.DeleteFunc(invalid.Problems, func(p order.Problem) bool {
-			return p.Field == "orderId" // one problem of it is enough
-		}))
-	}
-	return &order.InvalidError{Of: Type, Problems: all}
-}
+func NewDecoder() *Decoder { return decode.New[message](Type, otherKind) }

@@ -84,36 +84,3 @@ func TestDecodeRejects(t *testing.T) {
 		})
 	}
 }
-
-func TestDecodeNamed(t *testing.T) {
-	const id = "ORD12345"
-	with := bodytest.OrderWith
-	withoutID := with(`"orderId":"ORD12345",`, "")
-	const otherID = "want the id of the request, or none"
-	decoder, want := orders.NewDecoder(), orderOf(t)
-	for claim, tt := range map[string]struct{ body, id, err string }{
-		"without an id":    {withoutID, id, ""},
-		"with null for it": {with(`"ORD12345"`, "null"), id, "message body: orderId: want a string"},
-		"with the same id": {bodytest.Order, id, ""},
-		"with its type":    {with(`{"orderId"`, `{"type":"order","orderId"`), id, ""},
-		"with an empty id": {with(id, ""), id, `invalid order: orderId "": ` + otherID},
-		"with another id, and other problems": {
-			strings.Replace(with(id, "ORD-2"), "usd", "USD", 1), id,
-			`invalid order: orderId "ORD-2": ` + otherID + `; currency "USD": want ` + order.CurrencyRule,
-		},
-		"another id than an invalid one": {bodytest.Order, "a b", `invalid order: orderId "ORD12345": ` + otherID},
-		"an invalid id of a request":     {withoutID, "a b", "invalid order: orderId [withheld: length 3, with ' ']: want " + order.NewIDRule},
-		"a refund":                       {bodytest.Refund, id, `message body: type: want "order"; send refunds to the refund queue`},
-		"an event":                       {bodytest.FromEventBridge(bodytest.Order), id, `message body: unknown field "version"`},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			got, err := decoder.DecodeNamed(tt.body, tt.id)
-			switch {
-			case tt.err != "" && (err == nil || err.Error() != tt.err || got.ID() != ""):
-				t.Errorf("got order %q, %v, want %s", got.ID(), err, tt.err)
-			case tt.err == "" && (err != nil || got.Fingerprint() != want.Fingerprint()):
-				t.Errorf("got %+v, %v, want the order of the message", got, err)
-			}
-		})
-	}
-}

@@ -16,7 +16,7 @@ import (
 	"orderonce/adapters/apigateway"
 	"orderonce/adapters/apigateway/apigatewaytest"
 	"orderonce/adapters/httpapi"
-	"orderonce/adapters/sqs/orders"
+	intakequeue "orderonce/adapters/sqs/intake"
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
 	"orderonce/domain/order"
@@ -40,7 +40,7 @@ func newWorld() *world {
 		Book: &intaketest.Memory{Orders: w.orders}, Queue: w, Now: func() time.Time { return w.now },
 	}
 	handle := apigateway.Handle(httpapi.New(httpapi.Options{
-		Put: entrance.Put, Post: entrance.Post, Get: entrance.Get, Decode: orders.NewDecoder().DecodeNamed, Caller: caller,
+		Put: entrance.Put, Post: entrance.Post, Get: entrance.Get, Decode: intakequeue.NewDecoder(), Caller: caller,
 		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
 	}))
 	w.api = &apigatewaytest.API{

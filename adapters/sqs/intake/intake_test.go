@@ -1,7 +1,8 @@
-package orders_test
+package intake_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,16 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/intake"
+	"orderonce/adapters/sqs/internal/bodytest"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
-	"orderonce/domain/intake"
 	"orderonce/domain/order"
 )
 
-var _ intake.Queue = (*orders.Sender)(nil)
-
 // open returns a queue and a sender to it.
-func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
+func open(t *testing.T, name string) (*sqstest.Server, *intake.Sender) {
 	t.Helper()
 	now := time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)
 	server, err := sqstest.Serve(sqstest.Options{Now: func() time.Time { return now }})
@@ -32,7 +32,7 @@ func open(t *testing.T, name string) (*sqstest.Server, *orders.Sender) {
 			t.Fatal(err)
 		}
 	})
-	return server, orders.NewSender(aws.Config{
+	return server, intake.NewSender(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &server.URL, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		Credentials: aws.AnonymousCredentials{},
 	}, server.QueueURL(name))
@@ -104,5 +104,48 @@ func TestSendReturnsTheErrorOfTheQueue(t *testing.T) {
 	err := sender.Send(t.Context(), orderOf(t), time.Unix(0, 0), "")
 	if _, isAPI := errors.AsType[smithy.APIError](err); !isAPI || len(messages(t, server, "orders")) > 0 {
 		t.Errorf("got %v, want the error of SQS", err)
+	}
+}
+
+// orderOf returns the order of bodytest.Order.
+func orderOf(t *testing.T) order.Order {
+	t.Helper()
+	o, err := orders.NewDecoder().Decode(bodytest.Order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestAnOrderIsDecodedUnderItsID(t *testing.T) {
+	const id = "ORD12345"
+	with := bodytest.OrderWith
+	withoutID := with(`"orderId":"ORD12345",`, "")
+	const otherID = "want the id of the request, or none"
+	decode, want := intake.NewDecoder(), orderOf(t)
+	for claim, tt := range map[string]struct{ body, id, err string }{
+		"without an id":    {withoutID, id, ""},
+		"with null for it": {with(`"ORD12345"`, "null"), id, "message body: orderId: want a string"},
+		"with the same id": {bodytest.Order, id, ""},
+		"with its type":    {with(`{"orderId"`, `{"type":"order","orderId"`), id, ""},
+		"with an empty id": {with(id, ""), id, `invalid order: orderId "": ` + otherID},
+		"with another id, and other problems": {
+			strings.Replace(with(id, "ORD-2"), "usd", "USD", 1), id,
+			`invalid order: orderId "ORD-2": ` + otherID + `; currency "USD": want ` + order.CurrencyRule,
+		},
+		"another id than an invalid one": {bodytest.Order, "a b", `invalid order: orderId "ORD12345": ` + otherID},
+		"an invalid id of a request":     {withoutID, "a b", "invalid order: orderId [withheld: length 3, with ' ']: want " + order.NewIDRule},
+		"a refund":                       {bodytest.Refund, id, `message body: type: want "order"; send refunds to the refund queue`},
+		"an event":                       {bodytest.FromEventBridge(bodytest.Order), id, `message body: unknown field "version"`},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			got, err := decode(tt.body, tt.id)
+			switch {
+			case tt.err != "" && (err == nil || err.Error() != tt.err || got.ID() != ""):
+				t.Errorf("got order %q, %v, want %s", got.ID(), err, tt.err)
+			case tt.err == "" && (err != nil || got.Fingerprint() != want.Fingerprint()):
+				t.Errorf("got %+v, %v, want the order of the message", got, err)
+			}
+		})
 	}
 }

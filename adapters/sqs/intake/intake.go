@@ -1,9 +1,12 @@
-package orders
+// Package intake reads the orders that clients put by HTTP, and sends them to the order
+// queue. It decides nothing about an order.
+package intake
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,21 +14,45 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
+	"orderonce/adapters/sqs/orders"
+	"orderonce/domain/intake"
 	"orderonce/domain/order"
 )
 
-// Encode returns the message of a draft, which may be invalid: the same bytes for the
-// same draft, with the fields in the order of docs/reference/message.md.
-func Encode(d order.Draft) string {
-	m := message{
-		OrderID: &d.ID, CustomerID: d.CustomerID, Currency: d.Currency, Lines: make([]line, len(d.Lines)),
-		Payment: payment{Customer: d.Payment.Customer, Method: d.Payment.Method},
+var _ intake.Queue = (*Sender)(nil)
+
+// NewDecoder returns a function that decodes an order whose id is known, for example from
+// a URL. The rules are those of a message, but for two: the order may lack an orderId, and
+// its orderId may be no other; it is not wrapped. The errors are those of orders.Decoder.
+func NewDecoder() func(body, id string) (order.Order, error) {
+	decoder := orders.NewDecoder()
+	return func(body, id string) (order.Order, error) {
+		m, err := decoder.Read([]byte(body))
+		if err != nil {
+			return order.Order{}, err
+		}
+		got := id
+		if m.OrderID != nil {
+			got = *m.OrderID
+		}
+		m.OrderID = &id
+		o, err := decoder.Of(m)
+		if got != id {
+			return order.Order{}, otherID(got, err)
+		}
+		return o, err
 	}
-	for i, l := range d.Lines {
-		m.Lines[i] = line{SKU: l.SKU, Quantity: &l.Quantity, UnitAmount: &l.UnitAmount}
+}
+
+// otherID returns err, with the problem that the order has another id than expected.
+func otherID(got string, err error) error {
+	all := []order.Problem{{Field: "orderId", Value: order.Quote(got), Want: "the id of the request, or none"}}
+	if invalid, ok := errors.AsType[*order.InvalidError](err); ok {
+		all = slices.Concat(all, slices.DeleteFunc(invalid.Problems, func(p order.Problem) bool {
+			return p.Field == "orderId" // one problem of it is enough
+		}))
 	}
-	body, _ := json.Marshal(m) // only strings and numbers
-	return string(body)
+	return &order.InvalidError{Of: orders.Type, Problems: all}
 }
 
 // Sender sends orders to the order queue. It is safe for concurrent use.
@@ -42,7 +69,7 @@ func NewSender(cfg aws.Config, url string) *Sender { return &Sender{sdk.NewFromC
 // that is "". On a FIFO queue, each order has a message group of its own. After an error
 // the queue may have the message.
 func (s *Sender) Send(ctx context.Context, o order.Order, first time.Time, t order.Trace) error {
-	body := Encode(order.Draft{
+	body := orders.Encode(order.Draft{
 		ID: string(o.ID()), CustomerID: o.CustomerID(), Currency: string(o.Total().Currency), Lines: o.Lines(),
 		Payment: o.Payment(),
 	})
