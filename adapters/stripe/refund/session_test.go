@@ -1,15 +1,14 @@
 package refund_test
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,77 +21,44 @@ import (
 	"orderonce/domain/refund"
 )
 
-// wireServer is a server that counts connections and POSTs, and serves each connection by
-// itself, so that it can end one at any point.
+// wireServer is a server that counts connections and POSTs, and reports the end of each
+// connection.
 type wireServer struct {
-	net.Listener
+	*httptest.Server
 
 	conns, posts atomic.Int64
+	ended        chan struct{}
 }
 
-// serveWire starts a server. Each connection is served by serve, which gets the requests
-// in order until it returns, and then closed.
-func serveWire(t *testing.T, serve func(s *wireServer, conn net.Conn, requests *bufio.Reader)) *wireServer {
+// serveWire starts a server that serves each request by serve.
+func serveWire(t *testing.T, serve http.HandlerFunc) *wireServer {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	rigtest.Must(t, err)
-	s := &wireServer{Listener: listener}
-	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		_ = listener.Close()
-		serving.Wait()
-	})
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			s.conns.Add(1)
-			serving.Go(func() {
-				serve(s, conn, bufio.NewReader(conn))
-				_ = conn.Close()
-			})
+	s := &wireServer{ended: make(chan struct{}, 2)}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			s.posts.Add(1)
 		}
-	})
+		serve(w, r)
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state { //nolint:exhaustive // the states between
+		case http.StateNew:
+			s.conns.Add(1)
+		case http.StateClosed:
+			s.ended <- struct{}{}
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
 	return s
 }
 
-// next reads a request with its body, and counts POSTs. It returns nil at the end of the
-// connection.
-func (s *wireServer) next(requests *bufio.Reader) *http.Request {
-	r, err := http.ReadRequest(requests)
-	if err != nil {
-		return nil
-	}
-	_, _ = io.Copy(io.Discard, r.Body)
-	if r.Method == http.MethodPost {
-		s.posts.Add(1)
-	}
-	return r
-}
-
-// respond sends a 200 with a Date.
-func respond(conn net.Conn, body string) {
-	res := http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
-		Header: rigtest.OK("").Header, Body: io.NopCloser(strings.NewReader(body)),
-	}
-	_ = res.Write(conn)
-}
-
-// reads answers every request as a read.
-func reads(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-	for s.next(requests) != nil {
-		respond(conn, noRefunds())
-	}
-}
+// reads answers a request as a read.
+func reads(w http.ResponseWriter, r *http.Request) { rigtest.Handler(rigtest.OK(noRefunds()))(w, r) }
 
 // options are those of a client of the server.
 func (s *wireServer) options() stripe.Options {
-	return stripe.Options{
-		Key: rigtest.Key, BaseURL: "http://" + s.Addr().String(), Scope: rigtest.Scope, Now: clock,
-	}
+	return stripe.Options{Key: rigtest.Key, BaseURL: s.URL, Scope: rigtest.Scope, Now: clock}
 }
 
 func clock() time.Time { return time.Unix(1_790_000_000, 0) }
@@ -121,13 +87,18 @@ func (s *wireServer) wantSent(t *testing.T, conns, posts int64) {
 // the transport has noticed.
 func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
 	noticed := make(chan struct{})
-	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		s.next(requests)
-		respond(conn, noRefunds())
+	s := serveWire(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(noRefunds())))
+		reads(w, r)
+		response := http.NewResponseController(w)
+		_ = response.Flush()
+		conn, _, err := response.Hijack()
+		rigtest.Must(t, err)
 		_ = conn.(*net.TCPConn).CloseWrite()
-		if s.next(requests) == nil {
+		if n, _ := io.Copy(io.Discard, conn); n == 0 {
 			close(noticed)
 		}
+		_ = conn.Close()
 	})
 	session := openSession(t, s.options())
 	<-noticed
@@ -141,10 +112,11 @@ func TestACreateIsNotSentAfterTheServerClosedTheConnection(t *testing.T) {
 // The reason for a connection of its own: net/http sends a POST with an Idempotency-Key
 // again on a new connection, so that the caller sends one and the server sees two.
 func TestACreateWithoutAResponseIsSentOnce(t *testing.T) {
-	closeAfterPOST := func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		for r := s.next(requests); r != nil && r.Method == http.MethodGet; r = s.next(requests) {
-			respond(conn, noRefunds())
+	closeAfterPOST := func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			panic(http.ErrAbortHandler)
 		}
+		reads(w, r)
 	}
 	s := serveWire(t, closeAfterPOST)
 	_, err := openSession(t, s.options()).Create(t.Context(), theRefundOrder())
@@ -199,11 +171,9 @@ func TestAFrozenProcessDoesNotSendARefund(t *testing.T) {
 // time counts from before the read.
 func TestTheTimeForARefundStartsBeforeTheRead(t *testing.T) {
 	var ahead atomic.Int64
-	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		for s.next(requests) != nil {
-			ahead.Add(int64(31 * time.Second))
-			respond(conn, noRefunds())
-		}
+	s := serveWire(t, func(w http.ResponseWriter, r *http.Request) {
+		ahead.Add(int64(31 * time.Second))
+		reads(w, r)
 	})
 	o := s.options()
 	o.Now = func() time.Time { return clock().Add(time.Duration(ahead.Load())) }
@@ -215,17 +185,13 @@ func TestTheTimeForARefundStartsBeforeTheRead(t *testing.T) {
 
 // The connection is closed with the session, so that none is left for another.
 func TestASessionClosesItsConnection(t *testing.T) {
-	ended := make(chan struct{})
-	s := serveWire(t, func(s *wireServer, conn net.Conn, requests *bufio.Reader) {
-		reads(s, conn, requests)
-		ended <- struct{}{}
-	})
+	s := serveWire(t, reads)
 	session := openSession(t, s.options())
 	_, err := session.Read(t.Context(), rigtest.IntentID) // on a connection of its own
 	rigtest.Must(t, err)
-	<-ended
+	<-s.ended
 	session.Close()
-	<-ended
+	<-s.ended
 	s.wantSent(t, 2, 0)
 }
 

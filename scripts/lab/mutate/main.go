@@ -49,8 +49,8 @@ const least = 97
 // packages returns the packages of the product.
 func packages() []string {
 	return []string{
-		"./domain/order", "./adapters/internal/strictjson", "./adapters/sqs", "./adapters/sqs/orders", "./adapters/sqs/intake",
-		"./adapters/sqs/refunds", "./adapters/stripe", "./adapters/stripe/charge", "./adapters/stripe/refund",
+		"./domain/order", "./adapters/internal/strictjson", "./adapters/sqs", "./adapters/sqs/orders",
+		"./adapters/sqs/intake", "./adapters/sqs/refunds", "./adapters/stripe", "./adapters/stripe/charge", "./adapters/stripe/refund",
 		"./adapters/stripe/webhook", "./adapters/dynamodb", "./functions/order",
 	}
 }
