@@ -2,8 +2,10 @@ package config_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +62,24 @@ func TestAWSEndpoints(t *testing.T) {
 			if got := aws.ToString(readAWS(t, tt.environ...).Config(service, nil).BaseEndpoint); got != tt.want {
 				t.Errorf("%v: endpoint of %s = %q, want %q", tt.environ, service, got, tt.want)
 			}
+		}
+	}
+}
+
+// What a retryer does is tested in package awsretry.
+func TestEachClientRetriesTwice(t *testing.T) {
+	for service, first := range map[config.Service]time.Duration{
+		config.SQS: 100 * time.Millisecond, config.EventBridge: 100 * time.Millisecond,
+		config.SecretsManager: 200 * time.Millisecond,
+	} {
+		retryer, longest := readAWS(t).Config(service, nil).Retryer(), time.Duration(0)
+		for range 100 {
+			delay, err := retryer.RetryDelay(1, io.ErrUnexpectedEOF)
+			must(t, err)
+			longest = max(longest, delay)
+		}
+		if longest > first || longest < first/2 || retryer.MaxAttempts() != 3 {
+			t.Errorf("%s: got first delays of up to %v and %d attempts, want %v and 3", service, longest, retryer.MaxAttempts(), first)
 		}
 	}
 }

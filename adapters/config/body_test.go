@@ -9,8 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"orderonce/adapters/config"
 )
+
+// send makes a call with a client of that configuration, whatever the service is.
+func send(ctx context.Context, cfg aws.Config) error {
+	_, err := sqs.NewFromConfig(cfg).SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String("https://sqs.example/1/dead"), MessageBody: aws.String("m"),
+	})
+	return err
+}
 
 // early is a service whose response arrives before the client has looked for the end of
 // the request's body.
@@ -28,8 +39,8 @@ func (e *early) Do(r *http.Request) (*http.Response, error) {
 // If this test passes without WholeBody, remove WholeBody.
 func TestTheEndOfABodyIsReadAfterTheResponse(t *testing.T) {
 	backend := &early{}
-	call := send(t.Context(), readAWS(t).Config(config.SQS, backend))
-	if err := call(); err == nil || !strings.Contains(err.Error(), "Refused") {
+	err := send(t.Context(), readAWS(t).Config(config.SQS, backend))
+	if err == nil || !strings.Contains(err.Error(), "Refused") {
 		t.Fatalf("got error %v, want the response", err)
 	}
 	if n, err := io.Copy(io.Discard, backend.sent); n != 0 || err != nil { // as net/http does
@@ -63,7 +74,7 @@ func TestARequestIsOneWrite(t *testing.T) {
 	}}
 	defer transport.CloseIdleConnections()
 	cfg := readAWS(t, "AWS_ENDPOINT_URL="+server.URL).Config(config.SQS, &http.Client{Transport: transport})
-	if err := send(t.Context(), cfg)(); err == nil || conn.n != 1 {
+	if err := send(t.Context(), cfg); err == nil || conn.n != 1 {
 		t.Errorf("got error %v after %d writes, want a refusal after 1", err, conn.n)
 	}
 }

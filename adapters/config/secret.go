@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"log/slog"
 )
 
 const redacted = "[redacted]"
@@ -31,15 +30,8 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns [redacted].
-func (Secret) String() string { return redacted }
-
-// Format writes [redacted] for every verb of fmt, including those that transform the
-// result of String, such as %x.
+// Format writes [redacted] for every verb of fmt, %x included.
 func (Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, redacted) }
 
 // MarshalText returns [redacted], in JSON, XML, YAML and map keys too.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue returns [redacted].
-func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

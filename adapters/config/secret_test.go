@@ -67,7 +67,7 @@ func TestASecretPrintsAsRedacted(t *testing.T) {
 	must(t, err)
 	xmlText, err := xml.Marshal(key)
 	must(t, err)
-	got := []string{key.String(), fmt.Sprintf("%#v", key), fmt.Sprintf("%x", key), key.LogValue().String(), string(jsonText), string(xmlText)}
+	got := []string{fmt.Sprint(key), fmt.Sprintf("%#v", key), fmt.Sprintf("%x", key), slog.AnyValue(key).String(), string(jsonText), string(xmlText)}
 	const redacted = "[redacted]"
 	want := []string{redacted, redacted, redacted, redacted, `"[redacted]"`, "<Secret>[redacted]</Secret>"}
 	if diff := cmp.Diff(got, want); diff != "" {

@@ -230,15 +230,3 @@ func (x *expressions) update() (text string) {
 	}
 	return strings.TrimPrefix(text, " ")
 }
-
-// Update makes one conditional UpdateItem and returns the item as it is afterwards. If
-// the condition fails, Refused returns the item that failed it.
-func Update(ctx context.Context, c *dynamodb.Client, in *dynamodb.UpdateItemInput) (Item, error) {
-	in.ReturnValues = types.ReturnValueAllNew
-	in.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	out, err := c.UpdateItem(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return out.Attributes, nil
-}

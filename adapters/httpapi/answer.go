@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/intake"
 	"orderonce/domain/order"
 )
@@ -34,7 +35,7 @@ const (
 var (
 	errMalformed   = errors.New("want one JSON value as the body")
 	errNoKey       = errors.New("want a header Idempotency-Key of 1 to 255 printable characters without blanks")
-	errTooLarge    = fmt.Errorf("want a body of at most %d bytes", MaxBody)
+	errTooLarge    = fmt.Errorf("want a body of at most %d bytes", strictjson.MaxBody)
 	errMediaType   = errors.New("want a body of application/json")
 	errInvalid     = errors.New("the body is not an order")
 	errUnavailable = errors.New("the table or the queue did not answer: send the same request again")

@@ -16,15 +16,13 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"orderonce/adapters/internal/strictjson"
 	"orderonce/domain/intake"
 	"orderonce/domain/order"
 )
-
-// MaxBody is the largest body of a request, in bytes.
-const MaxBody = strictjson.MaxBody
 
 // The errors of Options.Caller, and the last one of Accept.
 var (
@@ -160,7 +158,7 @@ func read(r *http.Request) ([]byte, answer) {
 	if kind != "application/json" {
 		return nil, problem(http.StatusUnsupportedMediaType, resultMediaType, errMediaType)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, strictjson.MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, problem(http.StatusRequestEntityTooLarge, resultTooLarge, errTooLarge)
 	}
@@ -182,12 +180,8 @@ func (h *Handler) post(r *http.Request, c intake.Caller) answer {
 
 // validKey reports whether s has 1 to 255 printable ASCII characters without blanks.
 func validKey(s string) bool {
-	for _, c := range []byte(s) {
-		if c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 255
+	other := func(c rune) bool { return c <= ' ' || c > '~' }
+	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, other)
 }
 
 func (h *Handler) get(r *http.Request, c intake.Caller) answer {

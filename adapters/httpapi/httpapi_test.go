@@ -176,7 +176,7 @@ func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 			failed(415, "", "unsupported_media_type", `"want a body of application/json"`),
 		},
 		"a large body": {
-			"PUT", "/orders/O-1", strings.Repeat(" ", httpapi.MaxBody) + "1", "",
+			"PUT", "/orders/O-1", strings.Repeat(" ", strictjson.MaxBody) + "1", "",
 			failed(413, "", "too_large", `"want a body of at most 262144 bytes"`),
 		},
 		"not a quantity": {"PUT", "/orders/O-1", `"x"`, "", invalid(`[{"pointer":"#","detail":"not a quantity"}]`)},
@@ -203,7 +203,7 @@ func TestARequestThatIsNotAnOrderIsRefused(t *testing.T) {
 		}
 	}
 	w := &world{t: t, caller: "alice"}
-	largest, header := strings.Repeat(" ", httpapi.MaxBody-1)+"1", "Content-Type: application/json; charset=utf-8"
+	largest, header := strings.Repeat(" ", strictjson.MaxBody-1)+"1", "Content-Type: application/json; charset=utf-8"
 	if got := w.do("PUT", "/orders/O-1", largest, header); got.Status != http.StatusAccepted {
 		t.Errorf("the largest body: got %+v, want 202", got)
 	}

@@ -121,7 +121,7 @@ func (e erase) find(ctx context.Context, d cloud.Deployment) (found []dynamodb.I
 // writer names this attribute. It succeeds if the item has another id or is gone.
 func (e erase) replace(ctx context.Context, d cloud.Deployment, item dynamodb.Item) error {
 	name := e.attribute()
-	_, err := dynamodb.Update(ctx, d.Store().DB, &sdk.UpdateItemInput{
+	_, err := d.Store().DB.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName: &d.Table, Key: dynamodb.Item{"orderId": item["orderId"], "sk": item["sk"]},
 		ConditionExpression:       aws.String(name + " = :id"),
 		UpdateExpression:          aws.String("SET " + name + " = :erased"),

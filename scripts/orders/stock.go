@@ -123,7 +123,7 @@ func recount(
 		delete(values, ":available")
 		delete(values, ":reserved")
 	}
-	_, err := dynamodb.Update(ctx, store.DB, &sdk.UpdateItemInput{
+	_, err := store.DB.UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName: &table, Key: dynamodb.Item{"sku": dynamodb.Text(sku)}, ConditionExpression: &condition,
 		UpdateExpression:          aws.String("SET available = :free, reserved = :held, sold = :sold"),
 		ExpressionAttributeValues: values,
