@@ -60,7 +60,6 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 	return r, nil
 }
 
-// response collects a handler's response.
 type response struct {
 	header http.Header
 	status int

@@ -13,13 +13,11 @@ import (
 	"orderonce/adapters/apigateway"
 )
 
-// received is a request as a handler sees it.
 type received struct {
 	Method, URL, Host, RemoteAddr, Body string
 	Header                              http.Header
 }
 
-// parse decodes an event as Lambda delivers it.
 func parse(t *testing.T, event string) events.APIGatewayV2HTTPRequest {
 	t.Helper()
 	var e events.APIGatewayV2HTTPRequest

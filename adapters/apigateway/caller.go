@@ -29,7 +29,6 @@ func CallerOf(ctx context.Context) (Caller, bool) {
 	return c, ok
 }
 
-// withCaller adds the caller that the authorizer reports, if it reports one.
 func withCaller(
 	ctx context.Context, a *events.APIGatewayV2HTTPRequestContextAuthorizerDescription,
 ) context.Context {

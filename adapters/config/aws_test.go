@@ -84,7 +84,6 @@ func TestEachClientRetriesTwice(t *testing.T) {
 	}
 }
 
-// must ends the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

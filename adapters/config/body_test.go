@@ -48,7 +48,6 @@ func TestTheEndOfABodyIsReadAfterTheResponse(t *testing.T) {
 	}
 }
 
-// writes counts the writes of a connection.
 type writes struct {
 	net.Conn
 

@@ -11,7 +11,6 @@ import (
 	"orderonce/adapters/config"
 )
 
-// observation is one call of Clients.Observe.
 type observation struct {
 	Metric, Dimension, Value string
 	Latency                  time.Duration

@@ -144,7 +144,6 @@ func isComposite(k reflect.Kind) bool {
 	return false
 }
 
-// describe returns what a valid value of the field is.
 func describe(field reflect.StructField) string {
 	if want := field.Tag.Get("want"); want != "" {
 		return want

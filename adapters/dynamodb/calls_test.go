@@ -275,8 +275,6 @@ func TestLoadIsConsistent(t *testing.T) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	h := dynamodbtest.Open(t)
-	ordertest.TestStore(t, func(*testing.T) order.Store {
-		return dynamodb.New(h.Config, h.Table)
-	})
+	f := open(t)
+	ordertest.TestStore(t, func(*testing.T) order.Store { return f.Store })
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
@@ -19,11 +17,8 @@ import (
 
 func TestRefunds(t *testing.T) {
 	t.Parallel()
-	h := dynamodbtest.Open(t)
-	refundtest.TestStore(t, func(*testing.T) (order.Store, refund.Store) {
-		store := dynamodb.New(h.Config, h.Table)
-		return store, refundtable.New(store)
-	})
+	f := open(t)
+	refundtest.TestStore(t, func(*testing.T) (order.Store, refund.Store) { return f.Store, refundtable.New(f.Store) })
 }
 
 // A new refund costs four calls and a duplicate one, beside the provider's.

@@ -9,8 +9,6 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	registrationtable "orderonce/adapters/dynamodb/registrations"
 	"orderonce/domain/intake"
 	"orderonce/domain/intake/intaketest"
@@ -20,10 +18,9 @@ import (
 
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
-	h := dynamodbtest.Open(t)
+	f := open(t)
 	intaketest.TestBook(t, func(*testing.T) (order.Store, intake.Book) {
-		store := dynamodb.New(h.Config, h.Table)
-		return store, &registrationtable.Store{Orders: store}
+		return f.Store, &registrationtable.Store{Orders: f.Store}
 	})
 }
 

@@ -35,7 +35,6 @@ const (
 	firstDelay  = 50 * time.Millisecond // at most; the bound doubles with each retry
 )
 
-// retryer returns the retryer of a table. It also retries transaction conflicts.
 func retryer() *retry.Standard {
 	return awsretry.New(maxAttempts, firstDelay, retry.IsErrorRetryableFunc(isTransient))
 }

@@ -54,7 +54,6 @@ func values() cmp.Option { //nolint:ireturn // cmp's own type
 	return cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{})
 }
 
-// millis returns a time as rows contain it.
 func millis(d time.Duration) *types.AttributeValueMemberN { return number(at(d).UnixMilli()) }
 
 // openRow returns the row of order O1 with a bound intent.
@@ -124,43 +123,41 @@ func TestACorruptRowIsRejected(t *testing.T) {
 	decimal := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	null, boolean := &types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{}
 	word, digits := text("private-4711"), number(4711)
-	damaged := map[string]types.AttributeValue{
-		"leaseUntil": word, "dueAt": decimal("4711.5"), "owner": digits, "intentId": null, "failure": boolean,
-		"lastError": digits, "status": word, "attempt": number(0), "fingerprint": nil, "customerId": digits,
-		"stripeMode": digits, "amount": word, "currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": word,
-		"disputeId": digits, "disputeStatus": digits, "disputedAt": word,
-	}
-	for i, name := range slices.Sorted(maps.Keys(damaged)) {
-		id := order.ID("O" + strconv.Itoa(i)) // does not contain the attribute's name
-		item := disputedRow(openRow())
-		item["orderId"] = text(id)
-		set(item, name, damaged[name])
-		f.put(item)
-		want := order.ErrCorrupt
-		if name == "status" {
-			want = order.ErrUnknownVersion
-		}
-		_, loadErr := f.Load(t.Context(), id)
-		_, beginErr := order.Begin(t.Context(), f, ordertest.Order(id), lease("second"), nil)
-		for call, err := range map[string]error{"load": loadErr, "begin": beginErr} {
-			if !errors.Is(err, want) || !names(err, name) || name != "status" && strings.Contains(err.Error(), "4711") {
-				t.Errorf("%s with a corrupt %s: got %v, want %v with the attribute", call, name, err, want)
+	for prefix, tt := range map[string]struct { // no prefix has an attribute's name
+		item    func() row
+		damaged map[string]types.AttributeValue
+	}{
+		"O": {openRow, map[string]types.AttributeValue{
+			"leaseUntil": word, "dueAt": decimal("4711.5"), "owner": digits, "intentId": null, "failure": boolean,
+			"lastError": digits, "status": word, "attempt": number(0), "fingerprint": nil, "customerId": digits,
+			"stripeMode": digits, "amount": word, "currency": nil, "seq": number(-1), "createdAt": nil, "updatedAt": word,
+			"disputeId": digits, "disputeStatus": digits, "disputedAt": word,
+		}},
+		"E": {func() row { return settledRows()[0] }, map[string]types.AttributeValue{
+			"seq": nil, "from": digits, "to": nil, "intentId": digits, "at": word, "failure": digits,
+			"disputeId": digits, "disputeStatus": nil, "disputedAt": word,
+		}},
+	} {
+		for i, name := range slices.Sorted(maps.Keys(tt.damaged)) {
+			id := order.ID(prefix + strconv.Itoa(i))
+			item := disputedRow(tt.item())
+			item["orderId"] = text(id)
+			set(item, name, tt.damaged[name])
+			f.put(item)
+			want := order.ErrCorrupt
+			if name == "status" {
+				want = order.ErrUnknownVersion
 			}
-		}
-	}
-	damaged = map[string]types.AttributeValue{
-		"seq": nil, "from": digits, "to": nil, "intentId": digits, "at": word, "failure": digits,
-		"disputeId": digits, "disputeStatus": nil, "disputedAt": word,
-	}
-	for i, name := range slices.Sorted(maps.Keys(damaged)) {
-		id := order.ID("E" + strconv.Itoa(i))
-		event := disputedRow(settledRows()[0])
-		event["orderId"] = text(id)
-		set(event, name, damaged[name])
-		f.put(event)
-		_, err := f.Load(t.Context(), id)
-		if !errors.Is(err, order.ErrCorrupt) || !names(err, name) || strings.Contains(err.Error(), "4711") {
-			t.Errorf("event with a corrupt %s: got %v, want %v with the attribute", name, err, order.ErrCorrupt)
+			_, loadErr := f.Load(t.Context(), id)
+			errs := map[string]error{"load": loadErr}
+			if prefix == "O" {
+				_, errs["begin"] = order.Begin(t.Context(), f, ordertest.Order(id), lease("second"), nil)
+			}
+			for call, err := range errs {
+				if !errors.Is(err, want) || !names(err, name) || name != "status" && strings.Contains(err.Error(), "4711") {
+					t.Errorf("%s of %s with a corrupt %s: got %v, want %v with the attribute", call, id, name, err, want)
+				}
+			}
 		}
 	}
 }

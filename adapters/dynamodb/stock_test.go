@@ -19,8 +19,7 @@ import (
 
 func TestStock(t *testing.T) {
 	t.Parallel()
-	h := dynamodbtest.Open(t)
-	store := dynamodb.New(h.Config, h.Table).WithStock(h.OpenStock(t))
+	store := openStock(t, 0).Store
 	ordertest.TestStock(t, func(*testing.T) ordertest.StockStore { return store })
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"orderonce/adapters/dynamodb"
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/domain/order/ordertest"
 	"orderonce/domain/settle"
@@ -19,8 +18,7 @@ import (
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	h := dynamodbtest.Open(t)
-	s := dynamodb.New(h.Config, h.Table)
+	s := open(t).Store
 	ordertest.TestDue(t, func(*testing.T) (order.Store, settle.Waiting) { return s, s })
 }
 
@@ -29,7 +27,7 @@ func TestWaiting(t *testing.T) {
 // minute.
 func TestDueReturnsEveryPageAndBeginsAtAnotherShard(t *testing.T) {
 	t.Parallel()
-	h := dynamodbtest.Open(t)
+	f := open(t)
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	const orders = 250
 	for i := 0; i < orders; i += 25 {
@@ -44,17 +42,13 @@ func TestDueReturnsEveryPageAndBeginsAtAnotherShard(t *testing.T) {
 				"openShard": number(int64(min(n, 15))), "dueAt": number(due.UnixMilli()),
 			}}})
 		}
-		in := &sdk.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{h.Table: puts}}
-		if _, err := h.Client.BatchWriteItem(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		in := &sdk.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{f.Table: puts}}
+		_, err := f.Client.BatchWriteItem(t.Context(), in)
+		f.must(err)
 	}
-	s := dynamodb.New(h.Config, h.Table)
 	found := map[order.ID]bool{}
-	for id, err := range s.DueIn(t.Context(), dynamodb.OrderShards, 16, noon) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for id, err := range f.DueIn(t.Context(), dynamodb.OrderShards, 16, noon) {
+		f.must(err)
 		found[id] = true
 	}
 	if len(found) != orders-30 || !found["ORD-000"] || !found["ORD-219"] || found["ORD-220"] {
@@ -63,10 +57,8 @@ func TestDueReturnsEveryPageAndBeginsAtAnotherShard(t *testing.T) {
 	for _, every := range []time.Duration{time.Minute, 5 * time.Minute, 16 * time.Minute, time.Hour} {
 		first := map[order.ID]bool{}
 		for n := range 100 {
-			for id, err := range s.DueIn(t.Context(), dynamodb.OrderShards, 16, noon.Add(time.Duration(n)*every)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for id, err := range f.DueIn(t.Context(), dynamodb.OrderShards, 16, noon.Add(time.Duration(n)*every)) {
+				f.must(err)
 				first[id] = true
 				break
 			}

@@ -73,7 +73,6 @@ func TestThePageShowsEachWrite(t *testing.T) {
 	}
 }
 
-// section returns the section of the writes.
 func section(t *testing.T) string {
 	t.Helper()
 	w := &writes{Memory: new(ordertest.Memory)}

@@ -23,7 +23,6 @@ import (
 
 const busName = "orders"
 
-// serve starts a pretend EventBridge and ends it with the test.
 func serve(t *testing.T, refuse func(eventbridgetest.Event) string) *eventbridgetest.Server {
 	t.Helper()
 	s, err := eventbridgetest.Serve(eventbridgetest.Options{Bus: busName, Refuse: refuse})

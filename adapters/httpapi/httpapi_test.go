@@ -56,7 +56,6 @@ func decode(body, id string) (order.Order, error) {
 	return order.New(d)
 }
 
-// response is what a client gets.
 type response struct {
 	Status                            int
 	Type, Location, RetryAfter, Cache string

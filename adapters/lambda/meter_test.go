@@ -14,7 +14,6 @@ import (
 	"orderonce/adapters/lambda"
 )
 
-// writes counts the calls of Write.
 type writes struct {
 	bytes.Buffer
 	n int

@@ -22,7 +22,6 @@ import (
 
 const scope = order.Scope("test")
 
-// serve starts a pretend SES and returns a mailer that uses it.
 func serve(t *testing.T, o sestest.Options) (*ses.Mailer, *sestest.Server) {
 	t.Helper()
 	s, err := sestest.Serve(o)

@@ -15,7 +15,6 @@ import (
 	"orderonce/domain/order/ordertest"
 )
 
-// dropped drops every metric and log line.
 type dropped struct{}
 
 func (dropped) Count(_, _, _ string)                     {}

@@ -62,7 +62,6 @@ func (b *batch) handle(ctx context.Context, r *record) {
 	}
 }
 
-// process returns the result of the record's task.
 func (b *batch) process(ctx context.Context, r *record) (result order.Result) {
 	left := b.processUntil.Sub(b.Now())
 	switch {

@@ -22,7 +22,6 @@ const (
 	MetricQueueMisconfigured = "QueueMisconfigured" // by Setting
 )
 
-// logRecord writes the log line of a record.
 func (b *batch) logRecord(ctx context.Context, r *record) {
 	attrs := []slog.Attr{
 		slog.String("order_id", string(r.task.ID)),
@@ -81,7 +80,6 @@ func level(v order.Verdict, r order.Result) slog.Level {
 	return slog.LevelInfo
 }
 
-// count counts a record by its verdict and by its reason.
 func (b *batch) count(r *record) {
 	b.Meter.Count(MetricReceived, "", "")
 	switch r.action.Verdict {

@@ -99,7 +99,6 @@ type world struct {
 // The types of queues, which their names end in.
 const standard, fifo = "", ".fifo"
 
-// work is one call of Process.
 type work struct {
 	ID       order.ID
 	Sent     time.Time // when its message was first sent
@@ -152,12 +151,10 @@ func (w *world) through(client aws.HTTPClient) {
 	}, w.server.QueueURL(w.orders), w.server.QueueURL(w.dead))
 }
 
-// doer is an HTTP client of the SDK.
 type doer func(*http.Request) (*http.Response, error)
 
 func (f doer) Do(r *http.Request) (*http.Response, error) { return f(r) }
 
-// silent never responds.
 func silent(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -183,7 +180,6 @@ func (w *world) advance(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-// process records the call and returns the scripted result.
 func (w *world) process(ctx context.Context, o order.Order, sent time.Time, l order.Lease) order.Result {
 	deadline, _ := ctx.Deadline()
 	w.mu.Lock()
@@ -350,7 +346,6 @@ func (w *world) deliverWithin(left time.Duration, e events.SQSEvent) (failed []s
 	return failed
 }
 
-// redrive moves the dead letters back to the order queue.
 func (w *world) redrive() {
 	w.t.Helper()
 	w.server.Machine(func(m *sqstest.Machine, now time.Time) {
@@ -385,7 +380,6 @@ func (w *world) bodies(queue string) (all []string) {
 	return all
 }
 
-// visible returns the ids of the visible messages.
 func (w *world) visible() (ids []string) {
 	w.t.Helper()
 	for _, m := range w.messages(w.orders) {

@@ -105,7 +105,6 @@ func (s *Store) OfOrder(ctx context.Context, id order.ID) (all []receipt.Item, e
 	return all, nil
 }
 
-// query returns the receipts of a query. It ends at the first error.
 func (s *Store) query(ctx context.Context, what string, in *sdk.QueryInput) iter.Seq2[receipt.Item, error] {
 	return func(yield func(receipt.Item, error) bool) {
 		for item, err := range dynamodb.Query(ctx, s.client, in) {

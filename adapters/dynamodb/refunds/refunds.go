@@ -141,7 +141,6 @@ func encodeRefund(i refund.Item) dynamodb.Item {
 	return f.Item
 }
 
-// decodeRefund decodes one refund of the row.
 func decodeRefund(of *dynamodb.Fields, name string, id refund.ID) refund.Item {
 	m, ok := of.Item[name].(*types.AttributeValueMemberM)
 	if !ok {

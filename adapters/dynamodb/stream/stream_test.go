@@ -73,7 +73,6 @@ func (b *batch) add(name events.DynamoDBOperationType, i item) {
 	})
 }
 
-// stream handles the batch and returns the records that reach publish.
 func (b *batch) stream(t *testing.T) (got []stream.Record) {
 	t.Helper()
 	handle := stream.Handle(func(_ context.Context, records []stream.Record) int {

@@ -46,7 +46,6 @@ func crafted(size int) map[string]string {
 // A body may allocate this many bytes for each of its own, and these for itself.
 const maxPerByte, maxPerBody = 64, 256 << 10
 
-// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -18,7 +18,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// open returns a queue and a sender to it.
 func open(t *testing.T, name string) (*sqstest.Server, *intake.Sender) {
 	t.Helper()
 	now := time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -107,7 +106,6 @@ func TestSendReturnsTheErrorOfTheQueue(t *testing.T) {
 	}
 }
 
-// orderOf returns the order of bodytest.Order.
 func orderOf(t *testing.T) order.Order {
 	t.Helper()
 	o, err := orders.NewDecoder().Decode(bodytest.Order)

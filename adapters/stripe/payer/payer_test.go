@@ -13,7 +13,6 @@ import (
 	"orderonce/domain/receipt"
 )
 
-// withCustomer is an intent with this customer.
 func withCustomer(customer string) stripe.Response {
 	return rigtest.OK(strings.Replace(rigtest.Intent("succeeded"), `"customer":"cus_canary"`, `"customer":`+customer, 1))
 }

@@ -58,7 +58,6 @@ func (s *session) Close() {
 	}
 }
 
-// over is the client of the session's connection.
 func (s *session) over() *stripe.Client { return s.client.Over(s.conn.exchange) }
 
 // Read reads the intent with its charge and the ten newest refunds in one request
@@ -201,7 +200,6 @@ func ledgerOf(call *stripe.Call, r stripe.Result) (l refund.Ledger, more bool, e
 	return l, refunds.More, nil
 }
 
-// captured returns how much a charge took.
 func captured(c *stripe.Charge) int64 {
 	if c.Status != stripego.ChargeStatusSucceeded {
 		return 0

@@ -98,7 +98,6 @@ func refundJSON(status, failure string) string {
 		`"payment_intent":"pi_3Pretend","reason":"duplicate","status":%s}`, failure, status)
 }
 
-// made is a refund that succeeded.
 func made() string { return refundJSON("succeeded", rigtest.Null) }
 
 // paidWith is an intent whose charge has this list of refunds.
@@ -109,7 +108,6 @@ func paidWith(list string) string {
 
 func noRefunds() string { return paidWith(`{"data":[]}`) }
 
-// open returns a session whose requests are answered in order.
 func open(t *testing.T, responses ...stripe.Response) refund.Session { //nolint:ireturn // as the port
 	t.Helper()
 	return striperefund.New(rigtest.Responding(responses...)).Open(t.Context())

@@ -86,7 +86,6 @@ func (c *connection) transport(dedicated *http.Transport) *http.Transport {
 	return t
 }
 
-// dialOnce dials unless the connection was dialed before.
 func (c *connection) dialOnce(ctx context.Context, network, address string) (net.Conn, error) {
 	c.mu.Lock()
 	again, ended := c.dialed, c.ended

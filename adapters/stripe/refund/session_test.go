@@ -30,7 +30,6 @@ type wireServer struct {
 	ended        chan struct{}
 }
 
-// serveWire starts a server that serves each request by serve.
 func serveWire(t *testing.T, serve http.HandlerFunc) *wireServer {
 	t.Helper()
 	s := &wireServer{ended: make(chan struct{}, 2)}
@@ -53,10 +52,8 @@ func serveWire(t *testing.T, serve http.HandlerFunc) *wireServer {
 	return s
 }
 
-// reads answers a request as a read.
 func reads(w http.ResponseWriter, r *http.Request) { rigtest.Handler(rigtest.OK(noRefunds()))(w, r) }
 
-// options are those of a client of the server.
 func (s *wireServer) options() stripe.Options {
 	return stripe.Options{Key: rigtest.Key, BaseURL: s.URL, Scope: rigtest.Scope, Now: clock}
 }
@@ -75,7 +72,6 @@ func openSession(t *testing.T, o stripe.Options) refund.Session {
 	return session
 }
 
-// wantSent checks how many connections and POSTs the server has seen.
 func (s *wireServer) wantSent(t *testing.T, conns, posts int64) {
 	t.Helper()
 	if s.conns.Load() != conns || s.posts.Load() != posts {

@@ -104,7 +104,6 @@ func (h *Endpoint) receive(r *http.Request) (event, response) {
 	return e, response{}
 }
 
-// responseFor returns the response to an event after Follow.
 func (h *Endpoint) responseFor(e event, followed settle.Followed, err error) response {
 	_, mismatch := errors.AsType[*order.MismatchError](err)
 	_, transition := errors.AsType[*order.TransitionError](err)
