@@ -84,7 +84,7 @@ func (a AWS) endpoint(service Service) string {
 // nothing arrives, SQS and EventBridge take 3 * 2 s + 0.3 s = 6.3 s; the context of SQS
 // ends earlier, after 3/4 of ANSWER_TIME. Secrets Manager takes 3 * 5 s + 0.6 s = 15.6 s
 // of a cold start, which Lambda ends after 10 s and repeats within the function's
-// time-out of 30 s. Package dynamodb has its own retryer, for transaction conflicts.
+// time-out of 30 s.
 //
 // A repeated request whose response was lost may give a bus its events twice. An entry
 // that the bus refuses is not retried here.

@@ -36,9 +36,8 @@ func New(cfg aws.Config, table string) *Store {
 	return &Store{DB: NewClient(cfg), TableName: table}
 }
 
-// NewClient returns the client that the stores of this package use: with short delays
-// between the retries, because the queue's redelivery is the retry that lasts. A job with
-// a table of its own uses it too.
+// NewClient returns the client that the stores of this package use, with its retries. A
+// job with a table of its own uses it too.
 func NewClient(cfg aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retryer()

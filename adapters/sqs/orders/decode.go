@@ -69,8 +69,7 @@ func otherKind(kind string) error {
 	return &strictjson.Error{Problem: `type: want "order"`, Newer: true}
 }
 
-// Decoder decodes and validates orders in JSON. It is safe for concurrent use, and
-// expensive to create, so share one.
+// Decoder decodes and validates orders in JSON.
 type Decoder = decode.Decoder[message, order.Order]
 
 // NewDecoder returns a decoder.

@@ -46,8 +46,7 @@ func (m message) Domain() (refund.Request, error) {
 	return refund.New(draft)
 }
 
-// Decoder decodes and validates refunds in JSON. It is safe for concurrent use, and
-// expensive to create, so share one.
+// Decoder decodes and validates refunds in JSON.
 type Decoder = decode.Decoder[message, refund.Request]
 
 // NewDecoder returns a decoder.
