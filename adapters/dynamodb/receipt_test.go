@@ -16,21 +16,19 @@ import (
 	"orderonce/domain/receipt/receipttest"
 )
 
-// openReceipts returns an empty table of receipts, and what it is called.
-func openReceipts(t *testing.T) (*receipttable.Store, *dynamodbtest.Harness, string) {
+// openReceipts returns an empty table of receipts, which is the fixture's Table.
+func openReceipts(t *testing.T) (fixture, *receipttable.Store) {
 	t.Helper()
-	h := dynamodbtest.Open(t)
-	table := h.Table + "-receipts"
-	if err := dynamodbtest.Create(t.Context(), h.Client, dynamodbtest.ReceiptsDefinition(table)); err != nil {
-		t.Fatal(err)
-	}
-	h.Proxy.Reset()
-	return receipttable.New(h.Config, table), h, table
+	f := open(t)
+	f.Table += "-receipts"
+	f.must(dynamodbtest.Create(t.Context(), f.Client, dynamodbtest.ReceiptsDefinition(f.Table)))
+	f.Proxy.Reset()
+	return f, receipttable.New(f.Config, f.Table)
 }
 
 func TestReceipts(t *testing.T) {
 	t.Parallel()
-	store, _, _ := openReceipts(t)
+	_, store := openReceipts(t)
 	receipttest.TestStore(t, func(*testing.T) receipt.Store { return store })
 }
 
@@ -45,14 +43,13 @@ func claim() receipt.Item {
 // Otherwise a claim would be lost to itself, and the e-mail never sent.
 func TestAClaimWhoseAnswerWasLostIsKept(t *testing.T) {
 	t.Parallel()
-	store, h, _ := openReceipts(t)
-	h.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseAfter, Number: 1, Times: 1})
+	f, store := openReceipts(t)
+	f.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.LoseAfter, Number: 1, Times: 1})
 	precise := claim()
 	precise.Until = precise.Until.Add(123 * time.Nanosecond) // the table stores milliseconds
-	if _, err := store.Save(t.Context(), receipt.Item{}, precise); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(h.Proxy.Counts(), map[string]int{"PutItem": 2}); diff != "" {
+	_, err := store.Save(t.Context(), receipt.Item{}, precise)
+	f.must(err)
+	if diff := cmp.Diff(f.Proxy.Counts(), map[string]int{"PutItem": 2}); diff != "" {
 		t.Errorf("calls (-got +want):\n%s", diff)
 	}
 }
@@ -60,20 +57,15 @@ func TestAClaimWhoseAnswerWasLostIsKept(t *testing.T) {
 // A receipt that was edited by hand is an error, and not a second e-mail.
 func TestACorruptReceiptIsRefused(t *testing.T) {
 	t.Parallel()
-	store, h, table := openReceipts(t)
-	if _, err := store.Save(t.Context(), receipt.Item{OrderID: "ORD-1", Key: receipt.Paid}, claim()); err != nil {
-		t.Fatal(err)
-	}
-	all, err := h.Client.Scan(t.Context(), &sdk.ScanInput{TableName: &table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, store := openReceipts(t)
+	_, err := store.Save(t.Context(), receipt.Item{OrderID: "ORD-1", Key: receipt.Paid}, claim())
+	f.must(err)
+	all, err := f.Client.Scan(t.Context(), &sdk.ScanInput{TableName: &f.Table})
+	f.must(err)
 	for attribute, want := range map[string]error{"owner": order.ErrCorrupt, "status": order.ErrUnknownVersion} {
 		damaged := maps.Clone(all.Items[0])
 		damaged[attribute] = text("")
-		if _, err := h.Client.PutItem(t.Context(), &sdk.PutItemInput{TableName: &table, Item: damaged}); err != nil {
-			t.Fatal(err)
-		}
+		f.put(damaged)
 		_, err := store.Load(t.Context(), "ORD-1", receipt.Paid)
 		if _, listErr := store.OfOrder(t.Context(), "ORD-1"); !errors.Is(err, want) || !errors.Is(listErr, want) {
 			t.Errorf("%s: got %v and %v from the list, want %v", attribute, err, listErr, want)
@@ -83,7 +75,7 @@ func TestACorruptReceiptIsRefused(t *testing.T) {
 
 func TestReceiptsAreListedByOrderAndByDoubt(t *testing.T) {
 	t.Parallel()
-	store, _, _ := openReceipts(t)
+	f, store := openReceipts(t)
 	item := func(id order.ID, k receipt.Key, s receipt.Status, revision int) receipt.Item {
 		i := claim()
 		i.OrderID, i.Key, i.Status, i.Owner, i.Until, i.Revision = id, k, s, "", time.Time{}, revision
@@ -94,9 +86,8 @@ func TestReceiptsAreListedByOrderAndByDoubt(t *testing.T) {
 		item("ORD-1", receipt.OfRefund("R-2"), receipt.Failed, 1),
 	}
 	for _, i := range append(want, item("ORD-10", receipt.Paid, receipt.Sent, 1)) {
-		if _, err := store.Save(t.Context(), receipt.Item{}, i); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.Save(t.Context(), receipt.Item{}, i)
+		f.must(err)
 	}
 	got, err := store.OfOrder(t.Context(), "ORD-1")
 	if diff := cmp.Diff(got, want); err != nil || diff != "" {
@@ -105,9 +96,8 @@ func TestReceiptsAreListedByOrderAndByDoubt(t *testing.T) {
 	before := want[0]
 	for n, s := range []receipt.Status{receipt.Doubtful, receipt.Sent, receipt.Delivered, receipt.Bounced} {
 		after := item("ORD-1", receipt.Paid, s, n+2)
-		if _, err := store.Save(t.Context(), before, after); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.Save(t.Context(), before, after)
+		f.must(err)
 		before = after
 		listed := 0
 		for i, err := range store.Doubtful(t.Context()) {
