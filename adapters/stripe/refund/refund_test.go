@@ -180,18 +180,13 @@ func TestTheErrorOfARefund(t *testing.T) {
 		"made, and may not be read":    {[]stripe.Response{replay(rigtest.OK(made())), fails(403, rigtest.APIError)}, order.KindUnknown, ""},
 		"made, and cannot be read now": {[]stripe.Response{replay(rigtest.OK(made())), fails(429, rigtest.RateLimit)}, order.KindUnknown, ""},
 	} {
-		s := open(t, append([]stripe.Response{rigtest.OK(noRefunds())}, tt.responses...)...)
-		_, err := s.Read(t.Context(), rigtest.IntentID)
-		rigtest.Must(t, err)
+		s := openSession(t, rigtest.Responding(append([]stripe.Response{rigtest.OK(noRefunds())}, tt.responses...)...))
 		got, err := s.Create(t.Context(), theRefundOrder())
 		if rigtest.KindOf(t, err) != tt.want || got != (refund.Refund{}) || order.CodeOf(err, "") != tt.code {
 			t.Errorf("%s: got %+v, %v, want %s with code %q", claim, got, err, tt.want, tt.code)
 		}
 	}
-	s := open(t, rigtest.OK(noRefunds()))
-	_, err := s.Read(t.Context(), rigtest.IntentID)
-	rigtest.Must(t, err)
-	o := theRefundOrder()
+	s, o := openSession(t, rigtest.Responding(rigtest.OK(noRefunds()))), theRefundOrder()
 	o.Key = ""
 	if _, err := s.Create(t.Context(), o); rigtest.KindOf(t, err) != order.KindRefused {
 		t.Errorf("without a key: got %v, want %s", err, order.KindRefused)
@@ -275,12 +270,10 @@ func TestTheRequestsOfARefund(t *testing.T) {
 		rigtest.Replay(rigtest.OK(made())), rigtest.OK(refundJSON("pending", rigtest.Null)),
 	}
 	var got []string
-	s := striperefund.New(rigtest.Exchanging(func(r stripe.Request) (stripe.Response, error) {
+	s := openSession(t, rigtest.Exchanging(func(r stripe.Request) (stripe.Response, error) {
 		got = append(got, strings.Join([]string{r.Method, r.Path, fmt.Sprint(r.Params), r.Key}, " "))
 		return responses[len(got)-1], nil
-	})).Open(t.Context())
-	_, err := s.Read(t.Context(), rigtest.IntentID)
-	rigtest.Must(t, err)
+	}))
 	r, err := s.Create(t.Context(), theRefundOrder())
 	if err != nil || r.Status != refund.Pending {
 		t.Errorf("got %+v, %v, want the refund's current status, not the replayed one", r, err)
@@ -300,9 +293,7 @@ func TestTheRequestsOfARefund(t *testing.T) {
 func TestAMissingPermissionForRefundsIsNamed(t *testing.T) {
 	forbidden := rigtest.Failure(403, rigtest.InvalidRequest)
 	_, readIntent := open(t, forbidden).Read(t.Context(), rigtest.IntentID)
-	s := open(t, rigtest.OK(noRefunds()), forbidden)
-	_, err := s.Read(t.Context(), rigtest.IntentID)
-	rigtest.Must(t, err)
+	s := openSession(t, rigtest.Responding(rigtest.OK(noRefunds()), forbidden))
 	_, create := s.Create(t.Context(), theRefundOrder())
 	_, readRefund := s.ReadRefund(t.Context(), "re_000001")
 	for err, access := range map[error]string{readIntent: "Read", readRefund: "Read", create: "Write"} {
