@@ -67,9 +67,10 @@ func TestASecretPrintsAsRedacted(t *testing.T) {
 	must(t, err)
 	xmlText, err := xml.Marshal(key)
 	must(t, err)
-	got := []string{fmt.Sprint(key), fmt.Sprintf("%#v", key), fmt.Sprintf("%x", key), slog.AnyValue(key).String(), string(jsonText), string(xmlText)}
-	const redacted = "[redacted]"
-	want := []string{redacted, redacted, redacted, redacted, `"[redacted]"`, "<Secret>[redacted]</Secret>"}
+	got := []string{fmt.Sprintf("%s %#v %x", key, key, key), slog.AnyValue(key).String(), string(jsonText), string(xmlText)}
+	want := []string{
+		"[redacted] [redacted] [redacted]", "[redacted]", `"[redacted]"`, "<Secret>[redacted]</Secret>",
+	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("formats (-got +want):\n%s", diff)
 	}
