@@ -12,11 +12,9 @@ import (
 	"orderonce/domain/outbox"
 )
 
-// The rules of this file call the services through the adapters of the product, as
-// contract_test.go does for Stripe. make smoke does so for e-mails, which need a
-// deployment's address and configuration set.
-
-// ours is the source of these rules.
+// ours is the source of the rules of this file: they call the services through the
+// adapters of the product, as contract_test.go does for Stripe. make smoke does so for
+// e-mails, which need a deployment's address and configuration set.
 const ours = "adapters of this project"
 
 // product is an order that nobody pays.
