@@ -29,7 +29,7 @@ func classify(err error) error {
 		code = e.ErrorCode()
 	}
 	kind := kindOf(status, code)
-	if status == 0 && neverConnected(err) {
+	if e, ok := errors.AsType[*net.OpError](err); status == 0 && ok && e.Op == "dial" { // never connected
 		kind = order.KindUnavailable
 	}
 	if status != 0 {
@@ -60,10 +60,4 @@ func kindOf(status int, code string) order.ErrorKind {
 		return order.KindRefused
 	}
 	return order.KindUnknown
-}
-
-// neverConnected reports whether there was no connection to send a request over.
-func neverConnected(err error) bool {
-	e, ok := errors.AsType[*net.OpError](err)
-	return ok && e.Op == "dial"
 }

@@ -66,17 +66,12 @@ func (s *Store) Save(ctx context.Context, before, after receipt.Item) (receipt.I
 		if len(refusing) > 0 {
 			now, err = decodeReceipt(refusing)
 		}
-		if err == nil && !sameReceipt(now, after) {
+		// What was written is compared as the table stores it.
+		if again, _ := decodeReceipt(encodeReceipt(after)); err == nil && now != again {
 			err = order.ErrStale
 		}
 	}
 	return now, wrapReceipt("save", after.OrderID, after.Key, err)
-}
-
-// sameReceipt compares items as the table stores them.
-func sameReceipt(stored, written receipt.Item) bool {
-	again, err := decodeReceipt(encodeReceipt(written))
-	return err == nil && stored == again
 }
 
 // Doubtful lists the doubtful receipts, and those that are Wanted, with one Query of the

@@ -86,7 +86,9 @@ func encodeAccount(a *refund.Account) dynamodb.Item {
 		item["refundedOutside"] = dynamodb.Number(a.Outside)
 	}
 	for _, i := range a.Items {
-		item[refundName+string(i.ID)] = &types.AttributeValueMemberM{Value: encodeRefund(i)}
+		f := dynamodb.Fields{Item: dynamodb.Item{}, Encodes: true}
+		refundFields(&f, &i)
+		item[refundName+string(i.ID)] = &types.AttributeValueMemberM{Value: f.Item}
 	}
 	if !a.Due.IsZero() {
 		item["openShard"] = dynamodb.ShardKey(dynamodb.OrderShards, a.OrderID)
@@ -133,12 +135,6 @@ func refundFields(f *dynamodb.Fields, i *refund.Item) {
 	dynamodb.TextField(f, "lastError", &i.LastError)
 	dynamodb.TimeField(f, "createdAt", &i.CreatedAt)
 	dynamodb.TimeField(f, "updatedAt", &i.UpdatedAt)
-}
-
-func encodeRefund(i refund.Item) dynamodb.Item {
-	f := dynamodb.Fields{Item: dynamodb.Item{}, Encodes: true}
-	refundFields(&f, &i)
-	return f.Item
 }
 
 func decodeRefund(of *dynamodb.Fields, name string, id refund.ID) refund.Item {

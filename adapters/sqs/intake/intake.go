@@ -22,8 +22,8 @@ import (
 var _ intake.Queue = (*Sender)(nil)
 
 // NewDecoder returns a function that decodes an order whose id is known, for example from
-// a URL. The rules are those of a message, but for two: the order may lack an orderId, and
-// its orderId may be no other; it is not wrapped. The errors are those of orders.Decoder.
+// a URL. The rules are those of a message, but for two: the order may lack an orderId,
+// and its orderId may be no other; it is not wrapped. The errors are those of a message.
 func NewDecoder() func(body, id string) (order.Order, error) {
 	decoder := orders.NewDecoder()
 	return func(body, id string) (order.Order, error) {

@@ -48,8 +48,7 @@ func New[M Message[T], T any](kind string, other func(kind string) error) *Decod
 // have wrapped the message.
 //
 //nolint:ireturn // T is a struct
-func (d *Decoder[M, T]) Decode(body string) (T, error) {
-	var none T
+func (d *Decoder[M, T]) Decode(body string) (none T, _ error) {
 	raw := []byte(body)
 	if err := sqs.Unwrap(&raw); err != nil {
 		return none, err
@@ -90,10 +89,9 @@ func (d *Decoder[M, T]) Read(raw []byte) (M, error) {
 func (d *Decoder[M, T]) Of(m M) (T, error) {
 	result, err := m.Domain()
 	if err = d.missing(m, err); err != nil {
-		var none T
-		return none, err
+		result = *new(T)
 	}
-	return result, nil
+	return result, err
 }
 
 // missing returns the domain's error with the fields that the message lacks.
