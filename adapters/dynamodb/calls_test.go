@@ -34,11 +34,6 @@ func lease(owner string) order.Lease {
 	return order.Lease{Owner: owner, From: at(0), Until: at(time.Minute), Trace: traceparent}
 }
 
-// disputed returns an open dispute that is two days younger than the order.
-func disputed() order.Dispute {
-	return order.Dispute{ID: "du_pretend", Status: order.DisputeOpen, CreatedAt: at(48 * time.Hour)}
-}
-
 func asPaid() order.Outcome { return order.Outcome{Status: order.Paid, Intent: intent} }
 
 // fixture is a store behind a proxy, with setup steps that fail the test on an error.

@@ -84,22 +84,17 @@ func newStore(client aws.HTTPClient) *dynamodb.Store {
 	}, "orders")
 }
 
-// openClaim returns a claim on the order as Begin returns it.
-func openClaim() order.Claim {
-	r := order.Record{OrderID: "O1", Status: order.Open, Owner: "first", Attempt: 1}
-	return order.NewClaim(r, ordertest.Order("O1"))
-}
-
 // API reference, TransactWriteItems: a canceled transaction has a reason for each item.
 // Without reasons, nothing is known about the order.
 func TestACanceledTransactionWithoutReasonsIsAStoreError(t *testing.T) {
 	t.Parallel()
+	claimed := order.Record{OrderID: "O1", Status: order.Open, Owner: "first", Attempt: 1}
 	for name, body := range map[string]string{
 		"no list":       `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException"}`,
 		"an empty list": `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[]}`,
 	} {
 		table := alwaysResponds(http.StatusBadRequest, body)
-		err := openClaim().Finish(t.Context(), newStore(table), asPaid(), at(1))
+		err := order.NewClaim(claimed, ordertest.Order("O1")).Finish(t.Context(), newStore(table), asPaid(), at(1))
 		if err == nil || isDomain(err) || table.calls != 1 {
 			t.Errorf("%s: got %d calls and error %v, want 1 and a store error", name, table.calls, err)
 		}

@@ -69,12 +69,6 @@ func openRow() row {
 	}
 }
 
-// disputedRow adds an open dispute to an item and returns it.
-func disputedRow(item row) row {
-	item["disputeId"], item["disputeStatus"], item["disputedAt"] = text("du_pretend"), text("open"), millis(48*time.Hour)
-	return item
-}
-
 // settledRows returns the event and the row of order O1 when it needs authentication.
 func settledRows() []row {
 	settled := openRow()
@@ -140,8 +134,9 @@ func TestACorruptRowIsRejected(t *testing.T) {
 	} {
 		for i, name := range slices.Sorted(maps.Keys(tt.damaged)) {
 			id := order.ID(prefix + strconv.Itoa(i))
-			item := disputedRow(tt.item())
-			item["orderId"] = text(id)
+			item := tt.item()
+			item["orderId"], item["disputeId"] = text(id), text("du_pretend")
+			item["disputeStatus"], item["disputedAt"] = text("open"), millis(48*time.Hour)
 			set(item, name, tt.damaged[name])
 			f.put(item)
 			want := order.ErrCorrupt

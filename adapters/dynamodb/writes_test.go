@@ -106,7 +106,8 @@ func section(t *testing.T) string {
 	show("Finish, in a transaction with its event")
 	r, err := w.Load(t.Context(), "ORD-1")
 	must(err)
-	must(settle.RecordDispute(t.Context(), w, r, disputed(), at(2*time.Hour)))
+	d := order.Dispute{ID: "du_pretend", Status: order.DisputeOpen, CreatedAt: at(48 * time.Hour)}
+	must(settle.RecordDispute(t.Context(), w, r, d, at(2*time.Hour)))
 	show("A dispute, in a transaction with its event")
 	return b.String()
 }

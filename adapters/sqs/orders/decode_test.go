@@ -13,9 +13,8 @@ import (
 
 const missing = "want a number: missing field"
 
-func orderOf(t *testing.T) order.Order {
-	t.Helper()
-	o, err := order.New(order.Draft{
+func TestDecode(t *testing.T) {
+	want, err := order.New(order.Draft{
 		ID: "ORD12345", CustomerID: "CUST987", Currency: "usd",
 		Lines:   []order.Line{{SKU: "TSHIRT-M", Quantity: 2, UnitAmount: 1999}},
 		Payment: order.Payment{Customer: "cus_NffrFeUfNV2Hib", Method: "pm_1MqLiJLkdIwHu7ix"},
@@ -23,12 +22,8 @@ func orderOf(t *testing.T) order.Order {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o
-}
-
-func TestDecode(t *testing.T) {
 	const good = bodytest.Order
-	decoder, want := orders.NewDecoder(), orderOf(t)
+	decoder := orders.NewDecoder()
 	for name, body := range map[string]string{
 		"alone":         good,
 		"with its type": bodytest.OrderWith(`{"orderId"`, `{"type":"order","orderId"`),
