@@ -13,13 +13,10 @@ import (
 	"orderonce/adapters/config"
 )
 
-var given = []string{ //nolint:gochecknoglobals // what every test's environment holds
-	"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY=" + canary, "AWS_SESSION_TOKEN=token",
-}
-
 func readAWS(t *testing.T, more ...string) config.AWS {
 	t.Helper()
-	environment, err := config.Read[struct{ config.AWS }](append(more, given...))
+	environment, err := config.Read[struct{ config.AWS }](append(more,
+		"AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=pretend", "AWS_SECRET_ACCESS_KEY="+canary, "AWS_SESSION_TOKEN=token"))
 	must(t, err)
 	return environment.AWS
 }

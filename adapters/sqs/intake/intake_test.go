@@ -16,21 +16,16 @@ import (
 	"orderonce/adapters/sqs/orders"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
+	"orderonce/domain/order/ordertest"
 )
 
 func open(t *testing.T, name string) (*sqstest.Server, *intake.Sender) {
 	t.Helper()
 	now := time.Date(2100, 1, 2, 3, 4, 5, 0, time.UTC)
 	server, err := sqstest.Serve(sqstest.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = server.Close() })
-	server.Machine(func(m *sqstest.Machine, now time.Time) {
-		if err := m.Create(now, name, sqstest.DefaultSettings()); err != nil {
-			t.Fatal(err)
-		}
-	})
+	server.Machine(func(m *sqstest.Machine, now time.Time) { must(t, m.Create(now, name, sqstest.DefaultSettings())) })
 	return server, intake.NewSender(aws.Config{
 		Region: sqstest.Region, BaseEndpoint: &server.URL, Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 		Credentials: aws.AnonymousCredentials{},
@@ -41,11 +36,17 @@ func messages(t *testing.T, server *sqstest.Server, queue string) (all []sqstest
 	t.Helper()
 	server.Machine(func(m *sqstest.Machine, now time.Time) {
 		var err error
-		if all, err = m.Messages(now, queue); err != nil {
-			t.Fatal(err)
-		}
+		all, err = m.Messages(now, queue)
+		must(t, err)
 	})
 	return all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 const trace order.Trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -57,9 +58,7 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 		Lines:   []order.Line{{SKU: "TSHIRT-M", Quantity: 2, UnitAmount: 1999}, {SKU: "BAG", Quantity: 1}},
 		Payment: order.Payment{Customer: "cus_NffrFeUfNV2Hib", Method: "pm_1MqLiJLkdIwHu7ix"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	for queue, tt := range map[string]struct {
 		trace order.Trace
@@ -72,10 +71,8 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 	} {
 		t.Run(queue, func(t *testing.T) {
 			server, sender := open(t, queue)
-			if err := errors.Join(
-				sender.Send(t.Context(), sent, first, tt.trace), sender.Send(t.Context(), sent, first, tt.trace),
-			); err != nil {
-				t.Fatal(err)
+			for range 2 {
+				must(t, sender.Send(t.Context(), sent, first, tt.trace))
 			}
 			all := messages(t, server, queue)
 			if len(all) != tt.count {
@@ -100,19 +97,10 @@ func TestASentOrderIsDecodedAsTheSame(t *testing.T) {
 func TestSendReturnsTheErrorOfTheQueue(t *testing.T) {
 	server, sender := open(t, "orders")
 	server.Fail("SendMessage", 10, "InternalError")
-	err := sender.Send(t.Context(), orderOf(t), time.Unix(0, 0), "")
+	err := sender.Send(t.Context(), ordertest.Order("A"), time.Unix(0, 0), "")
 	if _, isAPI := errors.AsType[smithy.APIError](err); !isAPI || len(messages(t, server, "orders")) > 0 {
 		t.Errorf("got %v, want the error of SQS", err)
 	}
-}
-
-func orderOf(t *testing.T) order.Order {
-	t.Helper()
-	o, err := orders.NewDecoder().Decode(bodytest.Order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 func TestAnOrderIsDecodedUnderItsID(t *testing.T) {
@@ -120,7 +108,9 @@ func TestAnOrderIsDecodedUnderItsID(t *testing.T) {
 	with := bodytest.OrderWith
 	withoutID := with(`"orderId":"ORD12345",`, "")
 	const otherID = "want the id of the request, or none"
-	decode, want := intake.NewDecoder(), orderOf(t)
+	want, err := orders.NewDecoder().Decode(bodytest.Order)
+	must(t, err)
+	decode := intake.NewDecoder()
 	for claim, tt := range map[string]struct{ body, id, err string }{
 		"without an id":    {withoutID, id, ""},
 		"with null for it": {with(`"ORD12345"`, "null"), id, "message body: orderId: want a string"},
