@@ -32,9 +32,8 @@ func TestWhatIsRetried(t *testing.T) {
 	retryer, longest := dynamodb.Retryer(), time.Duration(0)
 	for range 100 {
 		delay, err := retryer.RetryDelay(1, io.ErrUnexpectedEOF)
-		if longest = max(longest, delay); err != nil {
-			t.Fatal(err)
-		}
+		fixture{T: t}.must(err)
+		longest = max(longest, delay)
 	}
 	if longest > 50*time.Millisecond || longest < 25*time.Millisecond || retryer.MaxAttempts() != 5 {
 		t.Errorf("got first delays of up to %v and %d attempts, want 50 ms and 5", longest, retryer.MaxAttempts())

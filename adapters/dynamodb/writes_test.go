@@ -53,9 +53,7 @@ func (w *writes) Save(ctx context.Context, before, after order.Record) (order.Re
 func TestThePageShowsEachWrite(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixture{T: t}.must(err)
 	before, rest, found := strings.Cut(string(text), "\n## The writes\n")
 	_, after, ends := strings.Cut(rest, "\n## ")
 	if !found || !ends {
@@ -63,9 +61,7 @@ func TestThePageShowsEachWrite(t *testing.T) {
 	}
 	want := before + "\n## The writes\n" + section(t) + "\n## " + after
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fixture{T: t}.must(os.WriteFile(page, []byte(want), 0o600))
 		return
 	}
 	if diff := cmp.Diff(string(text), want); diff != "" {
@@ -77,12 +73,7 @@ func section(t *testing.T) string {
 	t.Helper()
 	w := &writes{Memory: new(ordertest.Memory)}
 	o := ordertest.Order("ORD-1")
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must := fixture{T: t}.must
 	begin := func(owner string, from time.Duration) order.Claim {
 		c, err := order.Begin(t.Context(), w, o, order.Lease{Owner: owner, From: at(from), Until: at(from + time.Minute)}, nil)
 		must(err)
