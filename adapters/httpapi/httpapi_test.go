@@ -30,13 +30,18 @@ type world struct {
 	caller intake.Caller
 	who    error // of Caller
 
-	calls   []string
-	counted []string
-	log     bytes.Buffer
+	calls    []string
+	deadline time.Time // of the last call
+	counted  []string
+	log      bytes.Buffer
 }
 
+// ends is the deadline of every request.
+func ends() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+
 func (w *world) accept(by string) httpapi.Accept {
-	return func(_ context.Context, o order.Order, c intake.Caller, trace order.Trace) (intake.View, error) {
+	return func(ctx context.Context, o order.Order, c intake.Caller, trace order.Trace) (intake.View, error) {
+		w.deadline, _ = ctx.Deadline()
 		w.calls = append(w.calls, strings.TrimSpace(fmt.Sprint(by, " ", o.ID(), " ", c, " ", trace)))
 		w.view.OrderID, w.view.Total = o.ID(), o.Total()
 		return w.view, w.err
@@ -73,7 +78,9 @@ func (w *world) do(method, path, body string, header ...string) response {
 		Caller: func(context.Context) (intake.Caller, error) { return w.caller, w.who },
 		Log:    slog.New(slog.NewJSONHandler(&w.log, nil)), Count: func(r string) { w.counted = append(w.counted, r) },
 	})
-	r := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
+	ctx, cancel := context.WithDeadline(w.t.Context(), ends())
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	for _, one := range header {
 		name, value, _ := strings.Cut(one, ": ")
@@ -227,21 +234,10 @@ func TestNobodyIsServedWithoutAnIdentity(t *testing.T) {
 }
 
 func TestARequestKeepsTimeToAnswer(t *testing.T) {
-	ends := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	ctx, cancel := context.WithDeadline(t.Context(), ends)
-	defer cancel()
-	var got time.Time
-	h := httpapi.New(httpapi.Options{
-		Caller: func(context.Context) (intake.Caller, error) { return "alice", nil },
-		Get: func(ctx context.Context, _ order.ID, _ intake.Caller) (intake.View, error) {
-			got, _ = ctx.Deadline()
-			return intake.View{}, order.ErrNotFound
-		},
-		Log: slog.New(slog.DiscardHandler), Count: func(string) {},
-	})
-	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/orders/O-1", http.NoBody))
-	if want := ends.Add(-time.Second); !got.Equal(want) {
-		t.Errorf("got a deadline %v, want %v", got, want)
+	w := &world{t: t, caller: "alice"}
+	w.do("GET", "/orders/O-1", "")
+	if want := ends().Add(-time.Second); !w.deadline.Equal(want) {
+		t.Errorf("got a deadline %v, want %v", w.deadline, want)
 	}
 }
 

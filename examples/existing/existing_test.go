@@ -140,8 +140,8 @@ func (w *world) ship(o before.Order) string {
 	_, err := w.client.UpdateItem(w.Context(), &dynamodb.UpdateItemInput{
 		TableName: &w.before.Table, Key: ordertable.Item{"orderId": ordertable.Text(o.ID)},
 		UpdateExpression: new("SET #s = :shipped"), ConditionExpression: new("#s = :paid"),
-		ExpressionAttributeNames:  map[string]string{"#s": "status"},
-		ExpressionAttributeValues: ordertable.Item{":paid": ordertable.Text("PAID"), ":shipped": ordertable.Text("SHIPPED")},
+		ExpressionAttributeNames:            map[string]string{"#s": "status"},
+		ExpressionAttributeValues:           ordertable.Item{":paid": ordertable.Text("PAID"), ":shipped": ordertable.Text("SHIPPED")},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if there, refused := ordertable.Refused(err); refused {
