@@ -27,11 +27,7 @@ func serve(t *testing.T, o sestest.Options) (*ses.Mailer, *sestest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = s.Close() })
 	return ses.New(aws.Config{
 		Region: "eu-west-1", BaseEndpoint: &s.URL, HTTPClient: &http.Client{Timeout: 5 * time.Second},
 		RetryMaxAttempts: 3, // which Send must ignore
