@@ -3,7 +3,6 @@ package sqs_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -18,9 +17,10 @@ import (
 
 type dropped struct{}
 
-func (dropped) Count(_, _, _ string)                    {}
-func (dropped) Observe(_, _, _ string, _ time.Duration) {}
-func (dropped) Flush()                                  {}
+func (dropped) Count(_, _, _ string)                     {}
+func (dropped) Observe(_, _, _ string, _ time.Duration)  {}
+func (dropped) Flush()                                   {}
+func (dropped) Write(line []byte) (written int, _ error) { return len(line), nil }
 
 // costs has batches whose orders are paid at once, without a store and a provider.
 func costs(tb testing.TB) []ordertest.Cost {
@@ -31,7 +31,7 @@ func costs(tb testing.TB) []ordertest.Cost {
 	}
 	h := sqs.Handler{
 		Decode: tasks.Task, Policy: sqs.DefaultPolicy(), Queue: new(sqs.Queue), Meter: dropped{}, Name: "order",
-		Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Now: start, Jitter: func() float64 { return minJitter },
+		Log: slog.New(slog.NewJSONHandler(dropped{}, nil)), Now: start, Jitter: func() float64 { return minJitter },
 		NewOwner: func() string { return "owner" }, RequestID: func(context.Context) string { return "request-1" },
 		Parallel: 4, OrderBudget: orderBudget, AnswerTime: answerTime,
 	}
