@@ -132,23 +132,11 @@ resource "aws_apigatewayv2_stage" "orders" {
     throttling_rate_limit  = var.intake_rate_limit
   }
 
-  # No body, header, path or query string: they may contain customer data, a token or a
-  # signature. No ARN of the caller either: its session's name is often a person's. The
-  # function logs a hash of the caller.
+  # No ARN of the caller: its session's name is often a person's. The function logs a hash of
+  # the caller.
   access_log_settings {
     destination_arn = aws_cloudwatch_log_group.intake_access[0].arn
-    format = jsonencode({
-      requestId          = "$context.requestId"
-      time               = "$context.requestTime"
-      ip                 = "$context.identity.sourceIp"
-      route              = "$context.routeKey"
-      status             = "$context.status"
-      error              = "$context.error.message"
-      responseLatency    = "$context.responseLatency"
-      integrationStatus  = "$context.integrationStatus"
-      integrationLatency = "$context.integrationLatency"
-      integrationError   = "$context.integrationErrorMessage"
-    })
+    format          = jsonencode(merge(local.access_log, { error = "$context.error.message" }))
   }
 }
 

@@ -18,6 +18,20 @@ locals {
   location = "${data.aws_caller_identity.current.account_id}/${data.aws_region.current.region}"
   scope    = coalesce(var.scope, "${local.prefix}-${substr(sha256(local.location), 0, 6)}")
 
+  # What the access log of a public URL has. No body, header, path or query string: they may
+  # contain customer data, a token or a signature.
+  access_log = {
+    requestId          = "$context.requestId"
+    time               = "$context.requestTime"
+    ip                 = "$context.identity.sourceIp"
+    route              = "$context.routeKey"
+    status             = "$context.status"
+    responseLatency    = "$context.responseLatency"
+    integrationStatus  = "$context.integrationStatus"
+    integrationLatency = "$context.integrationLatency"
+    integrationError   = "$context.integrationErrorMessage"
+  }
+
   # Identifies the deployment that a state belongs to: see pins.tf.
   deployment = {
     prefix  = local.prefix

@@ -8,30 +8,14 @@ locals {
       reserved     = var.reserved_concurrency
       kms_services = ["sqs", "dynamodb", "secretsmanager"]
     }
-    queues = { orders = {
+    queues = { orders = merge(local.produced_queue, {
       function            = "order"
       sender              = "order"
       visibility          = var.visibility_timeout
-      enabled             = var.processing
       batch_size          = var.batch_size
       concurrency         = local.concurrent_batches
       provisioned_pollers = var.provisioned_pollers
-      fifo                = var.fifo
-      kms_key             = var.kms_key_arn
-
-      # The function reads bodies of up to 256 KiB. Twice that leaves room for attributes,
-      # also for those of a redriven message, and ten messages still fit into the 6 MB of one
-      # invocation.
-      max_size = 512 * 1024
-
-      # A backstop: the function itself parks with a reason, after six days at the latest. SQS
-      # moves only messages that kill the function, or all of them while it cannot start.
-      # 1,000 is the maximum of SQS (SQS developer guide, "Configure a dead-letter queue using
-      # the Amazon SQS console"), because deliveries in an outage count as well: with 50, an
-      # outage of eight hours would park every order without a reason. A function that cannot
-      # start uses one receive per visibility timeout, so 1,000 receives last 50 hours.
-      receives = 1000
-    } }
+    }) }
     essential = [
       "dead-letters", "orders-waiting", "orders-retrying", "misconfigured", "mismatch", "key-reused",
       "refunded-outside",
@@ -59,16 +43,8 @@ locals {
 
   order_statements = merge(
     {
-      ReceiveOrders = {
-        Action = [
-          "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
-        ]
-        Resource = aws_sqs_queue.queues["orders"].arn
-      }
-      ParkMessages = {
-        Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
-        Resource = aws_sqs_queue.dead_letters["orders-dead"].arn
-      }
+      ReceiveOrders = { Action = local.receiving, Resource = aws_sqs_queue.queues["orders"].arn }
+      ParkMessages  = { Action = local.parking, Resource = aws_sqs_queue.dead_letters["orders-dead"].arn }
       WriteOrders = {
         Action   = ["dynamodb:UpdateItem", "dynamodb:PutItem", "dynamodb:Query"]
         Resource = aws_dynamodb_table.orders.arn

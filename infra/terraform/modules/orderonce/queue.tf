@@ -12,7 +12,34 @@ locals {
     sender     = null  # the only function that may send to the dead-letter queue
 
     provisioned_pollers = null
+
+    # A backstop: the function itself parks with a reason, after six days at the latest. SQS
+    # moves only messages that kill the function, or all of them while it cannot start.
+    # 1,000 is the maximum of SQS (SQS developer guide, "Configure a dead-letter queue using
+    # the Amazon SQS console"), because deliveries in an outage count as well: with 50, an
+    # outage of eight hours would park every order without a reason. A function that cannot
+    # start uses one receive per visibility timeout, so 1,000 receives last 50 hours.
+    receives = 1000
   }, queue) }
+
+  # What queues to which producers send have in common.
+  produced_queue = {
+    enabled = var.processing
+    fifo    = var.fifo
+    kms_key = var.kms_key_arn
+
+    # The function reads bodies of up to 256 KiB. Twice that leaves room for attributes,
+    # also for those of a redriven message, and ten messages still fit into the 6 MB of one
+    # invocation.
+    max_size = 512 * 1024
+  }
+
+  # What a function may do with its queue, and with the dead-letter queue.
+  receiving = [
+    "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
+  ]
+  parking = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
+
   dead_letters = merge(
     { for name, queue in local.queues : "${name}-dead" => merge(queue, { of = name }) },
     { unpublished = { function = null, fifo = false, kms_key = var.kms_key_arn, sender = "publish" } }, # publish.tf

@@ -20,7 +20,6 @@ locals {
     queues = { receipts = {
       function    = "receipt"
       visibility  = 360
-      receives    = 1000
       concurrency = 2
     } }
     essential = ["receipts-dead-letters", "receipts-waiting", "receipts-retrying", "receipts-doubtful"]
@@ -74,16 +73,8 @@ locals {
   # No access to the orders table: an event has all that a receipt needs, except the address,
   # which is at Stripe.
   receipt_statements = !var.create_receipts ? null : {
-    ReceiveReceiptEvents = {
-      Action = [
-        "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
-      ]
-      Resource = aws_sqs_queue.queues["receipts"].arn
-    }
-    ParkReceiptEvents = {
-      Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
-      Resource = aws_sqs_queue.dead_letters["receipts-dead"].arn
-    }
+    ReceiveReceiptEvents = { Action = local.receiving, Resource = aws_sqs_queue.queues["receipts"].arn }
+    ParkReceiptEvents    = { Action = local.parking, Resource = aws_sqs_queue.dead_letters["receipts-dead"].arn }
     WriteReceipts = {
       Action   = ["dynamodb:GetItem", "dynamodb:PutItem"]
       Resource = aws_dynamodb_table.receipts[0].arn

@@ -9,17 +9,12 @@ locals {
       timeout      = 30 # three times ORDER_BUDGET
       kms_services = ["sqs", "dynamodb", "secretsmanager"]
     }
-    queues = { refunds = { # as the order queue, see order.tf
+    queues = { refunds = merge(local.produced_queue, {
       function    = "refund"
       sender      = "refund"
       visibility  = 180
-      enabled     = var.processing
       concurrency = 2
-      fifo        = var.fifo
-      kms_key     = var.kms_key_arn
-      max_size    = 512 * 1024
-      receives    = 1000
-    } }
+    }) }
     essential = ["refunds-dead-letters", "refunds-waiting", "refunds-retrying", "refund-unknown"]
     alarms = merge(local.usual_alarms.refund, {
       # The reconcile function finds an unknown refund at least once a day, as orders-waiting-*.
@@ -69,16 +64,8 @@ locals {
   }
 
   refund_statements = !var.create_refund ? null : {
-    ReceiveRefunds = {
-      Action = [
-        "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes",
-      ]
-      Resource = aws_sqs_queue.queues["refunds"].arn
-    }
-    ParkRefunds = {
-      Action   = ["sqs:SendMessage", "sqs:GetQueueAttributes"]
-      Resource = aws_sqs_queue.dead_letters["refunds-dead"].arn
-    }
+    ReceiveRefunds = { Action = local.receiving, Resource = aws_sqs_queue.queues["refunds"].arn }
+    ParkRefunds    = { Action = local.parking, Resource = aws_sqs_queue.dead_letters["refunds-dead"].arn }
     WriteRefunds = {
       Action   = ["dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:PutItem"]
       Resource = aws_dynamodb_table.orders.arn

@@ -148,20 +148,9 @@ resource "aws_apigatewayv2_stage" "webhook" {
     throttling_rate_limit  = var.webhook_rate_limit
   }
 
-  # No body, header or query string: they may contain customer data or a signature.
   access_log_settings {
     destination_arn = aws_cloudwatch_log_group.webhook_access[0].arn
-    format = jsonencode({
-      requestId          = "$context.requestId"
-      time               = "$context.requestTime"
-      ip                 = "$context.identity.sourceIp"
-      route              = "$context.routeKey"
-      status             = "$context.status"
-      responseLatency    = "$context.responseLatency"
-      integrationStatus  = "$context.integrationStatus"
-      integrationLatency = "$context.integrationLatency"
-      integrationError   = "$context.integrationErrorMessage"
-    })
+    format          = jsonencode(local.access_log)
   }
 }
 

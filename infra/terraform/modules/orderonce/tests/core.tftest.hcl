@@ -8,8 +8,6 @@ mock_provider "aws" {
 variables {
   create_intake             = true
   create_receipts           = true
-  receipt_from              = "receipts@shop.invalid"
-  receipt_configuration_set = "shop-receipts"
   stock_tracking            = true
   create_example_subscriber = true
   webhook_secret_version    = 3

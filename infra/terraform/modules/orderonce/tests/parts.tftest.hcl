@@ -181,8 +181,6 @@ run "settings_of_optional_parts_can_be_changed" {
   variables {
     create_intake               = true
     create_receipts             = true
-    receipt_from                = "receipts@shop.invalid"
-    receipt_configuration_set   = "shop-receipts"
     stock_tracking              = true
     intake_burst_limit          = 20
     intake_rate_limit           = 10

@@ -9,7 +9,6 @@ variables {
   create_intake             = true
   create_receipts           = true
   receipt_from              = "The Shop <receipts@mail.shop.invalid>"
-  receipt_configuration_set = "shop-receipts"
   stock_tracking            = true
   create_example_subscriber = true
   create_operator_policies  = true

@@ -112,13 +112,13 @@ run "fractions_and_incomplete_values_are_rejected" {
   command = plan
 
   variables {
-    name              = "1st"
-    create_receipts   = true
-    receipt_from      = "receipts@shop.invalid" # without a configuration set
-    webhook_secret    = "whsec_a\nsk_test_b"
-    reconcile_minutes = 2.5
-    reconcile_rate    = 1.5
-    intake_jwt        = { issuer = "https://issuer.invalid", audience = [""] }
+    name                      = "1st"
+    create_receipts           = true
+    receipt_configuration_set = null
+    webhook_secret            = "whsec_a\nsk_test_b"
+    reconcile_minutes         = 2.5
+    reconcile_rate            = 1.5
+    intake_jwt                = { issuer = "https://issuer.invalid", audience = [""] }
   }
 
   expect_failures = [
@@ -131,11 +131,11 @@ run "what_is_too_long_or_has_no_length_is_rejected" {
   command = plan
 
   variables {
-    name                      = "nine-char"
-    environment               = "sixteen-letters-" # 26 characters with the name, so no room for the hash
-    intake_jwt                = { issuer = "https://issuer.invalid", audience = ["shop"], customer_claim = "" }
-    create_receipts           = true # without a sender
-    receipt_configuration_set = "shop-receipts"
+    name            = "nine-char"
+    environment     = "sixteen-letters-" # 26 characters with the name, so no room for the hash
+    intake_jwt      = { issuer = "https://issuer.invalid", audience = ["shop"], customer_claim = "" }
+    create_receipts = true
+    receipt_from    = null
   }
 
   expect_failures = [var.environment, var.intake_jwt, var.create_receipts]
