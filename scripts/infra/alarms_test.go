@@ -371,9 +371,7 @@ func TestEveryLastingFailureRaisesTheAlarmsThatTheReferenceLists(t *testing.T) {
 	if names := alarmsRaised(t, all, nil); len(names) > 0 {
 		t.Errorf("a healthy deployment raises %s", names)
 	}
-	_, section, _ := strings.Cut(read(t, "../docs/reference/metrics.md"), "\n| failure | order |")
-	section, _, _ = strings.Cut(section, "\n\n")
-	rows := strings.Split(section, "\n")
+	rows := strings.Split(section(t, "../docs/reference/metrics.md", "\n| failure | order |", "\n\n"), "\n")
 	functions := strings.Split(strings.Trim("order |"+rows[0], " |"), " | ")
 	got := map[string]map[string]string{}
 	for _, row := range rows[2:] {

@@ -31,8 +31,7 @@ func metrics(t *testing.T, pattern string) (alarmsOf, metricsOf [2]int) {
 
 // In cents, so that sums are exact.
 func TestTheGuideStatesWhatAnIdleDeploymentCosts(t *testing.T) {
-	_, table, _ := strings.Cut(read(t, "../docs/guides/deploy.md"), "\n| idle, a month |")
-	table, _, _ = strings.Cut(table, "\n\n")
+	table := section(t, "../docs/guides/deploy.md", "\n| idle, a month |", "\n\n")
 	got, sum, total := map[string]string{}, [3]int{}, ""
 	for _, row := range strings.Split(table, "\n")[2:] {
 		cells := strings.Split(strings.Trim(row, "| "), " | ")

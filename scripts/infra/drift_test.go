@@ -233,7 +233,6 @@ func TestAlarmsAndDashboardReadMetricsThatTheFunctionsWrite(t *testing.T) {
 
 // Each section has a row for each metric of its function, and for each result or reason.
 func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
-	reference := read(t, "../docs/reference/metrics.md")
 	var shared []string
 	for _, file := range []string{"report.go", "orders/tasks.go", "refunds/refunds.go"} {
 		shared = append(shared, matches(t, `Metric\w+ += "(\w+)"`, "../adapters/sqs/"+file)...)
@@ -265,9 +264,8 @@ func TestEveryMetricAndResultHasARowInTheReference(t *testing.T) {
 			matches(t, metric, "../functions/publish/run.go"), matches(t, name, "../functions/publish/run.go"),
 		),
 	} {
-		_, section, _ := strings.Cut(reference, "\n## "+heading+"\n")
-		section, _, _ = strings.Cut(section, "\n## ")
-		got := slices.DeleteFunc(firstCells(section), func(cell string) bool { return cell == "Result" || cell == "Reason" })
+		rows := firstCells(section(t, "../docs/reference/metrics.md", "\n## "+heading+"\n", "\n## "))
+		got := slices.DeleteFunc(rows, func(cell string) bool { return cell == "Result" || cell == "Reason" })
 		if diff := cmp.Diff(got, set(append(want, config.MetricCallLatency))); diff != "" {
 			t.Errorf("%s: rows differ (- docs/reference/metrics.md, + the code):\n%s", heading, diff)
 		}
@@ -286,10 +284,8 @@ func firstCells(rows string) (cells []string) {
 // Stripe sends an endpoint only the events that it lists.
 func TestTheGuideSubscribesToTheEventsThatTheWebhookFunctionReads(t *testing.T) {
 	event := regexp.MustCompile(`(?:payment_intent|charge|refund)\.[a-z_.]+`)
-	_, code, _ := strings.Cut(read(t, "../adapters/stripe/webhook/event.go"), "switch e.Type {")
-	code, _, _ = strings.Cut(code, "return parsed")
-	_, guide, _ := strings.Cut(read(t, "../docs/guides/deploy.md"), "events='")
-	guide, _, _ = strings.Cut(guide, "'")
+	code := section(t, "../adapters/stripe/webhook/event.go", "switch e.Type {", "return parsed")
+	guide := section(t, "../docs/guides/deploy.md", "events='", "'")
 	want, got := event.FindAllString(code, -1), strings.Fields(guide)
 	if diff := cmp.Diff(set(got), set(want)); diff != "" || len(want) == 0 {
 		t.Errorf("events differ (- docs/guides/deploy.md, + adapters/stripe):\n%s", diff)
@@ -444,8 +440,7 @@ func TestTheIntakeFunctionMayWriteTheAttributesOfARegistration(t *testing.T) {
 // package registrations.
 func registrationAttributes(t *testing.T, function, pattern string) (names []string) {
 	t.Helper()
-	_, code, _ := strings.Cut(read(t, "../adapters/dynamodb/registrations/registrations.go"), function)
-	code, _, _ = strings.Cut(code, "\n}\n")
+	code := section(t, "../adapters/dynamodb/registrations/registrations.go", function, "\n}\n")
 	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(code, -1) {
 		names = append(names, strings.Join(match[1:], ""))
 	}
@@ -490,6 +485,17 @@ func TestTheModuleAcceptsTheScopesThatTheFunctionAccepts(t *testing.T) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	return content(t, folder+path)
+}
+
+// section returns what a file has between two texts.
+func section(t *testing.T, path, from, to string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(read(t, path), from)
+	text, _, _ := strings.Cut(rest, to)
+	if !found {
+		t.Fatalf("%s: no %q", path, from)
+	}
+	return text
 }
 
 func content(t *testing.T, file string) string {
