@@ -59,7 +59,7 @@ func (c checkParts) linesOf(s *session, o origin, parts []string) (int, error) {
 	var quiet bytes.Buffer
 	inner := *s
 	inner.out = &quiet
-	t, err := s.generate(&inner, o, project{o.name, o.version, o.commit, "github.com/acme/shop", parts})
+	t, err := inner.generate(o, project{o.name, o.version, o.commit, "github.com/acme/shop", parts})
 	if err == nil && c.MakeRun {
 		err = s.makeRun(t)
 	}

@@ -30,7 +30,7 @@ func (s *session) cut(o origin, gone absence) (tree, error) {
 	if err := o.files.write(dir); err != nil { // all, because Go embeds other files
 		return nil, err
 	}
-	report, err := gocut.Cut(s.ctx, dir, gocut.Options{
+	lines, err := gocut.Cut(s.ctx, dir, gocut.Options{
 		Mentions: gone.mentions, Names: gone.named, Drop: gone.owns, Modules: o.files.modules(), Progress: s.out,
 	})
 	if err != nil {
@@ -47,10 +47,11 @@ func (s *session) cut(o origin, gone absence) (tree, error) {
 		}
 	}
 	t.sweep(o.files)
-	if err := errors.Join(t.cutTests(o.files), t.unlink()); err != nil {
+	if err := t.cutTests(o.files); err != nil {
 		return nil, err
 	}
-	s.step("%d files, %d lines: %d lines of Go cut", len(t), t.lines(), report.Lines)
+	t.unlink()
+	s.step("%d files, %d lines: %d lines of Go cut", len(t), t.lines(), lines)
 	return t, gone.check(t)
 }
 
@@ -129,22 +130,13 @@ func (t tree) sweep(before tree) {
 }
 
 // unlink takes the links to what is gone out of the documents, and leaves their text.
-func (t tree) unlink() error {
-	dir, err := os.MkdirTemp("", "take-links-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	if err := t.write(dir); err != nil {
-		return err
-	}
+func (t tree) unlink() {
+	before := t.fs()
 	for name, f := range t {
 		if path.Ext(name) == ".md" && f.mode.IsRegular() {
-			leads := func(target string) bool { return textcut.Exists(os.DirFS(dir), name, target) }
-			t[name] = file{f.mode, textcut.Unlink(f.data, name, leads)}
+			t[name] = file{f.mode, textcut.Unlink(before, f.data, name)}
 		}
 	}
-	return nil
 }
 
 // cutTests cuts what documents and the Makefile say of tests that are gone.

@@ -29,13 +29,12 @@ type commands struct {
 
 // session is what every command has from outside.
 type session struct {
-	ctx      context.Context //nolint:containedctx // one command, from its start to its end
-	root     string          // the clone
-	in       io.Reader       // nil if nobody can answer
-	out      io.Writer
-	since    func() time.Duration // the start
-	generate func(s *session, o origin, p project) (tree, error)
-	again    func(clone, dir string, p project) error // newProject.Run of another version
+	ctx   context.Context //nolint:containedctx // one command, from its start to its end
+	root  string          // the clone
+	in    io.Reader       // nil if nobody can answer
+	out   io.Writer
+	since func() time.Duration                     // the start
+	again func(clone, dir string, p project) error // newProject.Run of another version
 }
 
 func main() {
@@ -46,7 +45,7 @@ func main() {
 	defer stop()
 	start := time.Now()
 	since := func() time.Duration { return time.Since(start) }
-	s := &session{ctx: ctx, out: os.Stdout, since: since, generate: generate}
+	s := &session{ctx: ctx, out: os.Stdout, since: since}
 	s.again = s.runAgain
 	if term.IsTerminal(int(os.Stdin.Fd())) {
 		s.in = os.Stdin

@@ -57,7 +57,7 @@ func (n newProject) Run(s *session) error {
 	}
 	p := project{o.name, o.version, o.commit, n.Module, parts}
 	s.step("%s in %s, from %d files of %s%s", n.Module, n.Dir, len(o.files), o.dir, o.state())
-	t, err := s.generate(s, o, p)
+	t, err := s.generate(o, p)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (s *session) commitTree(repository string, t tree, p project, parent string
 
 // generate returns the files of a project: what is taken, under the project's names, and
 // built once.
-func generate(s *session, o origin, p project) (tree, error) {
+func (s *session) generate(o origin, p project) (tree, error) {
 	name, err := nameOf(p.Module)
 	if err != nil {
 		return nil, err
@@ -267,14 +267,15 @@ func (s *session) built(t tree) (tree, error) {
 			return nil, fmt.Errorf("docs/reference/row.md: %w", err)
 		}
 	}
-	dead, err := textcut.Links(dir)
-	if len(dead) > 0 {
-		err = fmt.Errorf("links of documents that lead nowhere:\n%s", strings.Join(dead, "\n"))
-	}
+	t, err = readTree(dir)
 	if err != nil {
 		return nil, err
 	}
-	return readTree(dir)
+	dead, err := textcut.Links(t.fs())
+	if len(dead) > 0 {
+		err = fmt.Errorf("links of documents that lead nowhere:\n%s", strings.Join(dead, "\n"))
+	}
+	return t, err
 }
 
 // writesTest writes the conditions of each write into a page.

@@ -49,9 +49,7 @@ func clone(t *testing.T) (*session, *strings.Builder) {
 	}
 	commit(t, root)
 	var out strings.Builder
-	return &session{
-		ctx: t.Context(), root: root, out: &out, generate: generate, since: func() time.Duration { return 0 },
-	}, &out
+	return &session{ctx: t.Context(), root: root, out: &out, since: func() time.Duration { return 0 }}, &out
 }
 
 func commit(t *testing.T, dir string) {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing/fstest"
 
 	"golang.org/x/mod/modfile"
 )
@@ -29,8 +30,6 @@ type file struct {
 	mode fs.FileMode // 0o644, 0o755, or with ModeSymlink and the target as data
 	data []byte
 }
-
-func newFile(text string) file { return file{0o644, []byte(text)} }
 
 // origin is the version of the clone that a project is taken from.
 type origin struct {
@@ -171,6 +170,14 @@ func readTree(dir string) (tree, error) {
 		return err
 	})
 	return t, err
+}
+
+func (t tree) fs() fstest.MapFS {
+	files := fstest.MapFS{}
+	for name, f := range t {
+		files[name] = &fstest.MapFile{Data: f.data, Mode: f.mode}
+	}
+	return files
 }
 
 func (t tree) lines() (n int) {

@@ -14,7 +14,7 @@ func own(t tree, o origin, p project, name string) error {
 	if err != nil {
 		return err
 	}
-	put := func(file, text string) { t[file] = newFile(text) }
+	put := func(path, text string) { t[path] = file{0o644, []byte(text)} }
 	put(rememberFile, string(remembered)+"\n")
 	// A project has versions of its own: none yet, and the same in each version of the
 	// origin, so that an upgrade does not touch them. A test compares both.

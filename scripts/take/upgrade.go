@@ -47,7 +47,7 @@ func (u upgrade) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.generate(s, o, after)
+	t, err := s.generate(o, after)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package gocut
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -14,7 +13,7 @@ import (
 func (t *tree) seed() {
 	var rest, files []ast.Node
 	for _, f := range t.files {
-		if t.Mentions(f.path) || t.Drop != nil && t.Drop(f.path) {
+		if t.Drop(f.path) {
 			files = append(files, f.ast)
 			continue
 		}
@@ -26,7 +25,7 @@ func (t *tree) seed() {
 				}
 				return false
 			case *ast.Ident:
-				switch gone := t.Mentions(n.Name) || t.Names != nil && t.Names(t.qualified(f, n)); {
+				switch gone := t.Mentions(n.Name) || t.Names(t.qualified(f, n)); {
 				case gone && t.defs[n.Pos()] == n:
 					t.queue = append(t.queue, n)
 				case gone:
@@ -53,7 +52,6 @@ func (t *tree) settle() {
 		for len(t.queue) > 0 {
 			n := t.queue[0]
 			t.queue = t.queue[1:]
-			t.because = t.explain(n)
 			t.kill(n)
 		}
 		for _, b := range t.suspects {
@@ -70,7 +68,6 @@ func (t *tree) settle() {
 		t.later = nil
 		for _, n := range later {
 			if !t.isGone(n) {
-				t.because = t.explain(n)
 				t.killString(n)
 			}
 		}
@@ -108,10 +105,6 @@ func (t *tree) remove(n ast.Node) {
 		return true
 	})
 	t.gone[n] = true
-	switch n.(type) {
-	case ast.Decl, ast.Spec, ast.Stmt, *ast.KeyValueExpr:
-		fmt.Fprintf(t.Explain, "cut %s because of %s\n", t.explain(n), t.because)
-	}
 	for _, id := range declared {
 		t.undefine(id, n)
 	}
@@ -367,7 +360,7 @@ func (t *tree) checkReturn(b *ast.BlockStmt) {
 		t.refuseIn(b, b.List[len(b.List)-1], "the last return of a function")
 		return
 	}
-	t.kill(t.parent[b].(interface{ ast.Node }))
+	t.kill(t.parent[b])
 }
 
 // ends reports whether the statement, as far as it is left, never falls through.
@@ -434,21 +427,4 @@ func (t *tree) typeOf(e ast.Expr) types.Type {
 		}
 	}
 	return types.Typ[types.Invalid]
-}
-
-func (t *tree) explain(n ast.Node) string {
-	what := ""
-	switch n := n.(type) {
-	case *ast.Ident:
-		what = n.Name
-	case *ast.FuncDecl:
-		what = "func " + n.Name.Name
-	case *ast.TypeSpec:
-		what = "type " + n.Name.Name
-	case *ast.ValueSpec:
-		what = "value " + n.Names[0].Name
-	case *ast.BasicLit:
-		what = n.Value
-	}
-	return t.at(n) + " " + what
 }

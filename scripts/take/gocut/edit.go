@@ -24,8 +24,6 @@ type editor struct {
 	*tree
 	*file
 	edits []edit
-
-	declarations, statements int
 }
 
 func (e *editor) offset(p token.Pos) int { return e.fset.Position(p).Offset }
@@ -49,29 +47,28 @@ func (t *tree) edit() (all []*editor) {
 	return all
 }
 
-// write writes the files that changed, and deletes those of which nothing is left.
-func write(all []*editor, r *Report) error {
+// write writes the files that changed, deletes those of which nothing is left, and
+// returns how many lines are gone.
+func write(all []*editor) (lines int, err error) {
 	for _, e := range all {
-		before := bytes.Count(e.src, []byte("\n"))
-		r.Declarations, r.Statements = r.Declarations+e.declarations, r.Statements+e.statements
+		lines += bytes.Count(e.src, []byte("\n"))
 		if e.gone[e.ast] {
-			r.Files, r.Lines = r.Files+1, r.Lines+before
 			if err := os.Remove(e.name); err != nil {
-				return err
+				return lines, err
 			}
 			_ = os.Remove(filepath.Dir(e.name)) // if it is empty
 			continue
 		}
 		out, err := format.Source(e.apply())
 		if err != nil {
-			return fmt.Errorf("%s: after the cuts: %w", e.path, err)
+			return lines, fmt.Errorf("%s: after the cuts: %w", e.path, err)
 		}
-		r.Lines += before - bytes.Count(out, []byte("\n"))
+		lines -= bytes.Count(out, []byte("\n"))
 		if err := os.WriteFile(e.name, out, 0o666); err != nil { //nolint:gosec // source, as others wrote it
-			return err
+			return lines, err
 		}
 	}
-	return nil
+	return lines, nil
 }
 
 // collect adds an edit for each cut.
@@ -82,12 +79,6 @@ func (e *editor) collect() {
 			return false
 		}
 		if n == nil || e.gone[n] {
-			switch n.(type) {
-			case ast.Decl:
-				e.declarations++
-			case ast.Stmt:
-				e.statements++
-			}
 			return false
 		}
 		e.lists(n)

@@ -10,6 +10,7 @@ import (
 	"go/ast"
 	"go/token"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,48 +19,36 @@ import (
 // Options say what to cut.
 type Options struct {
 	// Mentions reports whether a text mentions a missing part: an identifier, a string, an
-	// import path, a sentence of a comment, or the path of a file below the folder.
+	// import path or a sentence of a comment.
 	Mentions func(text string) bool
 	// Names reports whether a qualified identifier belongs to a missing part, such as
 	// "domain/order.Begin", the field "domain/order.Record.Events" or a method.
-	// Nil means that none does.
 	Names func(qualified string) bool
-	// Drop reports whether a file belongs to a missing part although its path does not
-	// mention it. Nil means that none does. Cut deletes these files after it has read them:
-	// what only they used goes too, and would stay if the caller had deleted them.
+	// Drop reports whether a file belongs to a missing part. Cut deletes these files after
+	// it has read them: what only they used goes too, and would stay if the caller had
+	// deleted them.
 	Drop     func(path string) bool
 	Modules  []string  // the folders of the tree's modules: ".", "scripts"
-	Progress io.Writer // gets a line per round; may be nil
-	Explain  io.Writer // gets a line per declaration that is cut, and why; may be nil
-	// Force goes on after a refusal, to see what else there is. The result is of no use.
-	Force bool
+	Progress io.Writer // gets a line per round
 }
-
-// Report counts what Cut took out.
-type Report struct{ Files, Declarations, Statements, Lines int }
 
 // maxRounds is how often the tree is type-checked again after errors were cut.
 const maxRounds = 12
 
 // Cut takes what mentions a missing part out of the .go files below dir, then what no
-// longer resolves and what nobody refers to any more. It refuses rather than guesses: its
-// error lists each "PATH:LINE: cannot cut ...", and the tree is then unfinished.
-func Cut(ctx context.Context, dir string, o Options) (r Report, err error) {
+// longer resolves and what nobody refers to any more, and returns how many lines that
+// were. It refuses rather than guesses: its error lists each "PATH:LINE: cannot cut ...",
+// and the tree is then unfinished.
+func Cut(ctx context.Context, dir string, o Options) (lines int, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
-		return r, err
-	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
-	if o.Explain == nil {
-		o.Explain = io.Discard
+		return 0, err
 	}
 	var before *history
-	last := 1 << 30
+	last := math.MaxInt // errors of the round before
 	for round := range maxRounds {
 		t, err := load(ctx, dir, o)
 		if err != nil {
-			return r, err
+			return lines, err
 		}
 		if before == nil {
 			before = t.remember()
@@ -68,28 +57,26 @@ func Cut(ctx context.Context, dir string, o Options) (r Report, err error) {
 		t.seed()
 		broken := t.blame()
 		if round == 0 && len(broken) > 0 {
-			return r, fmt.Errorf("the tree does not compile: %w", errors.Join(broken...))
+			return lines, fmt.Errorf("the tree does not compile: %w", errors.Join(broken...))
 		}
 		t.settle()
 		fmt.Fprintf(o.Progress, "round %d: %d errors, %d cuts\n", round+1, len(broken), len(t.gone))
-		fmt.Fprintf(o.Explain, "round %d\n%v\n", round+1, errors.Join(broken...))
 		edits := t.edit()
-		if err := t.refusals(); err != nil && !o.Force {
-			return r, err
-		} else if err != nil {
-			fmt.Fprintln(o.Explain, err)
+		if err := t.refusals(); err != nil {
+			return lines, err
 		}
 		if len(edits) == 0 || len(broken) > 0 && len(broken) >= last {
-			return r, errors.Join(broken...)
+			return lines, errors.Join(broken...)
 		}
 		if len(broken) > 0 {
 			last = len(broken)
 		}
-		if err := write(edits, &r); err != nil {
-			return r, err
+		cut, err := write(edits)
+		if lines += cut; err != nil {
+			return lines, err
 		}
 	}
-	return r, fmt.Errorf("still not complete after %d rounds", maxRounds)
+	return lines, fmt.Errorf("still not complete after %d rounds", maxRounds)
 }
 
 // blame queues what the errors of the type check point at.
@@ -103,10 +90,6 @@ func (t *tree) blame() (broken []error) {
 		n := t.nodeAt(e.Pos)
 		switch id, is := n.(*ast.Ident); {
 		case n == nil || strings.Contains(e.Msg, "arguments in call"):
-		case strings.Contains(e.Msg, "missing return"):
-			t.queue = append(t.queue, t.functionOf(n))
-		case strings.Contains(e.Msg, "imported and not used"):
-			t.queue = append(t.queue, n)
 		case is && strings.Contains(e.Msg, "declared and not used"):
 			t.unused(id)
 		default:
@@ -114,17 +97,6 @@ func (t *tree) blame() (broken []error) {
 		}
 	}
 	return broken
-}
-
-// functionOf returns the function around a node.
-func (t *tree) functionOf(n ast.Node) ast.Node {
-	for ; n != nil; n = t.parent[n] {
-		switch n.(type) {
-		case *ast.FuncLit, *ast.FuncDecl:
-			return n
-		}
-	}
-	return nil
 }
 
 // nodeAt returns the smallest node at "FILE:LINE:COLUMN".

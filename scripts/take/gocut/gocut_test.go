@@ -1,6 +1,7 @@
 package gocut_test
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 func mentions(text string) bool { return strings.Contains(strings.ToLower(text), "refund") }
 
 // cut writes the files of an archive below a new folder, cuts, and returns what is left.
-func cut(t *testing.T, o gocut.Options, archive string) (string, error) {
+func cut(t *testing.T, archive string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	a := txtar.Parse([]byte("-- go.mod --\nmodule shop\n\ngo 1.26.0\n" + archive))
@@ -29,8 +30,9 @@ func cut(t *testing.T, o gocut.Options, archive string) (string, error) {
 			t.Fatal(err)
 		}
 	}
-	o.Mentions, o.Modules = mentions, []string{"."}
-	_, err := gocut.Cut(t.Context(), dir, o)
+	_, err := gocut.Cut(t.Context(), dir, gocut.Options{
+		Mentions: mentions, Names: func(string) bool { return false }, Drop: mentions, Modules: []string{"."}, Progress: io.Discard,
+	})
 	var left txtar.Archive
 	walk := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
@@ -55,7 +57,7 @@ func TestEachMentionGoesWithItsSmallestUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := cut(t, gocut.Options{}, string(before))
+	got, err := cut(t, string(before))
 	if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
 		t.Errorf("got error %v, and (-want +got)\n%s", err, diff)
 	}
@@ -83,7 +85,7 @@ func TestCutRefusesWhatHasNoUnit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const head = "-- a/a.go --\npackage a\n\nimport (\n\t\"errors\"\n)\n\nvar _ = errors.New\n"
-			_, err := cut(t, gocut.Options{}, head+tt.body)
+			_, err := cut(t, head+tt.body)
 			if err == nil || err.Error() != "a/a.go:"+tt.want {
 				t.Errorf("got %v, want a/a.go:%s", err, tt.want)
 			}

@@ -53,7 +53,6 @@ type tree struct {
 	redef    map[token.Pos]bool    // identifiers that define a variable now
 	refused  []refusal
 	queue    []ast.Node
-	because  string
 	suspects []*ast.BlockStmt // of functions that may have lost their last return
 	later    []ast.Node       // strings, whose statements may go for another reason
 }

@@ -1,7 +1,6 @@
 package gocut
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -204,7 +203,6 @@ func (t *tree) shake() {
 	t.mark(all)
 	for _, d := range all {
 		if !d.live {
-			fmt.Fprintln(t.Explain, "unused", t.explain(d.id))
 			t.queue = append(t.queue, d.id)
 		}
 	}

@@ -88,6 +88,10 @@ func (h *hclCutter) apply() string {
 
 func (h *hclCutter) text(r hcl.Range) string { return h.src[r.Start.Byte:r.End.Byte] }
 
+func (h *hclCutter) replace(r hcl.Range, text string) {
+	h.edits = append(h.edits, edit{r.Start.Byte, r.End.Byte, text})
+}
+
 func (h *hclCutter) delete(start, end int) { h.edits = append(h.edits, edit{start, end, ""}) }
 
 // json cuts members and elements. JSON is an expression of HCL.
@@ -285,16 +289,22 @@ func (h *hclCutter) template(e *hclsyntax.TemplateExpr) bool {
 	if !strings.HasPrefix(h.text(e.SrcRange), "<<") {
 		return true
 	}
-	lines := splitLines(h.text(e.SrcRange))
-	kept := h.dropLines(lines[1 : len(lines)-1])
+	return h.heredoc(e, h.dropLines)
+}
+
+// heredoc cuts the lines between the marks of a text, and reports whether none is left.
+func (h *hclCutter) heredoc(e *hclsyntax.TemplateExpr, cut func(lines []string) []string) bool {
+	source := h.text(e.SrcRange)
+	lines := splitLines(source)
+	kept := cut(lines[1 : len(lines)-1])
 	if len(kept) == 0 {
 		return true
 	}
 	text := joinLines(slices.Concat(lines[:1], kept, lines[len(lines)-1:]))
-	if strings.HasSuffix(h.text(e.SrcRange), "\n") {
+	if strings.HasSuffix(source, "\n") {
 		text += "\n"
 	}
-	h.edits = append(h.edits, edit{e.SrcRange.Start.Byte, e.SrcRange.End.Byte, text})
+	h.replace(e.SrcRange, text)
 	return false
 }
 
@@ -305,26 +315,16 @@ func (h *hclCutter) proseOf(e hclsyntax.Expression) bool {
 		return h.expr(e)
 	}
 	source := h.text(t.SrcRange)
-	lines := splitLines(source)
-	var text string
-	if !strings.HasPrefix(source, "<<") {
-		rest := h.prose(source[1 : len(source)-1])
-		text = `"` + rest + `"`
-		if rest == "" {
-			return true
-		}
-	} else {
-		inner := lines[1 : len(lines)-1]
-		kept := h.rewrap(inner, strings.Repeat(" ", max(0, indent(inner[0]))), 120)
-		if kept == nil {
-			return true
-		}
-		text = joinLines(slices.Concat(lines[:1], kept, lines[len(lines)-1:]))
-		if strings.HasSuffix(source, "\n") {
-			text += "\n"
-		}
+	if strings.HasPrefix(source, "<<") {
+		return h.heredoc(t, func(lines []string) []string {
+			return h.rewrap(lines, strings.Repeat(" ", max(0, indent(lines[0]))), 120)
+		})
 	}
-	h.edits = append(h.edits, edit{t.SrcRange.Start.Byte, t.SrcRange.End.Byte, text})
+	rest := h.prose(source[1 : len(source)-1])
+	if rest == "" {
+		return true
+	}
+	h.replace(t.SrcRange, `"`+rest+`"`)
 	return false
 }
 

@@ -67,7 +67,6 @@ func (c *cutter) makefile() string {
 	for i := 0; i < len(lines); {
 		line := lines[i]
 		if isComment(line) {
-			next := 0
 			comment, next := c.comment(lines, i)
 			if next < len(lines) && c.goes(lines[next]) { // of a target that goes
 				comment = nil

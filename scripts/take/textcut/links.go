@@ -3,7 +3,6 @@ package textcut
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -19,23 +18,15 @@ var (
 
 // Links returns the links of a tree's Markdown files that lead nowhere, each as
 // "PATH:LINE: TARGET".
-func Links(dir string) ([]string, error) {
-	var dead []string
-	tree := os.DirFS(dir)
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+func Links(tree fs.FS) (dead []string, err error) {
+	err = fs.WalkDir(tree, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".md" {
 			return err
-		}
-		if slices.Contains([]string{".git", "build", "node_modules"}, d.Name()) {
-			return fs.SkipDir
-		}
-		if path.Ext(name) != ".md" {
-			return nil
 		}
 		src, err := fs.ReadFile(tree, name)
 		text := mask(string(src))
 		for _, m := range link.FindAllStringSubmatchIndex(text, -1) {
-			if target := text[m[4]:m[5]]; !Exists(tree, name, target) {
+			if target := text[m[4]:m[5]]; !leads(tree, name, target) {
 				dead = append(dead, fmt.Sprintf("%s:%d: %s", name, strings.Count(text[:m[0]], "\n")+1, target))
 			}
 		}
@@ -58,9 +49,9 @@ func mask(src string) string {
 	return code.ReplaceAllStringFunc(fencedBlock.ReplaceAllStringFunc(src, space), space)
 }
 
-// Exists reports whether the target of a link in the Markdown file name of a tree leads
-// to a file, and to one of its headings. It knows nothing of other hosts: those exist.
-func Exists(tree fs.FS, name, target string) bool {
+// leads reports whether the target of a link in the Markdown file name of a tree leads to a
+// file, and to one of its headings. It knows nothing of other hosts: those exist.
+func leads(tree fs.FS, name, target string) bool {
 	if strings.Contains(target, ":") {
 		return true
 	}
@@ -102,15 +93,14 @@ func anchors(src string) map[string]bool {
 	return all
 }
 
-// Unlink turns the links of a Markdown file to what does not exist into their plain text.
+// Unlink turns the links of a tree's Markdown file that lead nowhere into their plain text.
 // A list item, row or sentence that is such a link and nothing else goes, and one that
 // says behind the link and a colon what is there.
-func Unlink(src []byte, name string, exists func(target string) bool) []byte {
-	dead := func(m []string) bool { return !strings.Contains(m[2], ":") && !exists(m[2]) }
+func Unlink(tree fs.FS, src []byte, name string) []byte {
 	c := &cutter{path: name, src: string(src), verbatim: true, mentions: func(text string) bool {
 		for _, line := range splitLines(text) {
 			m := link.FindStringSubmatch(line)
-			if m == nil || !dead(m) {
+			if m == nil || leads(tree, name, m[2]) {
 				continue
 			}
 			before, after, _ := strings.Cut(line, m[0])
@@ -124,7 +114,7 @@ func Unlink(src []byte, name string, exists func(target string) bool) []byte {
 	out := c.markdown() + "\n"
 	all := link.FindAllStringSubmatchIndex(mask(out), -1)
 	for _, m := range slices.Backward(all) {
-		if dead([]string{"", "", out[m[4]:m[5]]}) {
+		if !leads(tree, name, out[m[4]:m[5]]) {
 			out = out[:m[0]] + out[m[2]:m[3]] + out[m[1]:]
 		}
 	}

@@ -19,12 +19,12 @@ func Terraform(files map[string][]byte, mentions func(text string) bool) (map[st
 	now := maps.Clone(files)
 	maps.DeleteFunc(now, func(name string, _ []byte) bool { return mentions(name) })
 	before := modules(files)
-	for mention := mentions; ; mention = mentions {
+	for {
 		after := modules(now)
 		changed := false
 		var refused []error
 		for _, name := range slices.Sorted(maps.Keys(now)) {
-			c := &cutter{path: name, src: string(now[name]), mentions: mention}
+			c := &cutter{path: name, src: string(now[name]), mentions: mentions}
 			out, err := cutHCL(c, gone(before, after, name))
 			if refused = append(refused, err); err != nil || string(out) == string(now[name]) {
 				continue

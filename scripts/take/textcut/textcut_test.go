@@ -1,10 +1,9 @@
 package textcut_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -224,14 +223,10 @@ func TestWhatRefersToNothingOrIsUnusedGoesFromAModule(t *testing.T) {
 }
 
 func TestDeadLinksAreFoundAndUnlinked(t *testing.T) {
-	dir := t.TempDir()
 	text := "# A `b` c\n[here](#a-b-c), [gone](#b), [other](b.md).\n\n" +
 		"- [other](b.md)\n- [other](b.md): what is there\n- See [the other](b.md#x).\n\n```\n[x](y)\n```\n"
-	file := filepath.Join(dir, "a.md")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := textcut.Links(dir)
+	tree := fstest.MapFS{"a.md": {Data: []byte(text)}}
+	got, err := textcut.Links(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +234,7 @@ func TestDeadLinksAreFoundAndUnlinked(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
-	unlinked := string(textcut.Unlink([]byte(text), "a.md", func(target string) bool { return textcut.Exists(os.DirFS(dir), "a.md", target) }))
+	unlinked := string(textcut.Unlink(tree, []byte(text), "a.md"))
 	after := "# A `b` c\n[here](#a-b-c), gone, other.\n\n- See the other.\n\n```\n[x](y)\n```\n"
 	if diff := cmp.Diff(after, unlinked); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
