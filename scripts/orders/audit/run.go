@@ -83,7 +83,7 @@ func gather[T any](
 		s.Next, s.Calls = page.Next, s.Calls+1
 		s.Items, s.Skipped = s.Items+len(page.Items), s.Skipped+page.Skipped
 		a.Progress(f.state.Summary)
-		if s.Calls%savePages == 0 {
+		if page.Next != "" && s.Calls%savePages == 0 { // the last page is saved as Done
 			if err := f.save(); err != nil {
 				return err
 			}

@@ -1,14 +1,12 @@
 package cloud
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
-	"orderonce/adapters/dynamodb"
-	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
@@ -22,13 +20,10 @@ type pages[T any] = iter.Seq2[audit.Page[T], error]
 
 // Books reads the table and Stripe for an audit, each at its own rate.
 type Books struct {
-	scope         order.Scope
-	mode          order.Mode
+	deployment    Deployment
 	account       intents
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
-	orders        *dynamodb.Store
-	table         *refundtable.Store
 	Stripe, scans *Pace
 	reads         *Pace // of single rows
 }
@@ -43,9 +38,8 @@ const slowest = 0.01
 // pages of the table, in a second.
 func (d Deployment) Books(stripeRate, tableRate float64) *Books {
 	return &Books{
-		scope: d.Scope, mode: d.Job(audit.Window{}).Mode,
-		account: intents{stripe.New(d.options())}, disputes: dispute.New(d.options()),
-		refunds: d.Refunds(), table: d.Accounts(), orders: d.Store(),
+		deployment: d, account: intents{stripe.New(d.options())},
+		disputes: dispute.New(d.options()), refunds: d.Refunds(),
 		Stripe: NewPace(max(stripeRate, slowest)), scans: NewPace(max(tableRate, slowest)),
 		reads: NewPace(readsOfAPage * max(tableRate, slowest)),
 	}
@@ -59,43 +53,30 @@ func (b *Books) Payments(
 	if refunded {
 		list = b.account.refunds
 	}
-	return patient(ctx, b.Stripe, after, func(after string) pages[audit.Payment] {
-		return func(yield func(audit.Page[audit.Payment], error) bool) {
-			for more := true; more; {
-				found, err := list(ctx, w, after)
-				page := audit.Page[audit.Payment]{}
-				for _, l := range found.Data {
-					page.Next = l.id
-					if l.Scope == b.scope && order.ValidID(string(l.OrderID)) {
-						page.Items = append(page.Items, l.Payment)
-					} else {
-						page.Skipped++
-					}
-				}
-				more, after = yield(page, err) && found.More, page.Next
-			}
-		}
+	return patient(ctx, b.Stripe, after, func(after string) (audit.Page[audit.Payment], error) {
+		page, err := list(ctx, w, after)
+		all := len(page.Items)
+		page.Items = slices.DeleteFunc(page.Items, func(p audit.Payment) bool {
+			return p.Scope != b.deployment.Scope || !order.ValidID(string(p.OrderID))
+		})
+		page.Skipped = all - len(page.Items)
+		return page, err
 	})
 }
 
 // Rows implements audit.Books with one call for 1 MB of the table.
 func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
-	return patient(ctx, b.scans, after, func(after string) pages[audit.Row] {
-		return func(yield func(audit.Page[audit.Row], error) bool) {
-			for read, err := range scan(ctx, b.orders, after) {
-				page := audit.Page[audit.Row]{Next: read.Next}
-				for _, r := range read.Items {
-					if b.belongs(r, w) {
-						page.Items = append(page.Items, row(r))
-					} else {
-						page.Skipped++
-					}
-				}
-				if !yield(page, err) {
-					return
-				}
+	return patient(ctx, b.scans, after, func(after string) (page audit.Page[audit.Row], err error) {
+		rows, next, err := scan(ctx, b.deployment.Store(), after)
+		page.Next = next
+		for _, r := range rows {
+			if b.belongs(r, w) {
+				page.Items = append(page.Items, row(r))
+			} else {
+				page.Skipped++
 			}
 		}
+		return page, err
 	})
 }
 
@@ -105,7 +86,7 @@ func (b *Books) belongs(r Row, w audit.Window) bool {
 	if r.err != nil {
 		return true
 	}
-	return (r.Mode == "" || r.Mode == b.mode) &&
+	return (r.Mode == "" || r.Mode == stripe.ModeOf(b.deployment.Key.Reveal())) &&
 		r.CreatedAt.Before(w.To.Add(order.MaxSkew)) && r.UpdatedAt.After(w.From.Add(-order.MaxSkew))
 }
 
@@ -159,8 +140,8 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 		return audit.Row{}, err
 	}
 	r := Row{}
-	if r.Record, r.err = b.orders.Load(ctx, id); r.err == nil {
-		r.Account, r.err = b.table.Load(ctx, id)
+	if r.Record, r.err = b.deployment.Store().Load(ctx, id); r.err == nil {
+		r.Account, r.err = b.deployment.Accounts().Load(ctx, id)
 	}
 	switch {
 	case errors.Is(r.err, order.ErrCorrupt), errors.Is(r.err, order.ErrUnknownVersion):
@@ -182,29 +163,27 @@ func row(r Row) audit.Row {
 // for its rate limit.
 const patience = 6
 
-// patient yields the pages that open returns, at a rate, up to one that has no Next. It
-// opens the pages again after the last one if a call failed that is worth a repetition.
+// patient yields the pages that read returns, each after the position of the one before,
+// at a rate, up to one that has no Next. It repeats a call that failed if that is worth it.
 func patient[T any](
-	ctx context.Context, p *Pace, after string, open func(after string) pages[T],
+	ctx context.Context, p *Pace, after string, read func(after string) (audit.Page[T], error),
 ) pages[T] {
 	return func(yield func(audit.Page[T], error) bool) {
 		for failed := 0; ; {
-			last := p.Wait(ctx, 1)
-			for page, err := range open(after) {
-				if last = cmp.Or(last, err); last != nil {
-					break
-				}
+			var page audit.Page[T]
+			err := p.Wait(ctx, 1)
+			if err == nil {
+				page, err = read(after)
+			}
+			if err == nil {
 				failed, after = 0, page.Next
-				if !yield(page, nil) || page.Next == "" {
+				if !yield(page, nil) || after == "" {
 					return
 				}
-				last = p.Wait(ctx, 1)
+				continue
 			}
-			if last == nil {
-				return
-			}
-			if failed++; failed == patience || !transient(last) || pause(ctx, time.Second<<(failed-1)) != nil {
-				yield(audit.Page[T]{}, last)
+			if failed++; failed == patience || !transient(err) || pause(ctx, time.Second<<(failed-1)) != nil {
+				yield(audit.Page[T]{}, err)
 				return
 			}
 		}

@@ -21,32 +21,24 @@ func TestAListContinuesAfterAFailureThatPasses(t *testing.T) {
 		took  time.Duration
 		err   error
 	}{
-		"no failure":                       {[]error{nil, nil, nil}, 3, 300 * time.Millisecond, nil},
-		"a page after two failures":        {[]error{nil, down, down, nil, nil}, 3, 3300 * time.Millisecond, nil},
+		"no failure":                       {[]error{nil, nil, nil}, 3, 200 * time.Millisecond, nil},
+		"a page after two failures":        {[]error{nil, down, down, nil, nil}, 3, 3200 * time.Millisecond, nil},
 		"failures on end":                  {slices.Repeat([]error{down}, 9), 0, 31 * time.Second, down},
-		"failures between pages":           {[]error{down, nil, down, nil, down, nil}, 3, 3300 * time.Millisecond, nil},
+		"failures between pages":           {[]error{down, nil, down, nil, down, nil}, 3, 3200 * time.Millisecond, nil},
 		"a failure that needs a person":    {[]error{nil, wrong}, 1, 100 * time.Millisecond, wrong},
 		"an end of the context, as Ctrl-C": {[]error{nil, context.Canceled}, 1, 100 * time.Millisecond, context.Canceled},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, calls := time.Now(), 0
-				open := func(after string) pages[int] {
-					return func(yield func(audit.Page[int], error) bool) {
-						for next := len(after) + 1; next <= 3; next++ {
-							failed := tt.fails[calls]
-							calls++
-							after += "x"
-							if !yield(audit.Page[int]{Items: []int{next}, Next: after}, failed) || failed != nil {
-								return
-							}
-						}
-						yield(audit.Page[int]{}, nil) // the end
-					}
+				read := func(after string) (audit.Page[int], error) {
+					calls++
+					next := map[bool]string{true: after + "x"}[len(after) < 2]
+					return audit.Page[int]{Items: []int{len(after) + 1}, Next: next}, tt.fails[calls-1]
 				}
 				var got []int
 				var err error
-				for page, failed := range patient(t.Context(), NewPace(10), "", open) {
+				for page, failed := range patient(t.Context(), NewPace(10), "", read) {
 					if err = failed; err == nil {
 						got = append(got, page.Items...)
 					}

@@ -172,15 +172,16 @@ func ModeOf(live bool) string {
 // the error. An error without an id ends it.
 func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		pace, read := NewPace(rate), 0
-		for page, err := range scan(ctx, d.Store(), "") {
-			for _, r := range page.Items {
+		pace, read, store := NewPace(rate), 0, d.Store()
+		for after, more := "", true; more; more = after != "" {
+			rows, next, err := scan(ctx, store, after)
+			for _, r := range rows {
 				if !yield(r, r.err) {
 					return
 				}
 			}
 			if err == nil {
-				read += len(page.Items)
+				read += len(rows)
 				d.Progress("%d orders read", read)
 				err = pace.Wait(ctx, 1)
 			}
@@ -188,6 +189,7 @@ func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[Row, error
 				yield(Row{}, err)
 				return
 			}
+			after = next
 		}
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	stripego "github.com/stripe/stripe-go/v76"
-	"github.com/stripe/stripe-go/v76/paymentintent"
-	"github.com/stripe/stripe-go/v76/refund"
+	"github.com/stripe/stripe-go/v76/form"
 
 	"orderonce/adapters/stripe"
 	"orderonce/domain/order"
@@ -18,63 +17,64 @@ import (
 // "PaymentIntents: Read" and "Charges and Refunds: Read".
 type intents struct{ client *stripe.Client }
 
-var errNotIntents = errors.New("not a list of PaymentIntents")
+var (
+	errNotIntent = errors.New("not a PaymentIntent")
+	errNotList   = errors.New("not a list of Stripe's objects")
+)
 
-// listed is a PaymentIntent with the id by which the list goes on.
-type listed struct {
-	id string
-
-	audit.Payment
-}
-
-// hundred asks for a hundred objects that were created in the window, after this one if
-// it is not "", each with an expanded field.
-func hundred(
-	ctx context.Context, w audit.Window, after, expanded string,
-) (*stripego.RangeQueryParams, stripego.ListParams) {
-	list := stripego.ListParams{Context: ctx, Limit: stripego.Int64(stripe.PageSize)}
-	list.AddExpand(expanded)
+// list lists a hundred of an account's objects that were created in the window, newest
+// first, after this one if it is not "", each with an expanded field. The times count in
+// whole seconds. convert returns the id by which the list goes on, and the item.
+func list[O, T any](
+	ctx context.Context, c *stripe.Client, of string, w audit.Window, after, expanded string,
+	convert func(O) (id string, item T, err error),
+) (page audit.Page[T], err error) {
+	params := stripego.ListParams{Context: ctx, Limit: stripego.Int64(stripe.PageSize)}
+	params.AddExpand(expanded)
 	if after != "" {
-		list.StartingAfter = stripego.String(after)
+		params.StartingAfter = stripego.String(after)
 	}
-	return &stripego.RangeQueryParams{GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix()}, list
-}
-
-// page lists a hundred PaymentIntents that were created in the window, newest first,
-// after this one if it is not "". The times count in whole seconds.
-func (i intents) page(ctx context.Context, w audit.Window, after string) (stripe.List[listed], error) {
-	created, list := hundred(ctx, w, after, "data."+stripe.LatestCharge)
-	params := &stripego.PaymentIntentListParams{CreatedRange: created, ListParams: list}
-	call := i.client.Call("list intents")
-	call.Permission = stripe.ReadCharges
-	err := paymentintent.Client{B: call}.List(params).Err()
-	return stripe.Page(call, err, errNotIntents, func(i stripe.PaymentIntent) (listed, error) {
-		p, err := payment(i)
-		return listed{string(p.ID), p}, err
+	created := &stripego.RangeQueryParams{GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix()}
+	body, call := new(form.Values), c.Call("list "+of)
+	form.AppendTo(body, &stripego.PaymentIntentListParams{CreatedRange: created, ListParams: params})
+	call.Permission = stripe.ReadCharges + ` and "Disputes: Read"`
+	err = call.CallRaw("GET", "/v1/"+of, "", body, params.GetParams(), nil)
+	found, err := stripe.Page(call, err, errNotList, func(o O) (item T, err error) {
+		if page.Next, item, err = convert(o); err == nil && page.Next == "" {
+			err = errNotList // it would look like the end of the list
+		}
+		return item, err
 	})
+	if page.Items = found.Data; !found.More {
+		page.Next = ""
+	}
+	return page, err
 }
 
-// refunds lists a hundred refunds that were made in the window, newest first, after this
-// one if it is not "", whenever their PaymentIntents were created.
-func (i intents) refunds(ctx context.Context, w audit.Window, after string) (stripe.List[listed], error) {
-	created, list := hundred(ctx, w, after, "data.payment_intent."+stripe.LatestCharge)
-	params := &stripego.RefundListParams{CreatedRange: created, ListParams: list}
-	call := i.client.Call("list refunds")
-	call.Permission = stripe.ReadCharges
-	err := refund.Client{B: call}.List(params).Err()
+// page lists PaymentIntents.
+func (i intents) page(ctx context.Context, w audit.Window, after string) (audit.Page[audit.Payment], error) {
+	return list(ctx, i.client, "payment_intents", w, after, "data."+stripe.LatestCharge,
+		func(i stripe.PaymentIntent) (string, audit.Payment, error) {
+			p, err := payment(i)
+			return string(p.ID), p, err
+		})
+}
+
+// refunds lists refunds, with their PaymentIntents, whenever those were created.
+func (i intents) refunds(
+	ctx context.Context, w audit.Window, after string,
+) (audit.Page[audit.Payment], error) {
 	type object struct {
 		ID     string                `json:"id"`
 		Intent *stripe.PaymentIntent `json:"payment_intent"` // nil: of a charge without one
 	}
-	return stripe.Page(call, err, errNotIntents, func(o object) (l listed, err error) {
-		if l.id = o.ID; l.id == "" { // it would look like the end of the list
-			return l, errNotIntents
-		}
-		if o.Intent != nil {
-			l.Payment, err = payment(*o.Intent)
-		}
-		return l, err
-	})
+	return list(ctx, i.client, "refunds", w, after, "data.payment_intent."+stripe.LatestCharge,
+		func(o object) (id string, p audit.Payment, err error) {
+			if o.Intent != nil {
+				p, err = payment(*o.Intent)
+			}
+			return o.ID, p, err
+		})
 }
 
 // read returns one PaymentIntent in its current state.
@@ -82,7 +82,7 @@ func (i intents) read(ctx context.Context, id order.IntentID) (audit.Payment, er
 	call := i.client.IntentCall("read intent "+string(id)+" with its latest charge", id)
 	call.Permission = stripe.ReadCharges
 	err := call.Read(ctx, stripe.LatestCharge)
-	return stripe.Object(call, err, errNotIntents, func(i stripe.PaymentIntent) (audit.Payment, error) {
+	return stripe.Object(call, err, errNotIntent, func(i stripe.PaymentIntent) (audit.Payment, error) {
 		if p, err := payment(i); err != nil || p.ID == id {
 			return p, err
 		}

@@ -36,11 +36,15 @@ func TestAPageListsIntentsNewestFirst(t *testing.T) {
 	for after, want := range map[string][]string{"": want[:100], want[99]: want[100:200], want[199]: want[200:], want[249]: nil} {
 		page, err := intents{stripe.New(s.Options)}.page(t.Context(), window, after)
 		var got []string
-		for _, p := range page.Data {
+		for _, p := range page.Items {
 			got = append(got, string(p.ID))
 		}
-		if diff := cmp.Diff(got, want); diff != "" || err != nil || page.More != (len(got) == 100) {
-			t.Errorf("page after %q: more %t, error %v (-got +want):\n%s", after, page.More, err, diff)
+		next := ""
+		if len(want) == 100 {
+			next = want[99]
+		}
+		if diff := cmp.Diff(got, want); diff != "" || err != nil || page.Next != next {
+			t.Errorf("page after %q: next %q, error %v (-got +want):\n%s", after, page.Next, err, diff)
 		}
 	}
 }
@@ -56,7 +60,7 @@ func TestAPaymentHasWhatItsChargeShows(t *testing.T) {
 	want := audit.Payment{Intent: intent, CreatedAt: s.Now().UTC(), Refunded: 7, Disputed: true}
 	account := intents{stripe.New(s.Options)}
 	page, err := account.page(t.Context(), audit.Window{From: s.Now(), To: s.Now().Add(time.Second)}, "")
-	if diff := cmp.Diff(page.Data, []listed{{string(want.ID), want}}, cmp.AllowUnexported(listed{})); diff != "" || err != nil {
+	if diff := cmp.Diff(page.Items, []audit.Payment{want}); diff != "" || err != nil {
 		t.Errorf("page: error %v (-got +want):\n%s", err, diff)
 	}
 	one, err := account.read(t.Context(), s.Intent.ID)
@@ -67,12 +71,12 @@ func TestAPaymentHasWhatItsChargeShows(t *testing.T) {
 	body := `{"data":[` + failed + `,{"id":"pi_held","status":"requires_capture","metadata":{"orderId":"ORD-1","scope":"test"}}]}`
 	page, err = intents{stripe.New(rigtest.Responding(rigtest.OK(body)))}.page(t.Context(), audit.Window{}, "")
 	rigtest.Must(t, err)
-	if o, settled := order.OutcomeOf(page.Data[0].Intent); !settled || o.Status != order.ActionRequired {
+	if o, settled := order.OutcomeOf(page.Items[0].Intent); !settled || o.Status != order.ActionRequired {
 		t.Errorf("got outcome %+v, want that of the charge", o)
 	}
 	held := order.Intent{ID: "pi_held", State: "requires_capture", OrderID: "ORD-1", Scope: "test", Mode: order.TestMode}
-	if page.Data[1].Intent != held {
-		t.Errorf("an unknown status: got %+v, want %+v", page.Data[1].Intent, held)
+	if page.Items[1].Intent != held {
+		t.Errorf("an unknown status: got %+v, want %+v", page.Items[1].Intent, held)
 	}
 }
 
@@ -90,7 +94,7 @@ func TestAFailedListIsAnErrorAndNoEmptyPage(t *testing.T) {
 		"a missing permission":           {rigtest.Failure(403, rigtest.InvalidRequest), order.KindMisconfigured, "Charges and Refunds: Read"},
 	} {
 		page, err := intents{stripe.New(rigtest.Responding(c.response))}.page(t.Context(), audit.Window{}, "")
-		if rigtest.KindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page.Data != nil {
+		if rigtest.KindOf(t, err) != c.want || !strings.Contains(err.Error(), c.text) || page.Items != nil {
 			t.Errorf("%s: got %v, %v, want %s with %q", name, page, err, c.want, c.text)
 		}
 	}

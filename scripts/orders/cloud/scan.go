@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,35 +23,16 @@ type Row struct {
 	err     error // of decoding it
 }
 
-// rowPage is what one call read. Next continues after it.
-type rowPage struct {
-	Items []Row
-	Next  string
-}
-
-// scan reads every order of the table in pages of one call each, at most 1 MB. after is
-// "", or the Next of a page with which an earlier scan ended. It ends at the first error.
+// scan reads the orders of the table with one call, at most 1 MB. after is "", or the next
+// of another call.
 //
-// The reads are eventually consistent, which costs half: 128 read units a page, for the
+// The reads are eventually consistent, which costs half: 128 read units a call, for the
 // event items too. Load a row before you decide anything about it.
-func scan(ctx context.Context, s *dynamodb.Store, after string) iter.Seq2[rowPage, error] {
-	return func(yield func(rowPage, error) bool) {
-		for {
-			page, err := scanPage(ctx, s, after)
-			if !yield(page, err) || err != nil || page.Next == "" {
-				return
-			}
-			after = page.Next
-		}
-	}
-}
-
-func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page rowPage, err error) {
+func scan(ctx context.Context, s *dynamodb.Store, after string) (rows []Row, next string, err error) {
 	items, next, err := scanItems(ctx, s, after, &sdk.ScanInput{
 		FilterExpression:          aws.String("sk = :order"),
 		ExpressionAttributeValues: dynamodb.Item{":order": dynamodb.Text(dynamodb.OrderRow)},
 	})
-	page.Next = next
 	for _, item := range items {
 		r := Row{}
 		if r.Record, r.err = dynamodb.DecodeOrder(item); r.err == nil {
@@ -61,9 +41,9 @@ func scanPage(ctx context.Context, s *dynamodb.Store, after string) (page rowPag
 		if r.err != nil {
 			r.Record = order.Record{OrderID: order.ID(dynamodb.TextOf(item, "orderId"))}
 		}
-		page.Items = append(page.Items, r)
+		rows = append(rows, r)
 	}
-	return page, err
+	return rows, next, err
 }
 
 // scanItems reads a page of the items that a scan selects.

@@ -51,11 +51,12 @@ func TestScan(t *testing.T) {
 		`{"Items":[{"orderId":{"S":"ORD-3"},"sk":{"S":"order"},"status":{"S":"paid"}}]}`,
 	}}
 	var all []Row
-	for page, err := range scan(t.Context(), p.store(), "ORD-0/order") {
+	for after, more := "ORD-0/order", true; more; more = after != "" {
+		rows, next, err := scan(t.Context(), p.store(), after)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, page.Items...)
+		all, after = append(all, rows...), next
 	}
 	if diff := cmp.Diff(p.from, []string{"ORD-0/order", "ORD-1/order", "ORD-2/event#000001"}); diff != "" {
 		t.Errorf("calls begin after (-got +want):\n%s", diff)
@@ -65,14 +66,10 @@ func TestScan(t *testing.T) {
 		t.Errorf("got %+v, want ORD-1 with its account, and ORD-3 with ErrCorrupt", all)
 	}
 	for after, calls := range map[string]int{"": 1, "ORD-1/order": 1, "no position": 0} {
-		p, n := &responses{all: []string{`{"__type":"AccessDeniedException"}`}}, 0
-		for page, err := range scan(t.Context(), p.store(), after) {
-			if n++; len(page.Items) > 0 || err == nil || !strings.Contains(err.Error(), after) {
-				t.Errorf("got %v, %v, want an error that names %q", page, err, after)
-			}
-		}
-		if n != 1 || len(p.from) != calls {
-			t.Errorf("after %q: got %d results and %d calls, want one error and %d", after, n, len(p.from), calls)
+		p := &responses{all: []string{`{"__type":"AccessDeniedException"}`}}
+		rows, _, err := scan(t.Context(), p.store(), after)
+		if len(rows) > 0 || err == nil || !strings.Contains(err.Error(), after) || len(p.from) != calls {
+			t.Errorf("after %q: got %v, %v after %d calls, want an error that names it after %d", after, rows, err, len(p.from), calls)
 		}
 	}
 }
