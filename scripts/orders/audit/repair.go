@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -77,7 +76,6 @@ func disputed(f Finding) bool { return f.Disputed }
 type Repairer struct {
 	Follower settle.Follower
 	Refunds  refund.Refresher
-	Now      func() time.Time
 }
 
 // Repair carries out a plan. It repeats a plan once whose row changed at the same moment.
@@ -97,9 +95,9 @@ func (r *Repairer) repair(ctx context.Context, p Plan) error {
 	}
 	follow, err := r.Follower, error(nil)
 	if p.has(func(f Finding) bool { return f.Bind }) {
-		_, err = settle.Restore(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, p.Intent, r.Now())
+		_, err = settle.Restore(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, p.Intent, follow.Now())
 	} else {
-		_, err = settle.Refresh(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, r.Now())
+		_, err = settle.Refresh(ctx, follow.Store, follow.Payments, follow.Scope, p.OrderID, follow.Now())
 	}
 	if err != nil {
 		return err

@@ -208,6 +208,6 @@ func (d Deployment) Repairer() *audit.Repairer {
 			Store: d.Store(), Payments: d.Payments(), Scope: d.Scope, Now: d.Now,
 			Disputes: dispute.New(d.options()),
 		},
-		Refunds: *d.Refresher(), Now: d.Now,
+		Refunds: *d.Refresher(),
 	}
 }

@@ -27,7 +27,7 @@ func (d Deployment) QueueAt(url config.URL) Queue {
 
 // FIFO reports whether the messages of one order have a group, and duplicates of the last
 // five minutes are dropped.
-func (q Queue) FIFO() bool { return strings.HasSuffix(q.URL, ".fifo") }
+func (q Queue) FIFO() bool { return sqs.FIFO(q.URL) }
 
 // Send posts one message to the group of its order, if the queue is a FIFO one, and
 // returns the message's id. SQS drops a message there whose deduplication id it received

@@ -78,17 +78,13 @@ func depth(ctx context.Context, client *sdk.Client, urls ...config.URL) (d watch
 		if err != nil {
 			return d, err
 		}
-		for name, value := range out.Attributes {
-			n, _ := strconv.Atoi(value)             // SQS sends numbers
-			switch types.QueueAttributeName(name) { //nolint:exhaustive // those that were asked for
-			case types.QueueAttributeNameApproximateNumberOfMessages:
-				d.Waiting += n
-			case types.QueueAttributeNameApproximateNumberOfMessagesNotVisible:
-				d.InFlight += n
-			case types.QueueAttributeNameApproximateNumberOfMessagesDelayed:
-				d.Delayed += n
-			}
+		count := func(name types.QueueAttributeName) int {
+			n, _ := strconv.Atoi(out.Attributes[string(name)]) // SQS sends numbers
+			return n
 		}
+		d.Waiting += count(types.QueueAttributeNameApproximateNumberOfMessages)
+		d.InFlight += count(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
+		d.Delayed += count(types.QueueAttributeNameApproximateNumberOfMessagesDelayed)
 	}
 	return d, nil
 }

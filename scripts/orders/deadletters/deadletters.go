@@ -106,12 +106,7 @@ func (f Filter) Matches(m Message) bool {
 }
 
 func contains(all []string, s string) bool {
-	for _, one := range all {
-		if strings.EqualFold(one, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(one string) bool { return strings.EqualFold(one, s) })
 }
 
 // Letter is a message with what is known about it.

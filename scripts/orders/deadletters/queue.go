@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -269,7 +268,7 @@ func (q *Queue) Redrive(ctx context.Context, m Message) error {
 	if m.Group != "" {
 		in.MessageGroupId = &m.Group
 	}
-	if strings.HasSuffix(to, ".fifo") { // a standard queue rejects the parameter
+	if sqs.FIFO(to) { // a standard queue rejects the parameter
 		in.MessageDeduplicationId = &m.ID
 	}
 	if _, err := q.client.SendMessage(ctx, in); err != nil {
@@ -281,14 +280,10 @@ func (q *Queue) Redrive(ctx context.Context, m Message) error {
 // target returns the queue of the function that a message is for, whichever parked it.
 // One that is neither an order nor a refund goes back to the queue that it came from.
 func (q *Queue) target(m Message) (string, error) {
-	if m.Job.IsRefund() || m.Invalid != nil && m.queue == q.refunds.Dead {
-		return q.refundQueue(m)
-	}
-	return q.orders.Live, nil
-}
-
-func (q *Queue) refundQueue(m Message) (string, error) {
-	if q.refunds.Live == "" {
+	switch refund := m.Job.IsRefund() || m.Invalid != nil && m.queue == q.refunds.Dead; {
+	case !refund:
+		return q.orders.Live, nil
+	case q.refunds.Live == "":
 		const want = "REFUND_QUEUE_URL: want the URL of the refund queue"
 		return "", fmt.Errorf("redrive message %s: a refund: %s", m.ID, want)
 	}

@@ -76,16 +76,26 @@ func (sh Shell) Confirms(question, word string) bool {
 	return strings.TrimSpace(typed) == word
 }
 
+// through writes what change makes of each text.
+type through struct {
+	out    io.Writer
+	change func([]byte) []byte
+}
+
+// Write implements io.Writer.
+func (w through) Write(p []byte) (int, error) {
+	if _, err := w.out.Write(w.change(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // Visible returns a writer that writes text with \u escapes for what a terminal does
 // not print: colors, and characters that hide or reorder others. In JSON they mean the
 // same.
-func Visible(out io.Writer) io.Writer { return visible{out} }
+func Visible(out io.Writer) io.Writer { return through{out, escaped} }
 
-type visible struct{ out io.Writer }
-
-// Write implements io.Writer.
-func (v visible) Write(p []byte) (int, error) {
-	var b []byte
+func escaped(p []byte) (b []byte) {
 	for _, r := range string(p) { // an invalid byte is U+FFFD
 		switch {
 		case r == '\n', r == '\t', unicode.IsPrint(r):
@@ -96,10 +106,7 @@ func (v visible) Write(p []byte) (int, error) {
 			}
 		}
 	}
-	if _, err := v.out.Write(b); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return b
 }
 
 // Painted returns a writer that prints what a pattern matches in bold red, if out is a
@@ -111,20 +118,11 @@ func Painted(out *os.File, wrong *regexp.Regexp, environ []string) io.Writer {
 	if !term.IsTerminal(int(out.Fd())) || slices.ContainsFunc(environ, plain) {
 		return out
 	}
-	return painted{out, wrong}
+	return painted(out, wrong)
 }
 
-type painted struct {
-	out   io.Writer
-	wrong *regexp.Regexp
-}
-
-// Write implements io.Writer.
-func (w painted) Write(p []byte) (int, error) {
-	if _, err := w.out.Write(w.wrong.ReplaceAll(p, []byte("\x1b[1;31m$0\x1b[m"))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+func painted(out io.Writer, wrong *regexp.Regexp) io.Writer {
+	return through{out, func(p []byte) []byte { return wrong.ReplaceAll(p, []byte("\x1b[1;31m$0\x1b[m")) }}
 }
 
 // Interruptible returns a reader that ends with its context, also while it waits for a

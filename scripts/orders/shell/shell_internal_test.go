@@ -35,7 +35,7 @@ func TestATerminalGetsNothingThatItInterprets(t *testing.T) {
 
 func TestWhatIsWrongIsRedOnATerminalOnly(t *testing.T) {
 	var out strings.Builder
-	red := Visible(painted{&out, regexp.MustCompile("(?m)^WARNING: .*")})
+	red := Visible(painted(&out, regexp.MustCompile("(?m)^WARNING: .*")))
 	n, err := fmt.Fprint(red, "all is well\nWARNING: \x1b[31mtwo charges\nthat is all\n")
 	must(t, err)
 	const want = "all is well\n\x1b[1;31mWARNING: \\u001b[31mtwo charges\x1b[m\nthat is all\n"

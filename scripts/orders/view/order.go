@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,12 +108,8 @@ func Refund(i refund.Item) string {
 	if i.Status == "" {
 		return "no refund yet"
 	}
-	words := []string{string(i.Status)}
-	for _, word := range []string{string(i.Refund), i.Failure, string(i.Reason)} {
-		if word != "" {
-			words = append(words, word)
-		}
-	}
+	words := []string{string(i.Status), string(i.Refund), i.Failure, string(i.Reason)}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
 	if i.Status == refund.Open {
 		words = append(words, fmt.Sprintf("attempt %d", i.Attempt))
 		if i.LastError != "" {
