@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // leaks returns the orders whose customer, payer or payment method appears in the log,
@@ -109,21 +107,7 @@ func addTexts(to map[loggedText]bool, field string, value any) {
 // holdsWord reports whether a text is the word, or holds it between characters that are
 // not part of a word.
 func holdsWord(text, word string) bool {
-	for from := 0; ; {
-		i := strings.Index(text[from:], word)
-		if i < 0 {
-			return false
-		}
-		start := from + i
-		before, _ := utf8.DecodeLastRuneInString(text[:start])
-		after, _ := utf8.DecodeRuneInString(text[start+len(word):])
-		if !inWord(before) && !inWord(after) {
-			return true
-		}
-		from = start + 1
-	}
-}
-
-func inWord(r rune) bool {
-	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	const end = `[^_\pL\p{Nd}]`
+	return strings.Contains(text, word) &&
+		regexp.MustCompile(`(^|`+end+`)`+regexp.QuoteMeta(word)+`(`+end+`|$)`).MatchString(text)
 }

@@ -219,21 +219,20 @@ func brokenBy(o audit.Order) (broken []string) {
 }
 
 func TestTheVerdictCountsTheRisksThatAreLeft(t *testing.T) {
-	s := audit.Summary{InProgress: 1, Risks: map[audit.Risk]int{audit.ChargedAgain: 3}}
-	const want = "verdict: not yet safe to process: orders that a message may charge again: 2; " +
-		"not compared, because a worker has them: 1"
-	if got := s.Verdict(map[audit.Risk]int{audit.ChargedAgain: 1}); got.String() != want || got.Safe {
-		t.Errorf("got  %s, safe %t\nwant %s", got, got.Safe, want)
-	}
-	if got := s.Verdict(s.Risks); !got.Safe || len(got.Risks) > 0 {
-		t.Errorf("all repaired: got %+v, want that it is safe", got)
-	}
-}
-
-func TestTheVerdictCountsRefundsThatMayBeRepeated(t *testing.T) {
-	s := audit.Summary{Risks: map[audit.Risk]int{audit.RefundedTwice: 1}}
-	const want = "verdict: not yet safe to process: orders of which a message may give money back twice: 1"
-	if got := s.Verdict(nil).String(); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	const unsafe = "verdict: not yet safe to process: "
+	again, twice := map[audit.Risk]int{audit.ChargedAgain: 3}, map[audit.Risk]int{audit.RefundedTwice: 1}
+	for _, tt := range []struct {
+		risks, repaired map[audit.Risk]int
+		want            string
+	}{
+		{again, map[audit.Risk]int{audit.ChargedAgain: 1}, unsafe + "orders that a message may charge again: 2"},
+		{again, again, "verdict: safe to process every order that Stripe knows"},
+		{twice, nil, unsafe + "orders of which a message may give money back twice: 1"},
+	} {
+		got := audit.Summary{InProgress: 1, Risks: tt.risks}.Verdict(tt.repaired)
+		want := tt.want + "; not compared, because a worker has them: 1"
+		if got.String() != want || got.Safe != (len(got.Risks) == 0) {
+			t.Errorf("got  %s, safe %t, risks %v\nwant %s", got, got.Safe, got.Risks, want)
+		}
 	}
 }

@@ -76,21 +76,14 @@ type Files []*file
 type file struct {
 	*bufio.Writer
 
-	f           *os.File
-	size, saved int64
-}
-
-// Write counts what is appended.
-func (f *file) Write(b []byte) (int, error) {
-	f.size += int64(len(b))
-	return f.Writer.Write(b)
+	f     *os.File
+	saved int64 // bytes
 }
 
 // ErrOtherJob means that the folder is of another audit.
 var ErrOtherJob = errors.New("the folder is of another audit")
 
-// Open opens the folder of an audit, an empty one or that of an interrupted audit. The
-// zero Job means the interrupted one's. It returns ErrOtherJob if they differ.
+// Open opens the folder of an interrupted audit, or an empty one for a Job that is not zero.
 func Open(dir string, job Job) (*Folder, error) {
 	f := &Folder{dir: dir, state: state{Job: job, Sizes: make([]int64, Parts+1)}}
 	f.state.Summary.Findings, f.state.Summary.Risks = map[Class]int{}, map[Risk]int{}
@@ -102,9 +95,6 @@ func Open(dir string, job Job) (*Folder, error) {
 	default:
 		if err := json.Unmarshal(b, &f.state); err != nil || len(f.state.Sizes) != Parts+1 {
 			return nil, fmt.Errorf("work folder %s: corrupt state.json: %w", dir, err)
-		}
-		if job != (Job{}) && f.state.Job != job {
-			return nil, fmt.Errorf("work folder %s: %w: %+v", dir, ErrOtherJob, f.state.Job)
 		}
 	}
 	if f.Files, err = OpenFiles(f.partPath, f.state.Sizes); err != nil {
@@ -121,7 +111,7 @@ func OpenFiles(path func(int) string, sizes []int64) (all Files, err error) {
 		if err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
-		all = append(all, &file{bufio.NewWriterSize(f, 8<<10), f, size, size})
+		all = append(all, &file{bufio.NewWriterSize(f, 8<<10), f, size})
 		if _, err := f.Seek(size, io.SeekStart); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -187,7 +177,10 @@ func (f Files) Flush() error {
 		if err := opened.Flush(); err != nil {
 			return err
 		}
-		opened.saved = opened.size
+		var err error
+		if opened.saved, err = opened.f.Seek(0, io.SeekCurrent); err != nil {
+			return err
+		}
 	}
 	return nil
 }

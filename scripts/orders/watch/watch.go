@@ -3,6 +3,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -122,10 +123,7 @@ func due(n int) string {
 // counts lists what there is, the most frequent first.
 func counts[K ~string](of map[K]int) string {
 	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
-		if of[a] != of[b] {
-			return of[b] - of[a]
-		}
-		return strings.Compare(string(a), string(b))
+		return cmp.Or(of[b]-of[a], cmp.Compare(a, b))
 	})
 	var all []string
 	for _, k := range keys {
