@@ -17,7 +17,6 @@ const (
 	shirt  = "TSHIRT-M"
 )
 
-// books builds the books of a system.
 type books struct{ invariants.Books }
 
 // correct returns books without a broken invariant: one order was paid, delivered again
@@ -138,13 +137,11 @@ func (b *books) intent(id order.ID, status, failure string) {
 	b.Intents[order.IntentID("pi_"+id)] = invariants.Intent{Status: status, Failure: failure}
 }
 
-// charge adds a correct charge to the ledger.
 func (b *books) charge(id order.ID) {
 	o := b.Orders[id]
 	b.Charges[id] = append(b.Charges[id], invariants.Charge{Intent: o.Intent, Total: o.Total})
 }
 
-// change changes the row of an order.
 func (b *books) change(id order.ID, how func(*invariants.Order)) {
 	o := b.Orders[id]
 	o.Refunds, o.Events = slices.Clone(o.Refunds), slices.Clone(o.Events)
@@ -169,7 +166,6 @@ func (b *books) dispute(s order.DisputeStatus) {
 	b.record()
 }
 
-// half is half of an order.
 const half = 1999
 
 // refund posts a refund of half of the order "half", and records its status in the row,
@@ -190,7 +186,6 @@ func (b *books) refund(of refund.ID, s refund.Status) {
 	b.refunded(order.RefundEvent{ID: string(of), Status: string(s), Amount: half})
 }
 
-// made adds a refund to Stripe's list.
 func (b *books) made(of refund.ID, amount int64, status string) {
 	b.Refunds["half"] = append(b.Refunds["half"], invariants.Refund{
 		ID: refund.ProviderID("re_" + of), Of: of, Status: status,
@@ -223,7 +218,6 @@ func (b *books) refunded(e order.RefundEvent) {
 	b.record()
 }
 
-// item changes the refund "R" in the row.
 func (b *books) item(how func(*refund.Item)) {
 	b.change("half", func(o *invariants.Order) { how(&o.Refunds[0]) })
 }
@@ -235,12 +229,10 @@ func (b *books) bankReturns() {
 	b.refunded(order.RefundEvent{ID: "R", Status: string(refund.Failed), Amount: half})
 }
 
-// mail adds an e-mail about an order.
 func (b *books) mail(id order.ID) {
 	b.Mail = append(b.Mail, invariants.Email{OrderID: id, Key: receipt.Paid})
 }
 
-// receipt changes the receipt of the order "paid".
 func (b *books) receipt(s receipt.Status) {
 	b.Receipts["paid"][0].Status, b.Receipts["paid"][0].Message = s, ""
 }

@@ -25,7 +25,6 @@ func (b *Books) unended(broken report) {
 	}
 }
 
-// ofOrder names the order of a message, if the message does.
 func ofOrder(id order.ID) string {
 	if id == "" {
 		return ""

@@ -65,7 +65,6 @@ type content struct {
 	fingerprint order.Fingerprint
 }
 
-// ordered returns what every valid message orders.
 func (b *Books) ordered() map[content]order.Quantities {
 	all := map[content]order.Quantities{}
 	for _, m := range b.Messages {
@@ -76,7 +75,6 @@ func (b *Books) ordered() map[content]order.Quantities {
 	return all
 }
 
-// mayBePaid reports whether an order may still be paid.
 func mayBePaid(o Order) bool {
 	switch o.Status {
 	case order.Open, order.Declined, order.ActionRequired, order.Pending:
@@ -171,7 +169,6 @@ func (b *Books) wrongAnswers(broken report) {
 	}
 }
 
-// isSettled reports whether an answer shows an outcome.
 func isSettled(status string) bool {
 	return status != "received" && status != "not_sent" && status != string(order.Open)
 }

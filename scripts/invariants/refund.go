@@ -77,7 +77,6 @@ func statusAfter(back, charged int64) order.Status {
 	return order.Refunded
 }
 
-// refundOf returns the refund that an item names.
 func (b *Books) refundOf(id order.ID, i refund.Item) (r Refund, found bool) {
 	n := slices.IndexFunc(b.Refunds[id], func(r Refund) bool { return r.ID == i.Refund && r.Of == i.ID })
 	if n < 0 {

@@ -28,7 +28,6 @@ const (
 	RowUnreadable     Class = "row_unreadable"     // the row is corrupt or of a newer release
 )
 
-// class is what is known about a class.
 type class struct {
 	Class
 
@@ -224,7 +223,6 @@ func (r *Result) unbound(o Order, s order.Scope, p Payment) {
 	}
 }
 
-// compare compares a row with its intent.
 func (r *Result) compare(o Order, s order.Scope, p Payment) {
 	if differs := content(o, s, p); differs != "" {
 		r.add(o, ContentDiffers, p, differs)
@@ -283,7 +281,6 @@ func content(o Order, s order.Scope, p Payment) string {
 	return ""
 }
 
-// describe names intents with their state and amount.
 func describe(all []Payment) string {
 	parts := make([]string, 0, len(all))
 	for _, p := range all {

@@ -149,7 +149,6 @@ func (f *Folder) partPath(n int) string {
 	return f.path(fmt.Sprintf("part-%03d.jsonl", n))
 }
 
-// entry is a line of a part.
 type entry struct {
 	Payment *Payment `json:"p,omitempty"`
 	Row     *Row     `json:"r,omitempty"`

@@ -113,7 +113,6 @@ func job() audit.Job {
 	}
 }
 
-// run audits books in a folder.
 func run(t *testing.T, g generated, dir string, j audit.Job, progress func(audit.Summary)) (audit.Summary, []string, error) {
 	t.Helper()
 	f, err := audit.Open(dir, j)

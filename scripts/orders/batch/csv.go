@@ -129,7 +129,6 @@ func indexOf(fields []string, header map[string]string, columns, more []string) 
 	return index, nil
 }
 
-// orderOf returns the order of one row.
 func orderOf(at func(column string) string) (order.Draft, error) {
 	quantity, err := integer("quantity", at("quantity"))
 	if err != nil {
@@ -143,7 +142,6 @@ func orderOf(at func(column string) string) (order.Draft, error) {
 	}, err
 }
 
-// integer parses a number of a column.
 func integer(column, value string) (int64, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {

@@ -109,7 +109,6 @@ func unambiguous(all []Refund) error {
 	return nil
 }
 
-// refundRows reads CSV.
 func (p Source) refundRows(in io.Reader, other refund.Draft) (all []Refund, err error) {
 	columns := []string{"orderId", "amount"}
 	for row, err := range csvRows(in, p.Column, columns, "refundId", "reason", "currency") {
@@ -127,7 +126,6 @@ func (p Source) refundRows(in io.Reader, other refund.Draft) (all []Refund, err 
 	return all, nil
 }
 
-// refundLines reads JSON.
 func (p Source) refundLines(in io.Reader, other refund.Draft) (all []Refund, err error) {
 	messages, err := p.lines(in)
 	for _, m := range messages {

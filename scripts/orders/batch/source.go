@@ -124,7 +124,6 @@ func (p Source) Read(in io.Reader) ([]Message, error) {
 	return p.lines(in)
 }
 
-// lines returns the messages of JSON lines.
 func (p Source) lines(in io.Reader) (messages []Message, err error) {
 	lines, n := bufio.NewScanner(in), 0
 	lines.Buffer(nil, maxMessage)

@@ -81,7 +81,6 @@ func OpenStripe(ctx context.Context, sh shell.Shell, needs ...string) (Deploymen
 	return Open(ctx, sh, append(needs, "ORDERS_TABLE", "SCOPE", "STRIPE_SECRET_KEY")...)
 }
 
-// problemsOf returns what is wrong with the variables that are needed.
 func problemsOf(environ, needs []string) (all []string) {
 	variables := env.ToMap(environ)
 	for field := range reflect.TypeFor[Env]().Fields() {

@@ -51,7 +51,6 @@ func list[O, T any](
 	return page, err
 }
 
-// page lists PaymentIntents.
 func (i intents) page(ctx context.Context, w audit.Window, after string) (audit.Page[audit.Payment], error) {
 	return list(ctx, i.client, "payment_intents", w, after, "data."+stripe.LatestCharge,
 		func(i stripe.PaymentIntent) (string, audit.Payment, error) {
@@ -77,7 +76,6 @@ func (i intents) refunds(
 		})
 }
 
-// read returns one PaymentIntent in its current state.
 func (i intents) read(ctx context.Context, id order.IntentID) (audit.Payment, error) {
 	call := i.client.IntentCall("read intent "+string(id)+" with its latest charge", id)
 	call.Permission = stripe.ReadCharges

@@ -46,7 +46,6 @@ func scan(ctx context.Context, s *dynamodb.Store, after string) (rows []Row, nex
 	return rows, next, err
 }
 
-// scanItems reads a page of the items that a scan selects.
 func scanItems(
 	ctx context.Context, s *dynamodb.Store, after string, of *sdk.ScanInput,
 ) (items []dynamodb.Item, next string, err error) {

@@ -41,7 +41,6 @@ const (
 	maxReasons   = 100
 )
 
-// reasons returns what counts dead letters by their reason.
 func (d Deployment) reasons() func(context.Context) (map[string]int, error) {
 	queue := d.Letters()
 	var counted map[string]int

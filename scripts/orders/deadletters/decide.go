@@ -44,7 +44,6 @@ func decideInvalid(m Message, f Facts) Verdict {
 	return fix(money, "correct the producer and post the order again, then discard this with --force")
 }
 
-// decideOrder decides about an order that has a row.
 func decideOrder(m Message, f Facts) Verdict {
 	money := moneyOf(f.Row, f.Intents)
 	same, known := f.Row.Fingerprint.Matches(m.Job.Order)
@@ -102,7 +101,6 @@ func decideSettled(r order.Record, money Money) Verdict {
 	return discard(money, "the order is %s: another delivery changes nothing", r.Status)
 }
 
-// moneyOf returns what happened to the money of an order that has a row.
 func moneyOf(r order.Record, intents []order.Intent) Money {
 	if r.Status.Charged() {
 		return Charged
@@ -152,7 +150,6 @@ func moneyFound(found []order.Intent) Money {
 	return NotCharged
 }
 
-// decideRowless decides about an order without a row.
 func decideRowless(m Message, f Facts) Verdict {
 	switch {
 	case f.StripeErr != nil:
@@ -164,7 +161,6 @@ func decideRowless(m Message, f Facts) Verdict {
 	return decideUnbound(m.Reason, m.Job.Order, f.Intents)
 }
 
-// decideRefund decides about a refund.
 func decideRefund(m Message, f Facts) Verdict {
 	want := m.Job.Refund
 	item, known := f.Account.Item(want.ID())
@@ -184,7 +180,6 @@ func decideRefund(m Message, f Facts) Verdict {
 	return decideNewRefund(m, f.Account)
 }
 
-// decideItem decides about a refund that the row has.
 func decideItem(m Message, f Facts, i refund.Item) Verdict {
 	money := moneyOfItem(i, f.Made)
 	switch i.Status {
@@ -211,7 +206,6 @@ func decideItem(m Message, f Facts, i refund.Item) Verdict {
 	return decideReason(m.Reason, money, f.Account.OrderID)
 }
 
-// moneyOfItem returns what happened to the money of a refund that the row has.
 func moneyOfItem(i refund.Item, made []refund.Refund) Money {
 	switch {
 	case i.Status.Counts():
@@ -224,7 +218,6 @@ func moneyOfItem(i refund.Item, made []refund.Refund) Money {
 	return Unknown
 }
 
-// decideNewRefund decides about a refund that the row does not have.
 func decideNewRefund(m Message, a refund.Account) Verdict {
 	switch {
 	case !precedesRow(m.Reason):

@@ -59,7 +59,6 @@ func (s Sources) ofOrder(ctx context.Context, m Message) (f Facts) {
 	return f
 }
 
-// read returns the bound intent.
 func (s Sources) read(ctx context.Context, r order.Record) ([]order.Intent, error) {
 	i, err := s.Payments.Read(ctx, r.Intent)
 	if err == nil {

@@ -79,7 +79,6 @@ func (q *Queue) Each(ctx context.Context, limit int, visit Visit[Message]) (page
 	return Pages{pages.Seen + more.Seen, pages.Ended && more.Ended, pages.Unseen + more.Unseen}, err
 }
 
-// each is Each for one queue.
 func (q *Queue) each(
 	ctx context.Context, url string, limit int, visit Visit[Message],
 ) (pages Pages, err error) {
@@ -213,7 +212,6 @@ func (p *pager) extend(ctx context.Context) error {
 	return p.visibility.ChangeVisibility(ctx, delays(soon, HiddenFor))
 }
 
-// putBack makes all messages visible.
 func (p *pager) putBack(ctx context.Context) error {
 	if err := p.visibility.ChangeVisibility(ctx, delays(p.order, 0)); err != nil {
 		return fmt.Errorf("messages stay hidden for up to %s: %w", HiddenFor, err)

@@ -300,7 +300,6 @@ func (k *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// redrive redrives every message.
 func redrive(q *deadletters.Queue) deadletters.Visit[deadletters.Message] {
 	return func(ctx context.Context, m deadletters.Message) (bool, error) {
 		err := q.Redrive(ctx, m)
@@ -308,7 +307,6 @@ func redrive(q *deadletters.Queue) deadletters.Visit[deadletters.Message] {
 	}
 }
 
-// redriveAll redrives each message whose verdict is redrive.
 func (q *queues) redriveAll(ctx context.Context, w *world, client *http.Client) error {
 	queue := q.queue(client)
 	_, err := queue.Each(ctx, 100, func(ctx context.Context, m deadletters.Message) (bool, error) {
@@ -320,7 +318,6 @@ func (q *queues) redriveAll(ctx context.Context, w *world, client *http.Client) 
 	return err
 }
 
-// process processes the messages of the order queue until it is empty.
 func (q *queues) process(w *world) {
 	for {
 		var received []sqstest.Message

@@ -62,7 +62,6 @@ func look(m Money, advice string, a ...any) Verdict {
 	return Verdict{Look, m, fmt.Sprintf(advice, a...)}
 }
 
-// decideUnreadable decides about a message whose row cannot be read.
 func decideUnreadable(err error) Verdict {
 	switch {
 	case errors.Is(err, order.ErrCorrupt):

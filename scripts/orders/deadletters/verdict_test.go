@@ -26,7 +26,6 @@ import (
 // returns what the message asks for.
 type arrange func(*world) jobs.Job
 
-// states has every state of an order's row and of its intents, and of a refund.
 func states() map[string]arrange {
 	all := refundStates()
 	maps.Copy(all, orderStates())
@@ -182,7 +181,6 @@ func refundStates() map[string]arrange {
 	}
 }
 
-// allReasons returns every reason of the product, none, and one that it does not know.
 func allReasons() []order.Reason {
 	return slices.Concat(order.Reasons(), sqs.Reasons(), refund.Reasons(), []order.Reason{"", "of_a_newer_release"})
 }

@@ -62,7 +62,6 @@ func (w *world) deliver(job jobs.Job) order.Result {
 	return p.Process(w.Context(), job.Order, start(), lease)
 }
 
-// charge processes the order with a card.
 func (w *world) charge(card ordertest.Card) {
 	w.deliver(orderWith(card))
 }
@@ -84,7 +83,6 @@ func (w *world) record() order.Record {
 	return r
 }
 
-// cancel closes the order as an operator does.
 func (w *world) cancel() {
 	c := order.Cancellation{Store: w.store, Payments: w.bank, Canceler: w.bank, Scope: scope}
 	_, err := c.Cancel(w.Context(), id, w.now)
@@ -99,7 +97,6 @@ func (w *world) customerPays() {
 	}
 }
 
-// refresh settles the row and its refunds as an operator does.
 func (w *world) refresh() {
 	_, err := settle.Refresh(w.Context(), w.store, w.bank, scope, id, w.now)
 	must(w.T, err)
@@ -112,7 +109,6 @@ func (w *world) restore() {
 	must(w.T, err)
 }
 
-// decide returns the verdict on a message.
 func (w *world) decide(m deadletters.Message) deadletters.Verdict {
 	return w.sources().Letter(w.Context(), m).Verdict
 }
@@ -138,7 +134,6 @@ func refundOf(t *testing.T, of string, amount int64) jobs.Job {
 	return jobs.Job{Refund: r}
 }
 
-// must ends the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

@@ -30,7 +30,6 @@ const (
 	metaRefund = "refundId"
 )
 
-// history is everything that was read about one order.
 type history struct {
 	id      order.ID
 	record  order.Record // with its events; Status is "" without an order item

@@ -232,7 +232,6 @@ func (f *Folder) ReadLogs(name string, in io.Reader) error {
 	})
 }
 
-// each decodes one JSON value after the other.
 func each[T any](in io.Reader, take func(T) error) error {
 	for d := json.NewDecoder(in); ; {
 		var value T

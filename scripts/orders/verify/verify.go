@@ -157,7 +157,6 @@ func (v *Verifier) part(f *Folder, n int, s *Summary, broken map[string]int) err
 	return nil
 }
 
-// check checks one order, and counts it.
 func (v *Verifier) check(s *Summary, h *history) (found []Finding) {
 	created := h.record.CreatedAt
 	for n := 0; h.sides.Row == nil && n < len(h.moments) && created.IsZero(); n++ {

@@ -76,7 +76,6 @@ func (f files) paid() files {
 	}
 }
 
-// of returns the files of an order with another id.
 func (f files) of(id string) files {
 	f = maps.Clone(f)
 	for from, text := range f {
@@ -85,7 +84,6 @@ func (f files) of(id string) files {
 	return f
 }
 
-// read adds the files to a folder.
 func (f files) read(t *testing.T, to *verify.Folder) {
 	t.Helper()
 	for from, read := range map[verify.Source]func() error{

@@ -59,7 +59,6 @@ func (f *Report) Next() (n Next) {
 	return n
 }
 
-// nothing says that nothing is next.
 func (f *Report) nothing(n *Next) {
 	known := map[order.Status]string{
 		order.Canceled:   "nothing: it stays canceled",
@@ -70,7 +69,6 @@ func (f *Report) nothing(n *Next) {
 		"a refund that is missing here may be parked: orders dead-letters show "+string(f.ID)))
 }
 
-// leased reports whether a function works on the order.
 func (f *Report) leased() bool {
 	return f.Record != nil && f.Record.Status == order.Open && order.LeaseRunning(f.Record.Until, f.Now)
 }
@@ -287,7 +285,6 @@ func (f *Report) nextRefunds(n *Next) {
 	}
 }
 
-// nextRefund says what to do about one refund.
 func (f *Report) nextRefund(n *Next, a refund.Account, i refund.Item) {
 	amount := order.Money{Amount: i.Amount, Currency: a.Charged.Currency}
 	again := fmt.Sprintf("orders refund %s --amount %s --reason %s --refund-id ",
@@ -324,7 +321,6 @@ func (f *Report) madeGood(a refund.Account, failed refund.Item) bool {
 		})
 }
 
-// nextDispute says what to do about a dispute.
 func (f *Report) nextDispute(n *Next) {
 	r := f.Record
 	switch d := r.Dispute; {

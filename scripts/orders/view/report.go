@@ -85,7 +85,6 @@ func (f *Report) Text() string {
 	return b.String()
 }
 
-// atStripe formats what Stripe has of the order.
 func (f *Report) atStripe() string {
 	var b strings.Builder
 	switch n := f.Charges(); n {
@@ -109,7 +108,6 @@ func (f *Report) atStripe() string {
 	return b.String()
 }
 
-// dashboard returns the address of a payment in Stripe's Dashboard.
 func dashboard(i order.Intent) string {
 	mode := ""
 	if i.Mode == order.TestMode {
