@@ -10,21 +10,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
+	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/deadletters"
 )
 
-// Message is a line of the file to post.
+// Message is a line of the file to post, and what it asks for: the zero Job if it is
+// invalid.
 type Message struct {
+	jobs.Job
+
 	line      int
 	body      string
 	firstSent time.Time // of a saved message; zero otherwise
+	invalid   error
 }
 
 // newMessage returns the message of a line: a body, or a message as save writes it.
 func newMessage(line int, text string) Message {
 	var s Saved
 	if err := json.Unmarshal([]byte(text), &s); err == nil && s.MessageID != "" && s.Body != "" {
-		return Message{line, s.Body, s.FirstSent}
+		return Message{line: line, body: s.Body, firstSent: s.FirstSent}
 	}
 	return Message{line: line, body: text}
 }

@@ -67,7 +67,7 @@ func (r Refund) Request(c order.Currency) (refund.Request, error) {
 
 // NewRefund returns the message of a refund, from a line of a file.
 func NewRefund(line int, r refund.Request) Message {
-	return Message{line: line, body: jobs.RefundBody(r)}
+	return Message{Job: jobs.Job{Refund: r}, line: line, body: jobs.RefundBody(r)}
 }
 
 // ReadRefunds returns the refunds of a file: CSV with a header, or JSON lines, which

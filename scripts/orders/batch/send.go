@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"orderonce/adapters/sqs"
-	"orderonce/scripts/jobs"
 	"orderonce/scripts/orders/cloud"
 )
 
@@ -58,32 +57,24 @@ func (q Sender) SendAll(ctx context.Context, messages []Message) (posted int, er
 	return posted, errors.Join(refused...)
 }
 
-// entry is a message with what it asks for; the zero Job if it is invalid.
-type entry struct {
-	Message
-	jobs.Job
-}
-
 // calls returns the messages of each call, which are for one queue and have the order of
 // the file.
-func (q Sender) calls(messages []Message) (all [][]entry, err error) {
-	decoder := jobs.NewDecoder()
+func (q Sender) calls(messages []Message) (all [][]Message, err error) {
 	for _, m := range messages {
-		job, _ := decoder.Decode(m.body) // an invalid message is the function's to park
-		if job.IsRefund() && q.Refunds.URL == "" {
+		if m.IsRefund() && q.Refunds.URL == "" {
 			return nil, errNoRefundQueue
 		}
 		last := len(all) - 1
-		if last < 0 || len(all[last]) == perCall || all[last][0].IsRefund() != job.IsRefund() {
+		if last < 0 || len(all[last]) == perCall || all[last][0].IsRefund() != m.IsRefund() {
 			all, last = append(all, nil), last+1
 		}
-		all[last] = append(all[last], entry{m, job})
+		all[last] = append(all[last], m)
 	}
 	return all, nil
 }
 
 // sendOnce makes one call. The id of an entry is its line.
-func (q Sender) sendOnce(ctx context.Context, messages []entry) (failed []error, err error) {
+func (q Sender) sendOnce(ctx context.Context, messages []Message) (failed []error, err error) {
 	queue := q.Orders
 	if messages[0].IsRefund() {
 		queue = q.Refunds
@@ -112,7 +103,7 @@ func (q Sender) sendOnce(ctx context.Context, messages []entry) (failed []error,
 // group returns the message group and the deduplication id of a message on a FIFO queue:
 // its order, and a hash of the body, so that SQS drops what was posted twice within five
 // minutes. An invalid message has a group of its own.
-func (m entry) group() (group, deduplication *string) {
+func (m Message) group() (group, deduplication *string) {
 	id := sqs.DeduplicationID(m.body)
 	if m.OrderID() == "" {
 		return &id, &id

@@ -23,11 +23,10 @@ const maxShown = 20
 
 // Validate returns an error that names every line that the function would park.
 func Validate(file string, messages []Message) error {
-	decoder := jobs.NewDecoder()
 	var invalid []string
 	for _, m := range messages {
-		if _, err := decoder.Decode(m.body); err != nil {
-			invalid = append(invalid, fmt.Sprintf("\n  %s:%d: %v", file, m.line, err))
+		if m.invalid != nil {
+			invalid = append(invalid, fmt.Sprintf("\n  %s:%d: %v", file, m.line, m.invalid))
 		}
 	}
 	if len(invalid) == 0 {
@@ -49,21 +48,20 @@ func Validate(file string, messages []Message) error {
 // Sums counts what messages ask for: orders and their sum by currency, refunds, and what
 // the function would park.
 func Sums(messages []Message) string {
-	decoder, orders, sums, refunds := jobs.NewDecoder(), map[order.Currency]int{}, map[order.Currency]int64{}, 0
+	orders, sums, refunds, invalid := map[order.Currency]int{}, map[order.Currency]int64{}, 0, 0
 	for _, m := range messages {
-		switch job, err := decoder.Decode(m.body); {
-		case err != nil:
-		case job.IsRefund():
+		switch total := m.Order.Total(); {
+		case m.invalid != nil:
+			invalid++
+		case m.IsRefund():
 			refunds++
 		default:
-			orders[job.Order.Total().Currency]++
-			sums[job.Order.Total().Currency] += job.Order.Total().Amount
+			orders[total.Currency]++
+			sums[total.Currency] += total.Amount
 		}
 	}
 	var b strings.Builder
-	invalid := len(messages) - refunds
 	for _, currency := range slices.Sorted(maps.Keys(orders)) {
-		invalid -= orders[currency]
 		sum := order.Money{Amount: sums[currency], Currency: currency}
 		fmt.Fprintf(&b, "orders   %6d, which charge %s\n", orders[currency], sum)
 	}
@@ -108,20 +106,23 @@ func (p Source) open(in io.Reader) (text io.Reader, done func(), err error) {
 }
 
 // Read returns the messages of the file.
-func (p Source) Read(in io.Reader) ([]Message, error) {
+func (p Source) Read(in io.Reader) (messages []Message, err error) {
 	in, done, err := p.open(in)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if p.CSV {
-		messages, err := readCSV(in, p.Column)
-		if err != nil {
-			return nil, fmt.Errorf("nothing posted: %s: %w", p.Name(), err)
-		}
-		return messages, nil
+	if !p.CSV {
+		messages, err = p.lines(in)
+	} else if messages, err = readCSV(in, p.Column); err != nil {
+		err = fmt.Errorf("nothing posted: %s: %w", p.Name(), err)
 	}
-	return p.lines(in)
+	decoder := jobs.NewDecoder()
+	for n := range messages {
+		m := &messages[n]
+		m.Job, m.invalid = decoder.Decode(m.body)
+	}
+	return messages, err
 }
 
 func (p Source) lines(in io.Reader) (messages []Message, err error) {

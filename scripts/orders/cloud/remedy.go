@@ -89,15 +89,11 @@ func (d Deployment) Explain(err error) error {
 		}, "\n  "))
 }
 
-func hintMakeUp(err error) error {
-	return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
-}
-
 // Hint adds to an error what to check first: where the environment comes from, or whether
 // the local system runs.
 func Hint(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return hintMakeUp(err)
+		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return fmt.Errorf("%w\n%s", err, strings.Join([]string{
