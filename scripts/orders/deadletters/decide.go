@@ -45,7 +45,10 @@ func decideInvalid(m Message, f Facts) Verdict {
 }
 
 func decideOrder(m Message, f Facts) Verdict {
-	money := moneyOf(f.Row, f.Intents)
+	money := moneyFound(f.Intents)
+	if f.Row.Status.Charged() {
+		money = Charged
+	}
 	same, known := f.Row.Fingerprint.Matches(m.Job.Order)
 	switch {
 	case !known:
@@ -99,13 +102,6 @@ func decideSettled(r order.Record, money Money) Verdict {
 			r.Status, r.OrderID)
 	}
 	return discard(money, "the order is %s: another delivery changes nothing", r.Status)
-}
-
-func moneyOf(r order.Record, intents []order.Intent) Money {
-	if r.Status.Charged() {
-		return Charged
-	}
-	return moneyFound(intents)
 }
 
 // decideUnbound decides about an order whose row names no intent. found is what Stripe's

@@ -92,11 +92,14 @@ func (n Snapshot) Text(before Snapshot) string {
 	line("queue", n.Orders.Total(), fmt.Sprintf("%d waiting, %d in flight, %d delayed%s",
 		n.Orders.Waiting, n.Orders.InFlight, n.Orders.Delayed, change))
 	line("dead letters", n.DeadLetters.Total(), counts(n.Reasons))
-	waiting, more := sum(n.Waiting), ""
+	waiting, more, due := sum(n.Waiting), "", ""
 	if n.More {
 		more = "+"
 	}
-	line("waiting", fmt.Sprint(waiting, more), join(counts(n.Waiting), due(n.Due)))
+	if n.Due > 0 {
+		due = fmt.Sprintf("; %d due", n.Due)
+	}
+	line("waiting", fmt.Sprint(waiting, more), counts(n.Waiting)+due)
 	if o := n.Oldest; o.ID != "" {
 		line("oldest", age(n.At.Sub(o.Since)), fmt.Sprintf("%s, %s", o.ID, o.Status))
 	}
@@ -113,13 +116,6 @@ func (n Snapshot) Text(before Snapshot) string {
 	return b.String()
 }
 
-func due(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d due", n)
-}
-
 // counts lists what there is, the most frequent first.
 func counts[K ~string](of map[K]int) string {
 	keys := slices.SortedFunc(maps.Keys(of), func(a, b K) int {
@@ -130,10 +126,6 @@ func counts[K ~string](of map[K]int) string {
 		all = append(all, fmt.Sprintf("%s %d", k, of[k]))
 	}
 	return strings.Join(all, ", ")
-}
-
-func join(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
 func sum[K comparable](of map[K]int) (total int) {
