@@ -278,10 +278,14 @@ func (q *Queue) Redrive(ctx context.Context, m Message) error {
 // target returns the queue of the function that a message is for, whichever parked it.
 // One that is neither an order nor a refund goes back to the queue that it came from.
 func (q *Queue) target(m Message) (string, error) {
-	switch refund := m.Job.IsRefund() || m.Invalid != nil && m.queue == q.refunds.Dead; {
-	case !refund:
-		return q.orders.Live, nil
-	case q.refunds.Live == "":
+	if m.Job.IsRefund() || m.Invalid != nil && m.queue == q.refunds.Dead {
+		return q.refundQueue(m)
+	}
+	return q.orders.Live, nil
+}
+
+func (q *Queue) refundQueue(m Message) (string, error) {
+	if q.refunds.Live == "" {
 		const want = "REFUND_QUEUE_URL: want the URL of the refund queue"
 		return "", fmt.Errorf("redrive message %s: a refund: %s", m.ID, want)
 	}
