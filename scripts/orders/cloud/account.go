@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -46,10 +47,14 @@ func (a Account) Load(ctx context.Context) (aws.Config, error) {
 		cfg.BaseEndpoint, cfg.ConfigSources = &a.EndpointURL, nil
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return aws.Config{}, fmt.Errorf("AWS credentials: %w\n%s", err, howToLogIn)
+		return aws.Config{}, fmt.Errorf("AWS credentials: %w\n%s", err, howToLogIn())
 	}
 	return cfg, nil
 }
 
-const howToLogIn = "log in: aws sso login, aws configure, --profile NAME or AWS_ACCESS_KEY_ID; " +
-	"the system that `make up` runs: . ./build/up/env"
+func howToLogIn() string {
+	return strings.Join([]string{
+		"log in: aws sso login, aws configure, --profile NAME or AWS_ACCESS_KEY_ID",
+		"the system that `make up` runs: . ./build/up/env",
+	}, "; ")
+}

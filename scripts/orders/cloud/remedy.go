@@ -60,9 +60,9 @@ func remedyOf(code string) string {
 	case "AccessDenied", "AccessDeniedException":
 		return missingPermission
 	case "UnrecognizedClientException", "InvalidClientTokenId":
-		return "the credentials are not valid here: " + howToLogIn
+		return "the credentials are not valid here: " + howToLogIn()
 	case "ExpiredToken", "ExpiredTokenException":
-		return "the session has expired: " + howToLogIn
+		return "the session has expired: " + howToLogIn()
 	}
 	return ""
 }
@@ -89,15 +89,21 @@ func (d Deployment) Explain(err error) error {
 		}, "\n  "))
 }
 
+func hintMakeUp(err error) error {
+	return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
+}
+
 // Hint adds to an error what to check first: where the environment comes from, or whether
 // the local system runs.
 func Hint(err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w\nis `make up` running? If it is: . ./build/up/env", err)
+		return hintMakeUp(err)
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok {
-		return fmt.Errorf("%w\nnames of a deployment: . ./build/deploy/env, which make deploy wrote\n"+
-			"the system that `make up` runs: . ./build/up/env", err)
+		return fmt.Errorf("%w\n%s", err, strings.Join([]string{
+			"names of a deployment: . ./build/deploy/env, which make deploy wrote",
+			"the system that `make up` runs: . ./build/up/env",
+		}, "\n"))
 	}
 	if also := remedy(err); also != "" {
 		return fmt.Errorf("%w\n%s", err, also)
