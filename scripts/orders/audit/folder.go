@@ -83,7 +83,8 @@ type file struct {
 // ErrOtherJob means that the folder is of another audit.
 var ErrOtherJob = errors.New("the folder is of another audit")
 
-// Open opens the folder of an interrupted audit, or an empty one for a Job that is not zero.
+// Open opens the folder of an interrupted audit, or an empty one for a Job that is not
+// zero.
 func Open(dir string, job Job) (*Folder, error) {
 	f := &Folder{dir: dir, state: state{Job: job, Sizes: make([]int64, Parts+1)}}
 	f.state.Summary.Findings, f.state.Summary.Risks = map[Class]int{}, map[Risk]int{}

@@ -164,7 +164,8 @@ func row(r Row) audit.Row {
 const patience = 6
 
 // patient yields the pages that read returns, each after the position of the one before,
-// at a rate, up to one that has no Next. It repeats a call that failed if that is worth it.
+// at a rate, up to one that has no Next. It repeats a call that failed if that is worth
+// it.
 func patient[T any](
 	ctx context.Context, p *Pace, after string, read func(after string) (audit.Page[T], error),
 ) pages[T] {

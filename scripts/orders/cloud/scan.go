@@ -23,8 +23,8 @@ type Row struct {
 	err     error // of decoding it
 }
 
-// scan reads the orders of the table with one call, at most 1 MB. after is "", or the next
-// of another call.
+// scan reads the orders of the table with one call, at most 1 MB. after is "", or the
+// next of another call.
 //
 // The reads are eventually consistent, which costs half: 128 read units a call, for the
 // event items too. Load a row before you decide anything about it.
