@@ -30,7 +30,6 @@ import (
 
 const repository = "../../.."
 
-// local is a running `local up`, as its operator sees it.
 type local struct {
 	url   string            // of the live page, without a path
 	env   map[string]string // that local up writes for its operator
@@ -46,7 +45,7 @@ func startLocal(t *testing.T) *local {
 	dir := systemtest.Folder(t, repository)
 	binary := filepath.Join(t.TempDir(), "local")
 	program := lambdatest.Program{Package: "./scripts/local", Root: repository}
-	must(t, program.Build(t.Context(), binary))
+	systemtest.Must(t, program.Build(t.Context(), binary))
 	s := &local{url: startUp(t, binary, dir)}
 	s.env = readEnv(t, filepath.Join(dir, "build/up/env"))
 	config := dynamodbtest.Config(s.env["AWS_ENDPOINT_URL_DYNAMODB"], func(name string) string { return s.env[name] })
@@ -68,7 +67,7 @@ func startUp(t *testing.T, binary, dir string) (page string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	systemtest.Must(t, err)
 	lines := bufio.NewScanner(stdout)
 	var draining sync.WaitGroup
 	t.Cleanup(func() {
@@ -90,11 +89,10 @@ func startUp(t *testing.T, binary, dir string) (page string) {
 	return ""
 }
 
-// readEnv reads lines such as "export A=b".
 func readEnv(t *testing.T, name string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Clean(name))
-	must(t, err)
+	systemtest.Must(t, err)
 	env := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
@@ -104,12 +102,11 @@ func readEnv(t *testing.T, name string) map[string]string {
 	return env
 }
 
-// status returns the status of an order's row, or "" without a row.
 func (s *local) status(t *testing.T, id string) string {
 	t.Helper()
 	record, err := s.store.Load(t.Context(), order.ID(id))
-	if err != nil && !errors.Is(err, order.ErrNotFound) {
-		t.Fatal(err)
+	if !errors.Is(err, order.ErrNotFound) {
+		systemtest.Must(t, err)
 	}
 	return string(record.Status)
 }
@@ -134,26 +131,24 @@ func (s *local) charges(t *testing.T) (map[string]int, error) {
 	return charges, intents.Err()
 }
 
-// deadLetters asks SQS how many messages are in the dead-letter queue.
 func (s *local) deadLetters(t *testing.T) int {
 	t.Helper()
 	const number = types.QueueAttributeNameApproximateNumberOfMessages
 	out, err := s.queue.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(s.env["DEAD_LETTER_QUEUE_URL"]), AttributeNames: []types.QueueAttributeName{number},
 	})
-	must(t, err)
+	systemtest.Must(t, err)
 	n, err := strconv.Atoi(out.Attributes[string(number)])
-	must(t, err)
+	systemtest.Must(t, err)
 	return n
 }
 
-// get requests a path of the page, such as /orders/LIVE-1.
 func (s *local) get(t *testing.T, path string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
-	must(t, err)
+	systemtest.Must(t, err)
 	response, err := http.DefaultClient.Do(request)
-	must(t, err)
+	systemtest.Must(t, err)
 	return response
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // maxPicture is the size of a picture in the documents, in bytes.
@@ -71,7 +73,6 @@ func (p page) scene(t *testing.T) (killed string) {
 	return killed
 }
 
-// openTimeline opens the dialog of an order, with its sequence diagram.
 func (p page) openTimeline(t *testing.T, id string) {
 	t.Helper()
 	p.press(t, fmt.Sprintf("[data-order=%q] button", id))
@@ -83,16 +84,16 @@ func (p page) take(t *testing.T, name string) {
 	t.Helper()
 	p.do(t, chromedp.Evaluate[chromedp.Void]("scrollTo(0, 0)"))
 	screen, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	must(t, err)
+	systemtest.Must(t, err)
 	picture, err := png.Decode(bytes.NewReader(screen))
-	must(t, err)
+	systemtest.Must(t, err)
 	var file bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	must(t, encoder.Encode(&file, paletted(picture)))
+	systemtest.Must(t, encoder.Encode(&file, paletted(picture)))
 	if file.Len() > maxPicture {
 		t.Errorf("%s has %d bytes, want at most %d", name, file.Len(), maxPicture)
 	}
-	must(t, os.WriteFile(name, file.Bytes(), 0o644))
+	systemtest.Must(t, os.WriteFile(name, file.Bytes(), 0o644))
 }
 
 // paletted returns the picture in its 256 most frequent colors, which makes a much

@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/memory"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // The limits of the page's memory, however long it is open.
@@ -52,15 +54,13 @@ func TestInABrowserAStormNeitherGrowsThePageNorTurnsALightRed(t *testing.T) {
 	}
 }
 
-// memory returns the bytes and the nodes of the DOM that the page uses.
 func (b *tab) memory(t *testing.T) (bytes, nodes int64) {
 	t.Helper()
-	if _, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := chromedp.Call(b.ctx, heapprofiler.CollectGarbage, cdp.Empty{})
+	systemtest.Must(t, err)
 	heap, err := chromedp.Call(b.ctx, runtime.GetHeapUsage, cdp.Empty{})
-	must(t, err)
+	systemtest.Must(t, err)
 	dom, err := chromedp.Call(b.ctx, memory.GetDOMCounters, cdp.Empty{})
-	must(t, err)
+	systemtest.Must(t, err)
 	return int64(heap.UsedSize), dom.Nodes
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // patience limits a single wait, also on a busy machine.
 const patience = 2 * time.Minute
 
-// tab is the tab of a headless Chromium that ends with the test.
 type tab struct {
 	ctx     context.Context
 	console func() (chromedp.ConsoleMessage, error, bool)
@@ -62,12 +62,11 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// do performs actions in the tab.
 func (b *tab) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	must(t, chromedp.Do(ctx, actions...))
+	systemtest.Must(t, chromedp.Do(ctx, actions...))
 }
 
 // read returns the value of a JavaScript expression.
@@ -94,7 +93,6 @@ func (b *tab) await(t *testing.T, condition string) {
 	})
 }
 
-// eventually calls a function until it returns no problem.
 func (b *tab) eventually(t *testing.T, check func() (problem string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -126,11 +124,10 @@ func (b *tab) resize(t *testing.T, width, height int64) {
 // prefer emulates a preference of the visitor, such as color-scheme: dark.
 func (b *tab) prefer(t *testing.T, feature, value string) {
 	t.Helper()
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-" + feature, Value: value}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	systemtest.Must(t, err)
 }
 
 // complaints returns what the browser has complained about since the last call: errors
@@ -153,13 +150,5 @@ func (b *tab) complaints(t *testing.T) (all []string) {
 				return all
 			}
 		}
-	}
-}
-
-// must ends the test on an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
