@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -53,7 +52,6 @@ func TestTheCommandsOfTheDocumentsPrintWhatTheDocumentsShow(t *testing.T) {
 	}
 }
 
-// pages returns the pages whose commands are run, relative to the repository.
 func pages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{
@@ -130,39 +128,17 @@ type reader struct{ dir string }
 // installed is linked.
 func newReader(t *testing.T) reader {
 	t.Helper()
-	root, err := filepath.Abs(repository)
-	systemtest.Must(t, err)
-	dir := filepath.Join(t.TempDir(), "clone")
-	systemtest.Must(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		target := filepath.Join(dir, strings.TrimPrefix(path, root))
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (path == filepath.Join(root, ".git") || path == filepath.Join(root, "build")):
-			return filepath.SkipDir
-		case d.IsDir() && d.Name() == "node_modules":
-			systemtest.Must(t, os.Symlink(path, target))
-			return filepath.SkipDir
-		case d.IsDir():
-			return os.Mkdir(target, 0o700)
-		}
-		return copyFile(path, target)
-	}))
-	return reader{dir}
-}
-
-// copyFile keeps the time, by which make knows whether npm has to install.
-func copyFile(path, target string) error {
-	text, err := os.ReadFile(filepath.Clean(path))
-	if err != nil {
-		return err
+	// tar keeps the times, by which make knows whether npm has to install.
+	const clone = `set -eo pipefail
+		tar -c --exclude=./.git --exclude=./build --exclude=node_modules . | tar -x -C "$0"
+		find . -path ./build -prune -o -name node_modules -prune -exec ln -s "$PWD/{}" "$0/{}" ';'`
+	r := reader{t.TempDir()}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", clone, r.dir)
+	cmd.Dir = repository
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	err = os.WriteFile(target, text, 0o700) // scripts are among them
-	return errors.Join(err, os.Chtimes(target, info.ModTime(), info.ModTime()))
+	return r
 }
 
 // command runs a script in the reader's folder, without an environment for AWS or Stripe
@@ -178,7 +154,6 @@ func (r reader) command(ctx context.Context, name string, args ...string) *exec.
 	return cmd
 }
 
-// follow runs a block and compares what it prints with the page.
 func (r reader) follow(t *testing.T, b block) {
 	t.Helper()
 	got := r.run(t, b.commands)
@@ -257,7 +232,6 @@ read() { :; }
 for program in aws curl jq stripe head awk sed tee sh; do eval "$program() { :; }"; done
 `
 
-// check runs a marked block without what it needs.
 func (r reader) check(t *testing.T, tool, commands string) {
 	t.Helper()
 	cmd := r.command(t.Context(), "bash", "-c", "set -e\n"+pretend+commands)

@@ -18,7 +18,6 @@ import (
 	"orderonce/scripts/local/incidents"
 )
 
-// drill is `local drill`.
 type drill struct {
 	Runbook string `arg:"" optional:"" help:"Number of the runbook; without it, list them."`
 }
@@ -52,10 +51,7 @@ func practice(ctx context.Context, b incidents.Runbook, page string, f folder) (
 		return err
 	}
 	fmt.Println("Compiling the functions and making the incident happen ...")
-	if err := compile(ctx, f); err != nil {
-		return err
-	}
-	file, err := os.Create(filepath.Clean(f.log()))
+	file, err := compile(ctx, f)
 	if err != nil {
 		return err
 	}

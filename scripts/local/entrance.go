@@ -17,10 +17,8 @@ import (
 	"orderonce/scripts/jobs"
 )
 
-// httpFile has the orders that are put by HTTP.
 const httpFile = "examples/http.jsonl"
 
-// put is an order that was put by HTTP, and the answer.
 type put struct {
 	invariants.Message
 
@@ -63,7 +61,6 @@ func enter(ctx context.Context, l *local, s *summary) error {
 	return nil
 }
 
-// put puts an order and waits until it is processed and its receipt is sent.
 func (l *local) put(ctx context.Context, body string) (put, error) {
 	p := put{Message: invariants.NewMessage(jobs.NewDecoder(), body, "")}
 	if p.Invalid != nil {

@@ -20,7 +20,6 @@ type victim struct {
 	lost bool                // the message is deleted at that moment, and the order's webhooks are lost
 }
 
-// in reports whether a message asks for what the victim is killed at.
 func (v victim) in(d *jobs.Decoder, body string) bool {
 	j, err := d.Decode(body)
 	return err == nil && j.OrderID() == v.id && j.IsRefund() == (v.at == stripetest.CreateRefund)
@@ -65,7 +64,6 @@ func (k *killer) afterStripe(c stripetest.Call) {
 	k.once.Do(k.kill)
 }
 
-// kill kills the function, and deletes the messages that are lost.
 func (k *killer) kill() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,14 +76,12 @@ func (k *killer) kill() {
 	close(k.killed)
 }
 
-// deaths returns the victims that Stripe had answered before the kill.
 func (k *killer) deaths() []victim {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.dead
 }
 
-// loses reports whether an event of Stripe is about a lost order.
 func (k *killer) loses(e stripetest.Event) bool {
 	return slices.ContainsFunc(k.victims, func(v victim) bool {
 		return v.lost && string(v.id) == e.Intent.OrderID()

@@ -32,7 +32,6 @@ func (l *local) attend(ctx context.Context, k *killer) (wait func() error) {
 	}
 }
 
-// cancelUncharged cancels the order that was not charged, as `orders cancel` does.
 func (l *local) cancelUncharged(ctx context.Context, dead []victim) (err error) {
 	c := order.Cancellation{Store: l.Store, Payments: l.Payments, Canceler: l.Payments, Scope: system.Scope}
 	for _, v := range dead {

@@ -15,7 +15,6 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// page is the live page of `local up`.
 type page struct {
 	watch    *watch.Watch
 	attacker *attack.Attacker
@@ -36,14 +35,13 @@ func newPage(o *system.Options) *page {
 	return p
 }
 
-// serve starts the page of a started system.
 func (p *page) serve(ctx context.Context, s *system.System, port int) (err error) {
 	ctx, p.stop = context.WithCancel(ctx)
 	p.attacker.Start(ctx, s)
 	p.run.Go(func() { p.watch.Run(ctx, s) })
 	p.server, err = console.Serve(console.Options{
 		Port: port, Token: rand.Text(), Picture: p.watch.Picture, Timeline: p.watch.Timeline,
-		Attacks: attack.Attacks(), Guards: attack.Guards(), Act: p.attacker.Act,
+		Attacks: p.attacker.Attacks(), Guards: attack.Guards(), Act: p.attacker.Act,
 	})
 	return err
 }
@@ -61,7 +59,6 @@ func (p *page) Close() (err error) {
 	return err
 }
 
-// buildWithout compiles the order function without a guard.
 func buildWithout(ctx context.Context, guard, out string) error {
 	out, err := filepath.Abs(out)
 	if err != nil {

@@ -23,7 +23,6 @@ type postman struct {
 	once   sync.Once
 }
 
-// afterMail is called before the service answers.
 func (p *postman) afterMail(int) {
 	s := p.system.Load()
 	sent := s.Mail.Sent()

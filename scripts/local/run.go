@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +16,9 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
-	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 
-// run is `local run`.
 type run struct{}
 
 const (
@@ -89,7 +86,6 @@ func (run) Run(ctx context.Context) error {
 	return nil
 }
 
-// readStages reads the files.
 func readStages() (all stages, err error) {
 	for _, s := range []struct {
 		file    string
@@ -129,7 +125,6 @@ func (all stages) deliveries(e stripetest.Event) []time.Duration {
 	return []time.Duration{0}
 }
 
-// postAll posts each file and shows its orders and refunds. It returns what happened.
 func postAll(ctx context.Context, l *local, all stages) (summary, error) {
 	result := summary{later: map[order.ID]string{}}
 	for _, s := range all {
@@ -152,7 +147,6 @@ func postAll(ctx context.Context, l *local, all stages) (summary, error) {
 	return result, nil
 }
 
-// collect reads the books, the log and the tally.
 func (l *local) collect(ctx context.Context, s *summary) (err error) {
 	s.Books, err = l.Collect(ctx, s.Messages, l.log)
 	s.log = l.log.Lines()
@@ -182,24 +176,18 @@ func (s stage) announce() string {
 
 // readWaves reads message bodies, one per line. A line "#! later" starts a new wave.
 func readWaves(path string) ([][]string, error) {
-	file, err := os.Open(filepath.Clean(path))
+	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
 	waves := [][]string{nil}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		switch line := lines.Text(); {
+	for line := range strings.SplitSeq(string(text), "\n") {
+		switch {
 		case line == "#! later":
 			waves = append(waves, nil)
 		case line != "" && !strings.HasPrefix(line, "#"):
 			waves[len(waves)-1] = append(waves[len(waves)-1], line)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return waves, nil
 }
@@ -209,19 +197,12 @@ func (l *local) post(ctx context.Context, s stage) (posted []invariants.Message,
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	attended := l.attend(ctx, s.killer)
-	decoder := jobs.NewDecoder()
 	for _, wave := range s.waves {
-		drafts := make([]sqstest.Draft, len(wave))
-		for i, body := range wave {
-			drafts[i].Body = body
-		}
-		ids, err := l.Post(drafts)
+		messages, err := l.PostMessages(system.Drafts(wave...))
 		if err != nil {
 			return nil, err
 		}
-		for i, body := range wave {
-			posted = append(posted, invariants.NewMessage(decoder, body, ids[i]))
-		}
+		posted = append(posted, messages...)
 		if err := l.Drained(ctx); err != nil {
 			return nil, fmt.Errorf("the queue is not empty, see %s: %w", l.folder.log(), err)
 		}
@@ -250,7 +231,6 @@ func (t *tally) observe(b sqstest.Batch) {
 	}
 }
 
-// orderIDs lists the orders of the messages in the order of their first appearance.
 func orderIDs(posted []invariants.Message) []order.ID {
 	var ids []order.ID
 	seen := map[order.ID]bool{}

@@ -15,14 +15,12 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
-	"orderonce/scripts/local/system"
 )
 
-// summary is what a run prints.
 type summary struct {
 	invariants.Books
 
-	log              []system.Line
+	log              []invariants.Line
 	deliveries       map[string]int      // by message id
 	crashes          int                 // invocations that ended without a response
 	killed           []victim            // their function was killed
@@ -31,7 +29,6 @@ type summary struct {
 	webhooks         int
 }
 
-// show prints every order and every refund that was posted.
 func show(w io.Writer, s summary, posted []invariants.Message) {
 	if len(orderIDs(posted)) > 0 {
 		showOrders(w, s, posted)
@@ -42,7 +39,6 @@ func show(w io.Writer, s summary, posted []invariants.Message) {
 	fmt.Fprintln(w)
 }
 
-// showRest prints every parked message and the totals.
 func showRest(w io.Writer, s summary) {
 	if s.Receipts != nil {
 		showReceipts(w, s)
@@ -128,7 +124,6 @@ func showTotals(w io.Writer, s summary) {
 	fmt.Fprintln(w)
 }
 
-// published returns how many of the orders' events are on the bus.
 func (s summary) published() string {
 	events, published := 0, 0
 	for _, r := range s.Orders {
@@ -167,7 +162,6 @@ func newTable(w io.Writer, header ...any) table.Writer { //nolint:ireturn // the
 	return t
 }
 
-// nameOf returns the id of the refund or of the order that a message asks for.
 func nameOf(p invariants.Message) string {
 	if p.Invalid == nil {
 		return cmp.Or(string(p.Refund.ID()), string(p.OrderID()))
@@ -184,23 +178,21 @@ func (s summary) deliveriesOf(which func(invariants.Message) bool) (n int) {
 	return n
 }
 
-// history returns what happened to an order, from the function's log.
 func (s summary) history(id order.ID) string {
-	steps := s.steps(id, "", func(l system.Line) string { return s.step(l, id) })
+	steps := s.steps(id, "", func(l invariants.Line) string { return s.step(l, id) })
 	if event := s.later[id]; event != "" {
 		steps = append(steps, event)
 	}
 	return strings.Join(steps, "; ")
 }
 
-// refundHistory returns what happened to a refund, from the function's log.
 func (s summary) refundHistory(p invariants.Message) string {
-	describe := func(l system.Line) string { return s.refundStep(l, p) }
+	describe := func(l invariants.Line) string { return s.refundStep(l, p) }
 	return strings.Join(s.steps(p.OrderID(), string(p.Refund.ID()), describe), "; ")
 }
 
 // steps describes the log lines of an order or of one of its refunds, each once.
-func (s summary) steps(id order.ID, refundID string, describe func(system.Line) string) (steps []string) {
+func (s summary) steps(id order.ID, refundID string, describe func(invariants.Line) string) (steps []string) {
 	for _, line := range s.log {
 		if line.OrderID != string(id) || line.RefundID != refundID || line.Receipt != "" {
 			continue
@@ -212,7 +204,7 @@ func (s summary) steps(id order.ID, refundID string, describe func(system.Line) 
 	return steps
 }
 
-func (s summary) refundStep(l system.Line, p invariants.Message) string {
+func (s summary) refundStep(l invariants.Line, p invariants.Message) string {
 	killed := func(v victim) bool { return v.id == p.OrderID() && v.at == stripetest.CreateRefund }
 	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons are shown as they are
 	case order.ReasonSettled:
@@ -228,7 +220,7 @@ func (s summary) refundStep(l system.Line, p invariants.Message) string {
 	return l.Verdict + ": " + l.Reason
 }
 
-func (s summary) step(l system.Line, id order.ID) string {
+func (s summary) step(l invariants.Line, id order.ID) string {
 	switch order.Reason(l.Reason) { //nolint:exhaustive // the other reasons are shown as they are
 	case order.ReasonSettled:
 		return s.settled(l.Attempt, id)

@@ -28,7 +28,6 @@ func (f folder) binary(function string) string { return filepath.Join(string(f),
 func (f folder) log() string                   { return filepath.Join(string(f), "function.log") }
 func (f folder) env() string                   { return filepath.Join(string(f), "env") }
 
-// local is a running system with the log of its functions.
 type local struct {
 	*system.System
 
@@ -47,10 +46,7 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	fmt.Println(
 		"Compiling the functions and starting a queue, an engine and a pretend Stripe on 127.0.0.1 ...",
 	)
-	if err := compile(ctx, f); err != nil {
-		return nil, err
-	}
-	file, err := os.Create(filepath.Clean(f.log()))
+	file, err := compile(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +71,10 @@ func start(ctx context.Context, f folder, engine dynamodbtest.Location, o system
 	return &local{s, f, log, file, t}, nil
 }
 
-// compile builds the functions, and says every ten seconds that it does. The first one
-// compiles what all of them share; then the others are built at the same time.
-func compile(ctx context.Context, f folder) error {
+// compile builds the functions, and says every ten seconds that it does. It returns the
+// file of their log. The first one compiles what all of them share; then the others are
+// built at the same time.
+func compile(ctx context.Context, f folder) (log *os.File, err error) {
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -95,7 +92,7 @@ func compile(ctx context.Context, f folder) error {
 	}
 	functions := []string{"order", "refund", "webhook", "reconcile", "publish", "intake", "receipt"}
 	if err := build(functions[0]); err != nil {
-		return err
+		return nil, err
 	}
 	errs := make([]error, len(functions))
 	var building sync.WaitGroup
@@ -103,5 +100,8 @@ func compile(ctx context.Context, f folder) error {
 		building.Go(func() { errs[i] = build(function) })
 	}
 	building.Wait()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return os.Create(filepath.Clean(f.log()))
 }

@@ -16,7 +16,6 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// up is `local up`.
 type up struct {
 	DynamoDB int `name:"dynamodb-port" default:"8000" env:"DYNAMODB_PORT" help:"Port of the DynamoDB-compatible engine; 0: any."`
 	SQS      int `name:"sqs-port" default:"9324" env:"SQS_PORT" help:"Port of the queue; 0: any."`
@@ -77,7 +76,6 @@ func (u up) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// inUse names the flag of a port that is in use.
 func inUse(flag string, err error) error {
 	return fmt.Errorf("end the program that uses the port, perhaps another make up, "+
 		"or choose another: build/up/local up --%s=PORT: %w", flag, err)
@@ -124,7 +122,6 @@ func printMail(w io.Writer, now func() time.Time) func(json.RawMessage) (lost bo
 	}
 }
 
-// schedule invokes the function of the schedule every minute until the context ends.
 func (l *local) schedule(ctx context.Context) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()

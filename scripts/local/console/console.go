@@ -25,7 +25,13 @@ type Attack struct {
 	Name   string // in the address, such as "kill-after-yes"
 	Title  string // of the button
 	Expect string // what should happen, in one sentence
-	Group  string // attacks of the same group follow one another
+	Do     func(context.Context) (Result, error)
+}
+
+// Group is a heading with its attacks.
+type Group struct {
+	Name    string
+	Attacks []Attack
 }
 
 // Guard is a safeguard of the order function that a visitor can remove.
@@ -68,7 +74,7 @@ type Options struct {
 	Token    string                                    // random, new for each start: an act repeats it
 	Picture  func() (p watch.Picture, number uint64)   // the latest one
 	Timeline func(order string) (watch.Timeline, bool) // false: no such order
-	Attacks  []Attack
+	Attacks  []Group
 	Guards   []Guard
 	Act      Act
 }

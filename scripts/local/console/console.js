@@ -62,7 +62,6 @@ function set(node, name, value) {
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-/** Sets an element's text, if it differs. */
 function text(node, value) {
   if (node.textContent !== value) node.textContent = value;
 }
@@ -88,7 +87,6 @@ function follow(parent, items, key, create, update) {
   nodesOf.set(parent, after);
 }
 
-/** A status or state as a symbol and a word. */
 function chip(node, name, word = words(name)) {
   set(node, "data-chip", name);
   text(node, `${SYMBOLS[name] ?? "•"} ${word}`.trim());
@@ -180,7 +178,6 @@ function renderOrders() {
   renderResult();
 }
 
-/** Shows beside the answer to an attack what has become of its order. */
 function renderResult() {
   const result = document.querySelector("#answer [data-result]"), o = result && orderOf(result.dataset.result);
   if (o) renderStatus(result, o);
@@ -222,7 +219,6 @@ function renderStatus(node, o) {
 const isRunning = (o) => ["function", "table", "stripe"].includes(o.place);
 const timesCharged = (o) => (o.charges === 2 ? "charged twice" : `charged ${o.charges} times`);
 
-/** How an order's dot looks. */
 function lookOf(o) {
   if (isBroken(o)) return "broken";
   if (o.place === "dead") return "dead";
@@ -498,7 +494,6 @@ timeline.dialog.addEventListener("close", () => {
   timeline.dialog.removeAttribute("data-timeline");
 });
 
-/** A click beside the dialog closes it. */
 timeline.dialog.addEventListener("click", (event) => {
   if (event.target === timeline.dialog) timeline.dialog.close();
 });
@@ -521,7 +516,6 @@ function renderTimeline() {
   if (isFirst ? isMoving : wasAtEnd) node.scrollTop = node.scrollHeight; // its end stays in view
 }
 
-/** The facts of an order: its row, its message and what followed. */
 function facts(o) {
   return [
     ["row", o.status ? words(o.status) : "none"],
@@ -537,7 +531,6 @@ function facts(o) {
   ];
 }
 
-/** The participants of sequences, from left to right. */
 const PARTICIPANTS = ["You", "SQS", "Function", "DynamoDB", "Stripe", "Other functions", "EventBridge", "Mailbox"];
 
 function participants(entries) {

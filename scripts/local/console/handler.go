@@ -55,28 +55,16 @@ func NewHandler(o Options) (http.Handler, error) {
 	return protect(mux), nil
 }
 
-// group is a heading with its attacks.
-type group struct {
-	Name    string
-	Attacks []Attack
-}
-
 // render makes the page once: everything that changes comes with the feed.
 func (h *handler) render() error {
 	page, err := template.ParseFS(files, "page.html")
 	if err != nil {
 		return err
 	}
-	var groups []group
-	for _, a := range h.Attacks {
-		if last := len(groups) - 1; last < 0 || groups[last].Name != a.Group {
-			groups = append(groups, group{Name: a.Group})
-		}
-		last := &groups[len(groups)-1]
-		last.Attacks = append(last.Attacks, a)
-	}
 	var b bytes.Buffer
-	err = page.Execute(&b, map[string]any{"Token": h.Token, "Run": h.run, "Groups": groups, "Guards": h.Guards})
+	err = page.Execute(&b, map[string]any{
+		"Token": h.Token, "Run": h.run, "Groups": h.Attacks, "Guards": h.Guards,
+	})
 	h.page = b.Bytes()
 	return err
 }
@@ -125,17 +113,13 @@ func (h *handler) timeline(w http.ResponseWriter, r *http.Request) {
 	sendJSON(w, http.StatusOK, timeline)
 }
 
-// send answers with a file of the page.
 func send(w http.ResponseWriter, kind string, text []byte) {
 	w.Header().Set("Content-Type", kind+"; charset=utf-8")
 	_, _ = w.Write(text) // the client has gone
 }
 
 func sendJSON(w http.ResponseWriter, status int, v any) {
-	text, err := json.Marshal(v)
-	if err != nil { // no type here has a value that does not encode
-		status, text = http.StatusInternalServerError, []byte(`{"error":"response does not encode"}`)
-	}
+	text, _ := json.Marshal(v) // no type here has a value that does not encode
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the client has gone

@@ -20,7 +20,6 @@ type Profile struct {
 	faults []fault
 }
 
-// fault hits a share of the calls.
 type fault struct {
 	share float64
 	kind  string // of dynamodbtest or of stripetest

@@ -16,12 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
-	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/invariants"
-	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/system"
 )
 
@@ -194,7 +192,6 @@ func (i *Incident) leaveOutForeign(books invariants.Books) {
 	}
 }
 
-// differ returns the orders whose rows the runbook does not lead to.
 func (i *Incident) differ() (all []string) {
 	left := maps.Clone(i.runbook.leads)
 	for r, err := range i.Orders(i.ctx) {
@@ -233,7 +230,6 @@ func attempt(f func()) (err error) {
 	return nil
 }
 
-// operate runs a command of orders.
 func (i *Incident) operate(line string) { must(i.setup.Operate(i, line)) }
 
 // built returns the absolute path of a function's binary: instances have folders of
@@ -248,23 +244,16 @@ func (i *Incident) built(function string) (path string) {
 
 // post sends messages and waits until each is settled or parked.
 func (i *Incident) post(bodies ...string) {
-	decoder := jobs.NewDecoder()
-	ids := i.send(bodies...)
-	for n, body := range bodies {
-		i.posted = append(i.posted, invariants.NewMessage(decoder, body, ids[n]))
-	}
+	posted, err := i.PostMessages(system.Drafts(bodies...))
+	must(err)
+	i.posted = append(i.posted, posted...)
 	i.drain()
 }
 
-// send sends messages.
-func (i *Incident) send(bodies ...string) (ids []string) {
-	drafts := make([]sqstest.Draft, len(bodies))
-	for n, body := range bodies {
-		drafts[n].Body = body
-	}
-	ids, err := i.Post(drafts)
+// send sends messages that the runbook may discard.
+func (i *Incident) send(bodies ...string) {
+	_, err := i.Post(system.Drafts(bodies...))
 	must(err)
-	return ids
 }
 
 // drain waits until the queue is empty, unless messages wait for the end of an outage. It
@@ -298,7 +287,6 @@ func (i *Incident) outage(faults ...stripetest.Fault) {
 	}
 }
 
-// ends ends an outage. The messages are delivered again.
 func (i *Incident) ends() {
 	i.Stripe.Machine(func(m *stripetest.Machine) { m.Heal() })
 	i.Advance(time.Hour)
@@ -306,7 +294,6 @@ func (i *Incident) ends() {
 	i.drain()
 }
 
-// waits waits until the rows of orders show why their last attempt failed.
 func (i *Incident) waits(ids ...order.ID) {
 	ctx, cancel := context.WithTimeout(i.ctx, 5*time.Minute)
 	defer cancel()
@@ -332,19 +319,12 @@ func (i *Incident) resumes() {
 	i.drain()
 }
 
-// intent returns the intent of an order's row.
 func (i *Incident) intent(id order.ID) string {
 	r, err := i.Store.Load(i.ctx, id)
 	must(err)
 	return string(r.Intent)
 }
 
-// administrator returns a client of the tables.
-func (i *Incident) administrator() *sdk.Client {
-	return sdk.NewFromConfig(dynamodbtest.Config(i.Engine.Endpoint, func(string) string { return "" }))
-}
-
-// items returns the items of the table of orders.
 func (i *Incident) items() (all []system.Item) {
 	for item, err := range i.Items(i.ctx, i.Options.Table) {
 		must(err)
@@ -353,22 +333,20 @@ func (i *Incident) items() (all []system.Item) {
 	return all
 }
 
-// put writes items into a table.
 func (i *Incident) put(table string, items ...system.Item) {
 	for _, item := range items {
-		_, err := i.administrator().PutItem(i.ctx, &sdk.PutItemInput{TableName: &table, Item: item})
+		_, err := i.Client().PutItem(i.ctx, &sdk.PutItemInput{TableName: &table, Item: item})
 		must(err)
 	}
 }
 
-// remove deletes items of a table.
 func (i *Incident) remove(table string, items ...system.Item) {
 	for _, item := range items {
 		key := maps.Clone(item)
 		maps.DeleteFunc(key, func(name string, _ types.AttributeValue) bool {
 			return !slices.Contains([]string{"orderId", "sk", "sku"}, name)
 		})
-		_, err := i.administrator().DeleteItem(i.ctx, &sdk.DeleteItemInput{TableName: &table, Key: key})
+		_, err := i.Client().DeleteItem(i.ctx, &sdk.DeleteItemInput{TableName: &table, Key: key})
 		must(err)
 	}
 }

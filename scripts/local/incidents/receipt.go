@@ -26,16 +26,15 @@ has none. Nobody needs a second one.`,
 			o.Publish, o.Receipt = i.built("publish"), i.built("receipt")
 			o.FunctionTimeout, o.Visibility = 6*time.Second, 7*time.Second // the test waits for two leases
 			o.Env = map[string]string{"STRIPE_TIMEOUT": "2s", "SES_TIMEOUT": "2s", "ORDER_BUDGET": "5s"}
-			o.BeforeMail = func(number int) {
-				if number == 2 {
-					i.kill(&killed)
+			kills := func(at int) func(number int) {
+				return func(number int) {
+					if s := i.running.Load(); s != nil && number == at {
+						killed.Add(1)
+						s.Receipt.Kill(nil)
+					}
 				}
 			}
-			o.AfterMail = func(number int) {
-				if number == 1 {
-					i.kill(&killed)
-				}
-			}
+			o.BeforeMail, o.AfterMail = kills(2), kills(1)
 			o.LoseMailEvent = func(event json.RawMessage) bool {
 				return strings.Contains(string(event), system.MailTag(sent))
 			}
@@ -54,13 +53,5 @@ has none. Nobody needs a second one.`,
 			}
 			return broken
 		},
-	}
-}
-
-// kill kills the receipt function.
-func (i *Incident) kill(count *atomic.Int64) {
-	if s := i.running.Load(); s != nil {
-		count.Add(1)
-		s.Receipt.Kill(nil)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// badRelease deploys a release that reads no order in dollars.
 func badRelease() Runbook {
 	return Runbook{
 		Title: "8. A bad release was deployed",

@@ -15,7 +15,6 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// damagedTable is the table that the runbook restores.
 const damagedTable = "orderonce-dev-orders"
 
 // kind is a kind of order: how it comes into its status, and what it has become when all
@@ -64,13 +63,11 @@ func kinds(id order.ID) []kind {
 	}
 }
 
-// gives gives money back.
 func gives(cents int) func(*Incident, order.ID) {
 	const message = `{"type":"refund","orderId":%q,"refundId":"R-1","amount":%d,"reason":"duplicate"}`
 	return func(i *Incident, id order.ID) { i.post(fmt.Sprintf(message, id, cents)) }
 }
 
-// bankAnswers ends a payment that takes days.
 func bankAnswers(pays bool) func(*Incident, order.ID) {
 	return func(i *Incident, id order.ID) {
 		intent := i.intent(id)
@@ -159,7 +156,6 @@ without what was paid. VINYL was sold out; 10 have come in and are counted.`,
 	}
 }
 
-// begins lets orders come into their first status.
 func (i *Incident) begins(orders ...restorable) {
 	var messages []string
 	for _, o := range orders {
@@ -189,7 +185,7 @@ func (i *Incident) goes(orders ...restorable) {
 func (i *Incident) damaged(backup []system.Item) {
 	i.Advance(48 * time.Hour)
 	i.Stripe.Machine(func(m *stripetest.Machine) { m.ForgetKeys() })
-	must(dynamodbtest.Create(i.ctx, i.administrator(), dynamodbtest.TableDefinition(damagedTable)))
+	must(dynamodbtest.Create(i.ctx, i.Client(), dynamodbtest.TableDefinition(damagedTable)))
 	i.DropOnClose(i.ctx, damagedTable)
 	all := i.items()
 	i.remove(i.Options.Table, all...)

@@ -42,5 +42,4 @@ nobody can cancel it. On the shelf are 5 POSTER.`,
 	}
 }
 
-// of returns the message of an order of one unit of a SKU.
 func of(sku, message string) string { return strings.ReplaceAll(message, "BOOK", sku) }

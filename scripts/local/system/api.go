@@ -7,7 +7,6 @@ import (
 	"orderonce/adapters/apigateway/apigatewaytest"
 )
 
-// startAPI starts the HTTP API in front of the functions that are called by HTTP.
 func (s *System) startAPI(context.Context) (err error) {
 	api := &apigatewaytest.API{
 		Routes: map[string]func(context.Context, []byte) ([]byte, error){}, Now: time.Now,

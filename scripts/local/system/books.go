@@ -44,7 +44,7 @@ func (s *System) Fill(ctx context.Context, b *invariants.Books) error {
 		b.Parked[first] = letter
 	}
 	for _, read := range []func(context.Context, *invariants.Books) error{
-		s.readOrders, s.readBus, s.readStock, s.readReceipts,
+		s.readOrders, s.readBus, s.ReadStock, s.readReceipts,
 	} {
 		if err := read(ctx, b); err != nil {
 			return fmt.Errorf("collect the books: %w", err)
@@ -58,7 +58,6 @@ func (s *System) Fill(ctx context.Context, b *invariants.Books) error {
 	return nil
 }
 
-// readStripe reads Stripe's side of the books.
 func (s *System) readStripe(b *invariants.Books) {
 	b.Charges, b.Intents = map[order.ID][]invariants.Charge{}, map[order.IntentID]invariants.Intent{}
 	b.Refunds, b.Disputes = map[order.ID][]invariants.Refund{}, map[order.ID][]order.Dispute{}
@@ -132,7 +131,6 @@ func DeadLetterOf(m sqstest.Message) (first string, letter invariants.DeadLetter
 	}
 }
 
-// readOrders reads the orders of the messages.
 func (s *System) readOrders(ctx context.Context, b *invariants.Books) error {
 	for _, m := range b.Messages {
 		id := m.OrderID()
@@ -177,7 +175,8 @@ func ParseBusEvent(e eventbridgetest.Event) (parsed invariants.Event, err error)
 	return parsed, nil
 }
 
-func (s *System) readStock(ctx context.Context, b *invariants.Books) error {
+// ReadStock reads the stock table, if there is one.
+func (s *System) ReadStock(ctx context.Context, b *invariants.Books) error {
 	if s.Stock == "" {
 		return nil
 	}
@@ -192,7 +191,6 @@ func (s *System) readStock(ctx context.Context, b *invariants.Books) error {
 	return nil
 }
 
-// readReceipts reads the table of receipts, the mailbox and the operator's list.
 func (s *System) readReceipts(ctx context.Context, b *invariants.Books) error {
 	if s.Receipt == nil {
 		return nil
@@ -208,7 +206,13 @@ func (s *System) readReceipts(ctx context.Context, b *invariants.Books) error {
 	for _, e := range s.Mail.Sent() {
 		b.Mail = append(b.Mail, EmailOf(e))
 	}
-	b.Receipts = map[order.ID][]receipt.Item{}
+	return s.ReadReceipts(ctx, b)
+}
+
+// ReadReceipts reads the receipts of the orders of the books, and the operator's list of
+// doubts.
+func (s *System) ReadReceipts(ctx context.Context, b *invariants.Books) (err error) {
+	b.Receipts, b.Doubts = map[order.ID][]receipt.Item{}, nil
 	for id := range b.Orders {
 		if b.Receipts[id], err = s.Receipts.OfOrder(ctx, id); err != nil {
 			return err
@@ -237,7 +241,6 @@ func EmailOf(e sestest.Email) invariants.Email {
 	}
 }
 
-// tagText decodes the value of a tag. One that is not valid is "".
 func tagText(value string) string {
 	text, _ := base64.RawURLEncoding.DecodeString(value)
 	return string(text)

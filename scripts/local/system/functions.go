@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,14 +18,10 @@ const (
 	lookTime       = 30 * time.Second
 	laterStripe    = 3 * time.Second
 	webhooksAtOnce = 4 // processes, for a machine with little memory
-	lookRate       = 200
 
 	firstRefundInstance = 100 // less one
 )
 
-var errNoPublish = errors.New("the receipt function needs the publish function")
-
-// variables are a part of a function's environment.
 type variables = map[string]string
 
 // function is a function of the system: where System keeps it, how it is started, and the
@@ -40,7 +35,7 @@ type function struct {
 
 // functions are all that a system can have, each with what it needs and no more.
 func (s *System) functions() []function {
-	o, scheduled := s.Options, strconv.Itoa(lookRate)
+	o := s.Options
 	tables := variables{"AWS_ENDPOINT_URL_DYNAMODB": s.Proxy.URL, "ORDERS_TABLE": o.Table}
 	stock := variables{"STOCK_TABLE": s.Stock}
 	bus, mail := variables{}, variables{}
@@ -63,19 +58,19 @@ func (s *System) functions() []function {
 		}, []variables{tables, stock, s.stripe(laterStripe), {"WEBHOOK_SECRETS": webhookSecret}}},
 		{&s.Intake, lambdatest.Options{
 			Binary: o.Intake, Timeout: requestTime, Instances: o.Instances,
-		}, []variables{tables, stock, s.sends(s.orderPair())}},
+		}, []variables{tables, stock, s.sends(s.pair(OrderQueue))}},
 		{&s.Reconcile, lambdatest.Options{
 			Binary: o.Reconcile, Timeout: lookTime,
-		}, []variables{tables, stock, s.stripe(laterStripe), {"STRIPE_RATE": scheduled}}},
+		}, []variables{tables, stock, s.stripe(laterStripe), {"STRIPE_RATE": "200"}}},
 		{&s.Publish, lambdatest.Options{Binary: o.Publish, Timeout: requestTime}, []variables{bus}},
 		{&s.Receipt, s.consumer(o.Receipt), []variables{
-			mail, s.stripe(StripeWaits), s.consumes(receiptPair, receiptBudget),
+			mail, s.stripe(StripeWaits), s.consumes(s.pair(ReceiptQueue), receiptBudget),
 		}},
 		{&s.Function, ofOrders, []variables{
-			tables, stock, s.stripe(StripeWaits), s.consumes(s.orderPair(), orderBudget),
+			tables, stock, s.stripe(StripeWaits), s.consumes(s.pair(OrderQueue), orderBudget),
 		}},
 		{&s.Refund, ofRefunds, []variables{
-			tables, s.stripe(StripeWaits), s.consumes(s.refundPair(), orderBudget),
+			tables, s.stripe(StripeWaits), s.consumes(s.pair(RefundQueue), orderBudget),
 		}},
 	}
 }
@@ -84,7 +79,7 @@ func (s *System) functions() []function {
 // sets, its environment and Options.Env.
 func (s *System) startFunctions(context.Context) error {
 	if s.Options.Receipt != "" && s.Options.Publish == "" {
-		return errNoPublish
+		return errors.New("the receipt function needs the publish function")
 	}
 	for _, f := range s.functions() {
 		if f.Binary == "" {
@@ -125,7 +120,6 @@ func (s *System) FunctionEnv() (env []string) {
 	return env
 }
 
-// consumer returns the options of the function of a queue.
 func (s *System) consumer(binary string) lambdatest.Options {
 	o := lambdatest.Options{
 		Binary: binary, Timeout: s.Options.FunctionTimeout, Instances: s.Options.Instances,
@@ -143,14 +137,12 @@ func (s *System) observeRefunds(e lambdatest.Event) {
 	}
 }
 
-// stripe is what a function needs for Stripe.
 func (s *System) stripe(timeout time.Duration) variables {
 	return variables{
 		"STRIPE_SECRET_KEY": PretendKey, "STRIPE_API_BASE": s.Stripe.URL, "STRIPE_TIMEOUT": timeout.String(),
 	}
 }
 
-// sends is what a function needs to send to a queue.
 func (s *System) sends(p pair) variables {
 	return variables{"AWS_ENDPOINT_URL_SQS": s.SQS.URL, "QUEUE_URL": s.SQS.QueueURL(p.live)}
 }
@@ -200,7 +192,6 @@ func Until(ctx context.Context, every time.Duration, done func() (bool, error)) 
 
 const soon = 10 * time.Millisecond
 
-// consumers are the functions of orders and of refunds.
 func (s *System) consumers() []*lambdatest.Host {
 	if s.Refund == nil {
 		return []*lambdatest.Host{s.Function}
@@ -229,7 +220,7 @@ func (s *System) Freeze(d time.Duration, match func(payload []byte) bool) (froze
 // Invoke invokes the function of a message.
 func (s *System) Invoke(ctx context.Context, m sqstest.Message) ([]byte, error) {
 	host, queue := s.Function, s.queueOf(m.Body)
-	if queue == s.refundPair().live {
+	if queue == s.pair(RefundQueue).live {
 		host = s.Refund
 	}
 	return host.Invoke(ctx, sqstest.Event(queue, []sqstest.Message{m}))

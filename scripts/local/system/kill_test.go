@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
@@ -29,7 +28,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	o := incidents.Unhurried(stocked(1000, system.Options{}))
 	o.Visibility = 10 * time.Minute // until the clock is moved
-	k := killing{newTrap(t, world{systemtest.New(t)}, o)}
+	k := newTrap(t, world{systemtest.New(t)}, o)
 	for _, later := range []time.Duration{time.Hour, 20 * day} {
 		cells := cellsOf(later)
 		k.killEach(cells)
@@ -88,7 +87,6 @@ func (c cell) body() string {
 	return body(c.orderID())
 }
 
-// state is what became of a cell.
 type state struct {
 	Status  order.Status
 	Charges int
@@ -112,10 +110,7 @@ func (c cell) wanted() state {
 	return state{order.PartiallyRefunded, 1, refund.Succeeded, 1}
 }
 
-type killing struct{ *trap }
-
-// killEach charges the orders of the refunds, and kills the worker of each cell.
-func (k killing) killEach(cells []cell) {
+func (k *trap) killEach(cells []cell) {
 	k.t.Helper()
 	for _, c := range cells {
 		if c.what == smallRefund {
@@ -130,7 +125,7 @@ func (k killing) killEach(cells []cell) {
 
 // deliverAgain lets the time pass after which the messages come again. The queue keeps a
 // message for seven days; later, the producer sends it again.
-func (k killing) deliverAgain(cells []cell, later time.Duration) {
+func (k *trap) deliverAgain(cells []cell, later time.Duration) {
 	k.t.Helper()
 	k.pass(later)
 	for _, c := range cells {
@@ -155,7 +150,6 @@ func (o *running) pass(d time.Duration) {
 	o.Advance(d)
 }
 
-// moveBack moves the times of an item back.
 func (o *running) moveBack(table string, item system.Item, d time.Duration) {
 	o.t.Helper()
 	var move func(system.Item)
@@ -171,17 +165,12 @@ func (o *running) moveBack(table string, item system.Item, d time.Duration) {
 		}
 	}
 	move(item)
-	_, err := o.table().PutItem(o.t.Context(), &sdk.PutItemInput{TableName: &table, Item: item})
+	_, err := o.Client().PutItem(o.t.Context(), &sdk.PutItemInput{TableName: &table, Item: item})
 	systemtest.Must(o.t, err)
 }
 
-// table returns a client of the engine, past the proxy.
-func (o *running) table() *sdk.Client {
-	return sdk.NewFromConfig(dynamodbtest.Config(o.Engine.Endpoint, func(string) string { return "" }))
-}
-
 // compare compares each cell with what is wanted, and checks every invariant.
-func (k killing) compare(cells []cell) {
+func (k *trap) compare(cells []cell) {
 	k.t.Helper()
 	b := k.settle()
 	for _, c := range cells {

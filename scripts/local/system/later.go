@@ -17,7 +17,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// startEvents sends Stripe's events to the webhook function.
 func (s *System) startEvents(ctx context.Context) error {
 	if s.Webhook == nil {
 		return nil
@@ -110,7 +109,7 @@ func (s *System) PassRefundLeases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		out, err := s.client().GetItem(ctx, &sdk.GetItemInput{
+		out, err := s.Client().GetItem(ctx, &sdk.GetItemInput{
 			TableName: &s.Options.Table, Key: keyOf(item), ConsistentRead: aws.Bool(true),
 		})
 		if err != nil {
@@ -132,11 +131,10 @@ func (s *System) PassRefundLeases(ctx context.Context) error {
 	return nil
 }
 
-// update changes an order item with a number, unless its condition fails.
 func (s *System) update(
 	ctx context.Context, item Item, change, condition string, names map[string]string, value int64,
 ) error {
-	_, err := s.client().UpdateItem(ctx, &sdk.UpdateItemInput{
+	_, err := s.Client().UpdateItem(ctx, &sdk.UpdateItemInput{
 		TableName: &s.Options.Table, Key: keyOf(item), UpdateExpression: &change, ConditionExpression: &condition,
 		ExpressionAttributeNames: names, ExpressionAttributeValues: Item{
 			":value": &types.AttributeValueMemberN{Value: strconv.FormatInt(value, 10)},

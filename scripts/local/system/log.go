@@ -10,9 +10,6 @@ import (
 	"orderonce/scripts/invariants"
 )
 
-// Line is a log line of a function about one order.
-type Line = invariants.Line
-
 // Log keeps what the function prints, and copies it to another writer. It is safe for
 // concurrent use.
 type Log struct {
@@ -41,10 +38,9 @@ func (l *Log) Text() string {
 }
 
 // Lines returns the lines about orders.
-func (l *Log) Lines() []Line {
-	var all []Line
+func (l *Log) Lines() (all []invariants.Line) {
 	for text := range strings.Lines(l.Text()) {
-		var line Line
+		var line invariants.Line
 		if json.Unmarshal([]byte(text), &line) == nil && line.Verdict != "" {
 			all = append(all, line)
 		}

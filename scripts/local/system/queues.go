@@ -10,28 +10,23 @@ import (
 
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
+	"orderonce/scripts/invariants"
+	"orderonce/scripts/jobs"
 )
 
 // OrderQueue returns the name of the order queue.
-func (s *System) OrderQueue() string { return s.orderPair().live }
+func (s *System) OrderQueue() string { return s.pair(OrderQueue).live }
 
-// pair is a queue with its dead-letter queue.
 type pair struct{ live, dead string }
 
-var receiptPair = pair{ReceiptQueue, ReceiptDeadLetters} //nolint:gochecknoglobals // a constant
-
-func (s *System) orderPair() pair { return s.named(OrderQueue, DeadLetters) }
-
-func (s *System) refundPair() pair { return s.named(RefundQueue, DeadRefunds) }
-
-func (s *System) named(live, dead string) pair {
-	if s.Options.FIFO {
-		return pair{live + fifo, dead + fifo}
+// pair returns the queue of this name with its dead-letter queue.
+func (s *System) pair(name string) pair {
+	kind := ""
+	if s.Options.FIFO && name != ReceiptQueue {
+		kind = ".fifo"
 	}
-	return pair{live, dead}
+	return pair{name + kind, name + "-dead" + kind}
 }
-
-const fifo = ".fifo"
 
 // createQueues creates a queue and its dead-letter queue with the retention, the redrive
 // policy and the receive count of infra/terraform.
@@ -47,20 +42,29 @@ func (s *System) createQueues(p pair) (err error) {
 	return err
 }
 
-// startMappings starts the event source mappings of all queues.
 func (s *System) startMappings(ctx context.Context) error {
-	_, err := s.receive(ctx, receiptPair, s.Receipt, sqstest.Mapping{})
-	return errors.Join(err, s.startConsuming(ctx))
+	_, err := s.receive(ctx, s.pair(ReceiptQueue), s.Receipt, sqstest.Mapping{})
+	return errors.Join(err, s.ResumeProcessing(ctx))
 }
 
-// startConsuming starts the event source mappings of orders and of refunds.
-func (s *System) startConsuming(ctx context.Context) error {
+// StopProcessing ends the event source mappings of orders and refunds after the running
+// invocations, as disabling them does. The messages wait in their queues.
+func (s *System) StopProcessing() (err error) {
+	for _, stop := range s.stops {
+		err = errors.Join(err, stop())
+	}
+	s.stops = nil
+	return err
+}
+
+// ResumeProcessing starts the event source mappings again.
+func (s *System) ResumeProcessing(ctx context.Context) error {
 	m := sqstest.Mapping{Duplicate: s.Options.Duplicate, LoseDelete: s.Options.LoseDelete}
-	ofOrders, err := s.receive(ctx, s.orderPair(), s.Function, m)
+	ofOrders, err := s.receive(ctx, s.pair(OrderQueue), s.Function, m)
 	if err != nil {
 		return err
 	}
-	ofRefunds, err := s.receive(ctx, s.refundPair(), s.Refund, m)
+	ofRefunds, err := s.receive(ctx, s.pair(RefundQueue), s.Refund, m)
 	s.stops = []func() error{ofOrders, ofRefunds}
 	return err
 }
@@ -91,9 +95,9 @@ func (s *System) receive(
 // the type, if there is such a function.
 func (s *System) queueOf(body string) string {
 	if s.Options.Refund != "" && strings.Contains(body, `"type":"refund"`) {
-		return s.refundPair().live
+		return s.pair(RefundQueue).live
 	}
-	return s.orderPair().live
+	return s.pair(OrderQueue).live
 }
 
 // Post sends messages, each to the queue of its type and all before the first is
@@ -112,10 +116,28 @@ func (s *System) Post(drafts []sqstest.Draft) (ids []string, err error) {
 	return ids, err
 }
 
-// each calls f for the queues of orders and of refunds.
+// PostMessages is Post. It returns the messages as books have them.
+func (s *System) PostMessages(drafts []sqstest.Draft) (posted []invariants.Message, err error) {
+	ids, err := s.Post(drafts)
+	decoder := jobs.NewDecoder()
+	for i, id := range ids {
+		posted = append(posted, invariants.NewMessage(decoder, drafts[i].Body, id))
+	}
+	return posted, err
+}
+
+// Drafts returns messages without attributes.
+func Drafts(bodies ...string) []sqstest.Draft {
+	drafts := make([]sqstest.Draft, len(bodies))
+	for i, body := range bodies {
+		drafts[i].Body = body
+	}
+	return drafts
+}
+
 func (s *System) each(f func(m *sqstest.Machine, now time.Time, p pair) error) (err error) {
 	s.SQS.Machine(func(m *sqstest.Machine, now time.Time) {
-		for _, p := range []pair{s.orderPair(), s.refundPair()} {
+		for _, p := range []pair{s.pair(OrderQueue), s.pair(RefundQueue)} {
 			err = errors.Join(err, f(m, now, p))
 		}
 	})
@@ -212,7 +234,7 @@ func (s *System) Skip() {
 func (s *System) Drained(ctx context.Context) error {
 	ctx, cancel := s.UntilExit(ctx)
 	defer cancel()
-	for _, p := range []pair{s.orderPair(), s.refundPair()} {
+	for _, p := range []pair{s.pair(OrderQueue), s.pair(RefundQueue)} {
 		if err := s.SQS.Drained(ctx, p.live); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}

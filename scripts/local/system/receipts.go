@@ -13,7 +13,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// startMail starts a pretend SES for the receipt function.
 func (s *System) startMail(context.Context) (err error) {
 	if s.Options.Receipt == "" {
 		return nil

@@ -49,7 +49,7 @@ func (s *System) Items(ctx context.Context, table string) iter.Seq2[Item, error]
 
 func (s *System) scan(ctx context.Context, all *sdk.ScanInput) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		pages := sdk.NewScanPaginator(s.client(), all)
+		pages := sdk.NewScanPaginator(s.Client(), all)
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
@@ -99,7 +99,7 @@ func (s *System) Orders(ctx context.Context) iter.Seq2[invariants.Order, error] 
 func (s *System) Order(ctx context.Context, id order.ID) (o invariants.Order, err error) {
 	o.OrderID = id
 	// No order has a page of events.
-	out, err := s.client().Query(ctx, &sdk.QueryInput{
+	out, err := s.Client().Query(ctx, &sdk.QueryInput{
 		TableName: &s.Options.Table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("orderId = :id"),
 		ExpressionAttributeValues: Item{":id": &types.AttributeValueMemberS{Value: string(id)}},
@@ -155,7 +155,6 @@ func add(r *invariants.Order, item Item) error {
 	return nil
 }
 
-// stock returns the stock that an order item holds.
 func stock(item Item) (held order.Quantities) {
 	if m, is := item["stock"].(*types.AttributeValueMemberM); is {
 		held = order.Quantities{}
@@ -193,5 +192,4 @@ func addRefunds(o *invariants.Order, item Item) {
 	}
 }
 
-// refundName starts the name of a refund's attribute.
 const refundName = "refund#"

@@ -23,7 +23,6 @@ const (
 	longPause   = 2 * time.Second       // at most, because a person waits for the events
 )
 
-// startBus starts a pretend EventBridge for the publish function.
 func (s *System) startBus(context.Context) (err error) {
 	if s.Options.Publish == "" {
 		return nil
@@ -36,7 +35,6 @@ func (s *System) startBus(context.Context) (err error) {
 	return err
 }
 
-// startStream delivers the events of the table to the publish function.
 func (s *System) startStream(ctx context.Context) error {
 	if s.Publish != nil {
 		s.stream = &stream{system: s, numbers: map[string]int{}}
@@ -199,7 +197,6 @@ func (s *stream) deliver(ctx context.Context) bool {
 	return done > 0 && len(s.queue) > 0
 }
 
-// done reports whether the items were delivered and none of them has to be repeated.
 func (s *stream) done(items []Item) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,6 @@ const (
 	OrderQueue         = "orders"
 	DeadLetters        = "orders-dead"
 	RefundQueue        = "refunds"
-	DeadRefunds        = "refunds-dead"
 	ReceiptQueue       = "receipts"
 	ReceiptDeadLetters = "receipts-dead"
 	EventBus           = "orders-events"
@@ -231,9 +230,8 @@ func (s *System) startEngine(ctx context.Context) error {
 	return err
 }
 
-// create creates a table that Close drops.
 func (s *System) create(ctx context.Context, table *sdk.CreateTableInput) error {
-	if err := dynamodbtest.Create(ctx, s.client(), table); err != nil {
+	if err := dynamodbtest.Create(ctx, s.Client(), table); err != nil {
 		return fmt.Errorf("engine at %s: %w", s.Engine.Endpoint, err)
 	}
 	s.DropOnClose(ctx, *table.TableName)
@@ -247,19 +245,19 @@ func (s *System) DropOnClose(ctx context.Context, table string) {
 		return
 	}
 	afterwards := context.WithoutCancel(ctx)
-	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, s.client(), table) })
+	s.closers = append(s.closers, func() error { return dynamodbtest.DropTable(afterwards, s.Client(), table) })
 }
 
 // OnClose makes Close call end before it ends what was started earlier.
 func (s *System) OnClose(end func() error) { s.closers = append(s.closers, end) }
 
-// pastProxy returns the configuration of a client that needs no faults, and client one of
-// DynamoDB.
+// pastProxy returns the configuration of a client that needs no faults.
 func (s *System) pastProxy() aws.Config {
 	return dynamodbtest.Config(s.Engine.Endpoint, func(string) string { return "" })
 }
 
-func (s *System) client() *sdk.Client { return sdk.NewFromConfig(s.pastProxy()) }
+// Client returns a client of the tables, past the proxy.
+func (s *System) Client() *sdk.Client { return sdk.NewFromConfig(s.pastProxy()) }
 
 func (s *System) startStripe(context.Context) error {
 	server, err := stripetest.Serve(stripetest.Options{
@@ -284,13 +282,12 @@ func (s *System) startQueue(context.Context) error {
 	}
 	s.SQS = server
 	s.closers = append(s.closers, server.Close)
-	for _, p := range []pair{s.orderPair(), s.refundPair(), receiptPair} {
+	for _, p := range []pair{s.pair(OrderQueue), s.pair(RefundQueue), s.pair(ReceiptQueue)} {
 		err = errors.Join(err, s.createQueues(p))
 	}
 	return err
 }
 
-// now returns the queue's time.
 func (s *System) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // OperatorEnv returns the environment of scripts/orders and of the AWS CLI, as
@@ -307,9 +304,9 @@ func (s *System) OperatorEnv() []string {
 		"STOCK_TABLE=" + s.Stock,
 		"RECEIPTS_TABLE=" + s.ReceiptsTable,
 		"QUEUE_URL=" + s.SQS.QueueURL(s.OrderQueue()),
-		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.orderPair().dead),
-		"REFUND_QUEUE_URL=" + s.SQS.QueueURL(s.refundPair().live),
-		"REFUND_DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.refundPair().dead),
+		"DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.pair(OrderQueue).dead),
+		"REFUND_QUEUE_URL=" + s.SQS.QueueURL(s.pair(RefundQueue).live),
+		"REFUND_DEAD_LETTER_QUEUE_URL=" + s.SQS.QueueURL(s.pair(RefundQueue).dead),
 		"SCOPE=" + Scope,
 		"STRIPE_SECRET_KEY=" + PretendKey,
 		"STRIPE_API_BASE=" + s.Stripe.URL,
@@ -328,19 +325,6 @@ func (s *System) OperatorEnv() []string {
 	}
 	return env
 }
-
-// StopProcessing ends the event source mappings of orders and refunds after the running
-// invocations, as disabling them does. The messages wait in their queues.
-func (s *System) StopProcessing() (err error) {
-	for _, stop := range s.stops {
-		err = errors.Join(err, stop())
-	}
-	s.stops = nil
-	return err
-}
-
-// ResumeProcessing starts the event source mappings again.
-func (s *System) ResumeProcessing(ctx context.Context) error { return s.startConsuming(ctx) }
 
 // Advance moves the clocks of the queue and of Stripe. The function uses this machine's.
 func (s *System) Advance(d time.Duration) {

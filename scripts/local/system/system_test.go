@@ -18,7 +18,6 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
-	"orderonce/scripts/jobs"
 	"orderonce/scripts/local/incidents"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
@@ -43,10 +42,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// world starts the systems of a test.
 type world struct{ systemtest.Kit }
 
-// running is a system with its log and the messages that were posted.
 type running struct {
 	*system.System
 	t      *testing.T
@@ -60,26 +57,17 @@ func (w world) start(t *testing.T, o system.Options) *running {
 	return &running{System: s, t: t, log: log}
 }
 
-// post sends bodies and records them.
 func (o *running) post(bodies ...string) {
 	o.t.Helper()
-	drafts := make([]sqstest.Draft, len(bodies))
-	for i, body := range bodies {
-		drafts[i].Body = body
-	}
-	o.postDrafts(drafts...)
+	o.postDrafts(system.Drafts(bodies...)...)
 }
 
-// postDrafts is post for messages with attributes, or for a FIFO queue.
-func (o *running) postDrafts(drafts ...sqstest.Draft) (ids []string) {
+// postDrafts is post for messages with attributes.
+func (o *running) postDrafts(drafts ...sqstest.Draft) {
 	o.t.Helper()
-	ids, err := o.Post(drafts)
+	posted, err := o.PostMessages(drafts)
 	systemtest.Must(o.t, err)
-	decoder := jobs.NewDecoder()
-	for i, d := range drafts {
-		o.posted = append(o.posted, invariants.NewMessage(decoder, d.Body, ids[i]))
-	}
-	return ids
+	o.posted = append(o.posted, posted...)
 }
 
 // settle waits for an empty queue and checks every invariant.
@@ -105,27 +93,13 @@ func (o *running) drain() {
 	}
 }
 
-// statuses counts the orders of the table by status.
-func (o *running) statuses() map[order.Status]int {
-	o.t.Helper()
-	n := map[order.Status]int{}
-	for r, err := range o.Orders(o.t.Context()) {
-		systemtest.Must(o.t, err)
-		n[r.Status]++
-	}
-	return n
-}
-
-// outcome is what the books hold of an order: its status, charges and event rows.
 type outcome struct {
 	Status          order.Status
 	Charges, Events int
 }
 
-// paid is the outcome of an order that was charged at once.
 var paid = outcome{order.Paid, 1, 1} //nolint:gochecknoglobals // a constant
 
-// want compares the outcome of an order.
 func (o *running) want(b invariants.Books, id order.ID, want outcome) {
 	o.t.Helper()
 	got := outcome{b.Orders[id].Status, len(b.Charges[id]), len(b.Orders[id].Events)}
@@ -134,7 +108,6 @@ func (o *running) want(b invariants.Books, id order.ID, want outcome) {
 	}
 }
 
-// wantCalls counts the calls of what is done.
 func (o *running) wantCalls(claim string, do func(), dynamo map[string]int, stripe int) {
 	o.t.Helper()
 	o.Proxy.Reset()
@@ -174,14 +147,12 @@ func bodyWith(id, method string) string {
 		`"lines":[{"sku":%q,"quantity":2,"unitAmount":1999}],"payment":{"customer":"cus_Test","method":%q}}`, id, id, shirt, method)
 }
 
-// fullAmount is the amount of body's order, in cents.
 const fullAmount = 3998
 
 func refundBody(orderID, id string, amount int64) string {
 	return fmt.Sprintf(`{"type":"refund","orderId":%q,"refundId":%q,"amount":%d,"reason":"duplicate"}`, orderID, id, amount)
 }
 
-// stocked returns the options of a system with so many shirts.
 func stocked(shirts int64, o system.Options) system.Options {
 	o.Stock = map[string]int64{shirt: shirts}
 	return o

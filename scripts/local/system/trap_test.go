@@ -29,7 +29,6 @@ type trap struct {
 	crashed chan struct{}         // gets each delivery that ended with its function
 }
 
-// newTrap starts a system with a trap.
 func newTrap(t *testing.T, w world, o system.Options) *trap {
 	t.Helper()
 	k := &trap{crashed: make(chan struct{}, 1)}

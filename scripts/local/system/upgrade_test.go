@@ -1,7 +1,6 @@
 package system_test
 
 import (
-	"bytes"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +43,7 @@ func TestAnUpgradeUnderWay(t *testing.T) {
 					Deliveries: func(stripetest.Event) []time.Duration { return []time.Duration{30 * time.Hour} },
 				}))
 				o.Visibility = 10 * time.Minute // until the clock is moved
-				k := killing{newTrap(t, w, o)}
+				k := newTrap(t, w, o)
 				k.upgrade(roll, cellsOf(later), later)
 			})
 		}
@@ -53,7 +52,7 @@ func TestAnUpgradeUnderWay(t *testing.T) {
 
 // upgrade leaves everything under way with the functions of one folder, and ends it with
 // those of another.
-func (k killing) upgrade(roll []string, cells []cell, later time.Duration) {
+func (k *trap) upgrade(roll []string, cells []cell, later time.Duration) {
 	k.t.Helper()
 	k.deploy(roll[0])
 	k.post(bodyWith("bank", needsUser), bodyWith("leaves", needsUser), bodyWith("days", takesDays))
@@ -84,7 +83,7 @@ func (k killing) upgrade(roll []string, cells []cell, later time.Duration) {
 
 // repeatAll sends every message again, and another order under an id that is taken, which
 // alone is parked.
-func (k killing) repeatAll(cells []cell) {
+func (k *trap) repeatAll(cells []cell) {
 	k.t.Helper()
 	for _, c := range cells {
 		k.post(c.body())
@@ -104,7 +103,6 @@ func (k killing) repeatAll(cells []cell) {
 	}
 }
 
-// deploy replaces every function by that of a folder.
 func (o *running) deploy(folder string) {
 	o.t.Helper()
 	for name, host := range map[string]*lambdatest.Host{
@@ -114,7 +112,6 @@ func (o *running) deploy(folder string) {
 	}
 }
 
-// functionsOf compiles the functions of a tree into a folder.
 func functionsOf(t *testing.T, root string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -125,18 +122,13 @@ func functionsOf(t *testing.T, root string) (folder string) {
 	return folder
 }
 
-// history returns a folder with the files of a commit.
 func history(t *testing.T, commit string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	var source, stderr bytes.Buffer
-	archive := exec.CommandContext(t.Context(), "git", "-C", "../../..", "archive", commit)
-	archive.Stdout, archive.Stderr = &source, &stderr
-	if err := archive.Run(); err != nil {
-		t.Fatalf("the test needs git's history, in a shallow clone git fetch --unshallow: %v: %s", err, &stderr)
+	const extract = `set -o pipefail; git -C ../../.. archive "$0" | tar -x -C "$1"`
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", extract, commit, folder).CombinedOutput()
+	if err != nil {
+		t.Fatalf("the test needs git's history, in a shallow clone git fetch --unshallow: %v: %s", err, out)
 	}
-	extract := exec.CommandContext(t.Context(), "tar", "-x", "-C", folder)
-	extract.Stdin = &source
-	systemtest.Must(t, extract.Run())
 	return folder
 }

@@ -28,7 +28,7 @@ const (
 // Attacker attacks one system. It is safe for concurrent use.
 type Attacker struct {
 	watch  *watch.Watch
-	build  Builder
+	build  func(ctx context.Context, guard, out string) error
 	folder string // of the programs
 
 	deploying sync.Mutex // held from the build of a program to its deployment; before mu
@@ -42,15 +42,11 @@ type Attacker struct {
 	guard   string            // missing in the deployed program
 	last    sqstest.Message   // that the function acknowledged or parked last
 	traps   map[moment]func() // each is called once
-	fast    map[string]bool   // orders whose calls take no extra time
-	outages map[string]outage
+	failing map[string]outage // by their texts
 	storm   *storm
 	running sync.WaitGroup
 	stop    context.CancelFunc
 }
-
-// Builder compiles the order function without a guard into a file.
-type Builder func(ctx context.Context, guard, out string) error
 
 // moment is when something has happened to an order: a call to Stripe or a step of its
 // row, before the answer is sent, or the end of a delivery.
@@ -59,11 +55,14 @@ type moment struct{ order, at string }
 const deliveryEnds = "delivery ends"
 
 // New returns an attacker of the system that Hook and Start are called with. The program
-// order of the folder is the one that is deployed first.
-func New(w *watch.Watch, folder string, build Builder) *Attacker {
+// order of the folder is the one that is deployed first, and build compiles it without a
+// guard into a file.
+func New(
+	w *watch.Watch, folder string, build func(ctx context.Context, guard, out string) error,
+) *Attacker {
 	return &Attacker{
 		watch: w, folder: folder, build: build, slow: true, version: 1,
-		traps: map[moment]func(){}, outages: map[string]outage{}, fast: map[string]bool{},
+		traps: map[moment]func(){}, failing: map[string]outage{},
 	}
 }
 
@@ -108,7 +107,6 @@ func (a *Attacker) Close() {
 	a.running.Wait()
 }
 
-// setPace makes each call of the visitor's orders take a moment, or not.
 func (a *Attacker) setPace(slow bool) (console.Result, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +124,6 @@ func (a *Attacker) target() *system.System {
 	return a.system
 }
 
-// after calls f when something happens to an order the next time.
 func (a *Attacker) after(order, at string, f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,7 +164,7 @@ func (a *Attacker) later(f func(ctx context.Context)) {
 	a.running.Go(func() { f(ctx) })
 }
 
-// wait waits for a time or until the context ends. It reports whether the time is over.
+// wait reports whether the time is over before the context ends.
 func wait(ctx context.Context, t time.Duration) bool {
 	timer := time.NewTimer(t)
 	defer timer.Stop()
@@ -179,10 +176,13 @@ func wait(ctx context.Context, t time.Duration) bool {
 	}
 }
 
-// pace makes a call of the visitor's order take a moment.
+// pace makes a call of the visitor's order take a moment, unless something waits for the
+// end of its delivery: each write is repeated until then, and no time would be left for
+// what follows.
 func (a *Attacker) pace(order string) {
 	a.mu.Lock()
-	slow, ctx := a.slow && strings.HasPrefix(order, visitors) && !a.fast[order], a.ctx
+	_, hurries := a.traps[moment{order, deliveryEnds}]
+	slow, ctx := a.slow && strings.HasPrefix(order, visitors) && !hurries, a.ctx
 	a.mu.Unlock()
 	if slow {
 		wait(ctx, stepTime)
@@ -196,7 +196,7 @@ func (a *Attacker) beforeStripe(c stripetest.Call) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, o := range a.outages {
+	for _, o := range a.failing {
 		if o.stripe != "" {
 			a.system.Stripe.Fail(stripetest.Fault{Kind: o.stripe, Number: c.Number})
 			return
@@ -213,7 +213,7 @@ func (a *Attacker) beforeTable(order string, step watch.Step, c dynamodbtest.Cal
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, o := range a.outages {
+	for _, o := range a.failing {
 		if o.throttled && c.Number%2 == 0 {
 			a.system.Proxy.Fail(dynamodbtest.Fault{Kind: dynamodbtest.ThroughputExceeded, Number: c.Number, Times: 1})
 			return
@@ -224,7 +224,6 @@ func (a *Attacker) beforeTable(order string, step watch.Step, c dynamodbtest.Cal
 	}
 }
 
-// outage is a service that fails for a while.
 type outage struct {
 	text      string
 	until     time.Time
@@ -232,13 +231,12 @@ type outage struct {
 	throttled bool                 // every second call to DynamoDB
 }
 
-// fails is an attack that makes a service fail for a time, and posts some orders.
-func fails(name string, o outage, lasts time.Duration, orders int) action {
-	return func(a *Attacker, _ context.Context) (console.Result, error) {
+func (a *Attacker) fails(o outage, lasts time.Duration, orders int) action {
+	return func(context.Context) (console.Result, error) {
 		o := o
 		o.until = time.Now().Add(lasts)
 		a.mu.Lock()
-		a.outages[name] = o
+		a.failing[o.text] = o
 		a.showFaults()
 		a.mu.Unlock()
 		a.later(func(ctx context.Context) {
@@ -247,12 +245,12 @@ func fails(name string, o outage, lasts time.Duration, orders int) action {
 			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if a.outages[name].until.After(o.until) {
+			if a.failing[o.text].until.After(o.until) {
 				return // it was extended
 			}
-			delete(a.outages, name)
+			delete(a.failing, o.text)
 			a.showFaults()
-			a.watch.Say(watch.Good, "", o.text+": over")
+			a.watch.Say(watch.Good, o.text+": over")
 		})
 		text := fmt.Sprintf("%s for %.0f s; %d orders posted", o.text, lasts.Seconds(), orders)
 		return a.postMany(orders, 0, text)
@@ -262,7 +260,7 @@ func fails(name string, o outage, lasts time.Duration, orders int) action {
 // showFaults shows the outages and what a storm lets go wrong. The caller holds a.mu.
 func (a *Attacker) showFaults() {
 	var shown []watch.Fault
-	for _, o := range a.outages {
+	for _, o := range a.failing {
 		shown = append(shown, watch.Fault{Text: o.text, Until: o.until.UnixMilli()})
 	}
 	slices.SortFunc(shown, func(a, b watch.Fault) int { return strings.Compare(a.Text, b.Text) })

@@ -12,8 +12,6 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/orders"
-	"orderonce/adapters/sqs/sqstest"
-	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/attack"
 	"orderonce/scripts/local/console/watch"
@@ -29,26 +27,11 @@ func attacker(t *testing.T) (*attack.Attacker, *watch.Watch) {
 	a := attack.New(w, t.TempDir(), func(context.Context, string, string) error { return errBuild })
 	var o system.Options
 	a.Hook(&o)
-	queue, err := sqstest.Serve(sqstest.Options{})
-	systemtest.Must(t, err)
-	t.Cleanup(func() { systemtest.Must(t, queue.Close()) })
-	stripe, err := stripetest.Serve(stripetest.Options{Before: o.BeforeStripe, After: o.AfterStripe})
-	systemtest.Must(t, err)
-	t.Cleanup(func() { systemtest.Must(t, stripe.Close()) })
-	queue.Machine(func(m *sqstest.Machine, now time.Time) {
-		for live, dead := range map[string]string{
-			system.OrderQueue: system.DeadLetters, system.RefundQueue: system.DeadRefunds,
-		} {
-			settings := sqstest.DefaultSettings()
-			systemtest.Must(t, m.Create(now, dead, settings))
-			settings.DeadLetters, settings.MaxReceives = dead, 10
-			systemtest.Must(t, m.Create(now, live, settings))
-		}
-	})
+	s := systemtest.Doubles(t, o, time.Now)
 	proxy, err := dynamodbtest.NewProxy(t.Context(), "http://127.0.0.1:1") // of a table that does not exist
 	systemtest.Must(t, err)
 	t.Cleanup(func() { systemtest.Must(t, proxy.Close()) })
-	s := &system.System{SQS: queue, Stripe: stripe, Proxy: proxy, Function: new(lambdatest.Host)}
+	s.Proxy, s.Function = proxy, new(lambdatest.Host)
 	a.Start(t.Context(), s)
 	t.Cleanup(a.Close)
 	return a, w

@@ -50,14 +50,15 @@ func (a *Attacker) deployWithout(ctx context.Context, name string) (console.Resu
 		if err := a.build(ctx, name, out); err != nil {
 			return err
 		}
-		a.watch.SetMissing(all[i].Missing) // before the program gets its first delivery
+		// Before the program gets its first delivery.
+		a.watch.SetControl(func(c *watch.Control) { c.Missing = all[i].Missing })
 		return nil
 	})
 	if err != nil {
 		return console.Result{}, fmt.Errorf("take the guard %q away: %w", name, err)
 	}
 	did := console.Result{Text: fmt.Sprintf("You: version %d deployed without the guard %q", version, name)}
-	a.watch.Say(watch.Bad, "", did.Text)
+	a.watch.Say(watch.Bad, did.Text)
 	return did, nil
 }
 
@@ -68,14 +69,15 @@ func (a *Attacker) restore() (console.Result, error) {
 	if err != nil {
 		return console.Result{}, err
 	}
-	a.watch.SetMissing("")
-	a.target().Purge(func(m sqstest.Message) bool { return a.watch.Broken(orderOf(m.Body)) })
+	a.target().Purge(func(m sqstest.Message) bool {
+		timeline, _ := a.watch.Timeline(orderOf(m.Body))
+		return len(timeline.Order.Bad) > 0
+	})
 	did := console.Result{Text: fmt.Sprintf("You: version %d deployed with every guard", version)}
-	a.watch.Say(watch.Good, "", did.Text)
+	a.watch.Say(watch.Good, did.Text)
 	return did, nil
 }
 
-// same makes another version of the same program.
 func (a *Attacker) same(out string) error {
 	if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an earlier start
 		return err

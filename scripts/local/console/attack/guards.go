@@ -51,8 +51,6 @@ func Guards() []console.Guard {
 	}
 }
 
-// guard returns a guard of an invariant, what the program lacks without it, and what the
-// attack breaks then.
 func guard(invariant, name, attack, title, missing, breaks string) console.Guard {
 	return console.Guard{
 		Name: name, Invariant: invariant, Title: title, Missing: missing, Breaks: breaks, Attack: attack,

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"orderonce/adapters/sqs/sqstest"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
+	"orderonce/scripts/local/incidents"
+	"orderonce/scripts/local/system"
 )
 
 // SKU is what the posted orders buy: something that does not run out.
@@ -20,15 +21,6 @@ const (
 	stormy   = "STORM-"
 )
 
-// The payment methods of the orders, see docs.stripe.com/testing.
-const (
-	works     = "pm_card_visa"
-	declines  = "pm_card_chargeDeclined"
-	needsUser = "pm_card_authenticationRequired"
-	takesDays = "pm_usBankAccount_processing"
-)
-
-// content is what an order asks for.
 type content struct {
 	id       string
 	method   string
@@ -54,12 +46,10 @@ func conflicting(c content) []string {
 	return []string{c.body(), other.body()}
 }
 
-// malformed is a message with a field that no order has.
 func malformed(c content) []string {
 	return []string{strings.Replace(c.body(), `"currency"`, `"discount":500,"currency"`, 1)}
 }
 
-// paying posts it with another payment method.
 func paying(method string) func(content) []string {
 	return func(c content) []string {
 		c.method = method
@@ -67,29 +57,25 @@ func paying(method string) func(content) []string {
 	}
 }
 
-// next returns an order of the visitor with a new name.
 func (a *Attacker) next() content {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.posted++
 	id := fmt.Sprintf("%s%d", visitors, a.posted)
-	return content{id: id, method: works, quantity: 1 + a.posted%3}
+	return content{id: id, method: incidents.Pays, quantity: 1 + a.posted%3}
 }
 
-// post is an attack that posts messages with the content of a new order.
-func post(text string, bodies func(content) []string) action {
-	return func(a *Attacker, _ context.Context) (console.Result, error) {
+func (a *Attacker) post(text string, bodies func(content) []string) action {
+	return func(context.Context) (console.Result, error) {
 		c := a.next()
 		return a.postOf(c, text, bodies(c))
 	}
 }
 
-// postOf posts the messages of one order, and says so.
 func (a *Attacker) postOf(c content, text string, bodies []string) (console.Result, error) {
 	return console.Result{Text: "You: " + c.id + " " + text, Order: c.id}, a.send(bodies)
 }
 
-// postMany posts n orders, some of them twice.
 func (a *Attacker) postMany(n, repeated int, text string) (console.Result, error) {
 	var bodies []string
 	var last content
@@ -103,13 +89,8 @@ func (a *Attacker) postMany(n, repeated int, text string) (console.Result, error
 	return console.Result{Text: "You: " + text, Order: last.id}, a.send(bodies)
 }
 
-// send sends messages, all before the first is delivered.
 func (a *Attacker) send(bodies []string) error {
-	drafts := make([]sqstest.Draft, len(bodies))
-	for i, body := range bodies {
-		drafts[i].Body = body
-	}
-	_, err := a.target().Post(drafts)
+	_, err := a.target().Post(system.Drafts(bodies...))
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/watch"
 	"orderonce/scripts/local/faults"
+	"orderonce/scripts/local/incidents"
 )
 
 const (
@@ -73,14 +74,14 @@ func (a *Attacker) setStorm(text string) (did console.Result, err error) {
 		a.showFaults()
 		a.watch.SetControl(func(c *watch.Control) { c.Storm = false })
 	}
-	a.watch.Say(watch.Attack, "", did.Text)
+	a.watch.Say(watch.Attack, did.Text)
 	return did, nil
 }
 
 // blow attacks until its context ends. What fails is tried again later.
 func (a *Attacker) blow(ctx context.Context) {
 	s := a.target()
-	authenticate := decides(order.ActionRequired, "", "authenticated", (*stripetest.Machine).CustomerPays)
+	authenticate := a.decides(order.ActionRequired, "", "authenticated", (*stripetest.Machine).CustomerPays)
 	var acting sync.WaitGroup
 	for _, act := range []struct {
 		every time.Duration
@@ -90,12 +91,12 @@ func (a *Attacker) blow(ctx context.Context) {
 		{profileTime, a.changeProfile},
 		{2 * time.Second, func() error { s.Kill(one()); return nil }},
 		{20 * time.Second, func() error { s.Freeze(frozenFor, one()); return nil }},
-		{time.Second, func() error { _, err := authenticate(a, ctx); return err }},
+		{time.Second, func() error { _, err := authenticate(ctx); return err }},
 		{5 * time.Second, func() error { return s.Look(ctx) }},
 		{15 * time.Second, func() error { _, err := s.Redrive(); return err }},
 		{30 * time.Second, func() error { _, err := a.rollOut(ctx); return err }},
 		{75 * time.Second, func() error {
-			a.watch.Say(watch.Attack, "", "25 hours pass")
+			a.watch.Say(watch.Attack, "25 hours pass")
 			return a.jump(ctx, keysExpire)
 		}},
 	} {
@@ -108,7 +109,6 @@ func (a *Attacker) blow(ctx context.Context) {
 	acting.Wait()
 }
 
-// one matches one busy instance.
 func one() func([]byte) bool {
 	taken := false
 	return func([]byte) bool {
@@ -118,7 +118,6 @@ func one() func([]byte) bool {
 	}
 }
 
-// postStorm posts the next order of the storm.
 func (a *Attacker) postStorm() error {
 	a.mu.Lock()
 	if a.storm == nil {
@@ -138,7 +137,7 @@ func (a *Attacker) postStorm() error {
 func (st *storm) next() []string {
 	st.posted++
 	id := fmt.Sprintf("%s%d-%d", stormy, st.seed, st.posted)
-	c := content{id: id, method: works, quantity: 1 + st.orders.IntN(3)}
+	c := content{id: id, method: incidents.Pays, quantity: 1 + st.orders.IntN(3)}
 	switch roll := st.orders.IntN(100); {
 	case roll < 10:
 		return twice(c)
@@ -147,14 +146,13 @@ func (st *storm) next() []string {
 	case roll < 13:
 		return malformed(c)
 	case roll < 17:
-		return paying(declines)(c)
+		return paying(incidents.Declines)(c)
 	case roll < 20:
-		return paying(needsUser)(c)
+		return paying(incidents.Asks)(c)
 	}
 	return once(c)
 }
 
-// changeProfile lets other things go wrong.
 func (a *Attacker) changeProfile() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,7 +163,6 @@ func (a *Attacker) changeProfile() error {
 	return nil
 }
 
-// duplicate delivers some messages of a storm twice.
 func (a *Attacker) duplicate(m sqstest.Message) sqstest.Twice {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,6 @@ import (
 // picture.
 const rowsAtOnce = 100
 
-// readQueue reads the messages of the queues and the dead letters.
 func (w *Watch) readQueue(s *system.System) {
 	messages := s.Messages()
 	dead, _ := s.Dead() // the queues exist
@@ -28,7 +27,7 @@ func (w *Watch) readQueue(s *system.System) {
 	s.SQS.Machine(func(_ *sqstest.Machine, now time.Time) { at = now })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ahead := at.Sub(w.now())
+	ahead := at.Sub(w.now()).Round(100 * time.Millisecond) // the same in the next picture
 	if hours := ahead.Round(time.Hour); hours >= time.Hour {
 		w.shown.Ahead = fmt.Sprintf("%.0f h", hours.Hours())
 	}
@@ -43,33 +42,28 @@ func (w *Watch) readQueue(s *system.System) {
 			queue.InFlight++
 		}
 	}
-	for id, m := range w.messages {
+	for id, l := range w.messages {
 		if !seen[id] {
 			delete(w.messages, id)
-			delete(m.line.live, id)
-			w.touch(m.line)
+			delete(l.live, id)
 		}
 	}
 	w.shown.Queue = queue
 	w.showDead(dead)
 }
 
-// live notes a message of the order queue.
 func (w *Watch) live(now sqstest.Message, ahead time.Duration) {
-	m := w.messages[now.ID]
-	if m == nil {
+	l := w.messages[now.ID]
+	if l == nil {
 		first, _ := system.DeadLetterOf(now) // if it was one
-		m = &message{line: w.posted(now.Body, first), state: -1}
-		w.messages[now.ID], m.line.live[now.ID] = m, m
-		w.enter(m.line, Entry{
+		l = w.posted(now.Body, first)
+		w.messages[now.ID] = l
+		w.enter(l, Entry{
 			At: now.Sent.Add(-ahead).UnixMilli(), Kind: Message, From: You, To: SQS, Text: "message " + tail(now.ID),
 		})
 	}
-	visible := now.VisibleAt.Add(-ahead).UnixMilli()
-	if m.state != now.State || m.visible/100 != visible/100 {
-		m.state, m.visible = now.State, visible
-		w.touch(m.line)
-	}
+	l.live[now.ID] = message{now.State, now.VisibleAt.Add(-ahead).UnixMilli()}
+	w.touch(l)
 }
 
 // showDead notes the dead letters. One that was parked keeps its place in the books also
@@ -158,7 +152,7 @@ func (w *Watch) charged(c stripetest.Charge) {
 	l.Note = l.because(fmt.Sprintf("%s was charged %s: %s", l.ID, times, strings.Join(charges, " and ")))
 	l.findings["I1"] = []string{l.Note}
 	w.enter(l, Entry{Kind: Note, From: Stripe, Text: l.Note})
-	w.say(Bad, l.ID, l.Note)
+	w.say(Bad, l.Note)
 	w.showLights()
 }
 
@@ -170,7 +164,6 @@ func (l *line) because(finding string) string {
 	return finding + "; missing: " + l.missing
 }
 
-// readMail counts the e-mails.
 func (w *Watch) readMail(s *system.System) {
 	if s.Mail == nil {
 		return
@@ -189,7 +182,6 @@ func (w *Watch) readMail(s *system.System) {
 	w.mails = len(sent)
 }
 
-// readRows reads the rows that may have changed.
 func (w *Watch) readRows(ctx context.Context, s *system.System) {
 	w.mu.Lock()
 	dirty := slices.Collect(maps.Keys(w.dirty))
@@ -217,7 +209,6 @@ func (w *Watch) readRows(ctx context.Context, s *system.System) {
 	}
 }
 
-// totalsNow returns the totals with the rows by status.
 func (w *Watch) totalsNow() Totals {
 	t, rows := w.totals, map[string]int{}
 	t.Orders, t.Rows = len(w.byN), []Row{}

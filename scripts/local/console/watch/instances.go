@@ -22,7 +22,6 @@ import (
 // endedShown is how long an instance that has ended is shown.
 const endedShown = 4 * time.Second
 
-// instance is a process of the order function.
 type instance struct {
 	Instance
 
@@ -31,7 +30,6 @@ type instance struct {
 	ended  time.Time
 }
 
-// instance takes the changes of the function's processes.
 func (w *Watch) instance(e lambdatest.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +71,6 @@ func versionOf(binary string) (version, broken string) {
 	return cmp.Or(version, "v1"), broken
 }
 
-// invoked notes the deliveries of an event.
 func (w *Watch) invoked(in *instance, payload []byte) {
 	var event events.SQSEvent
 	if json.Unmarshal(payload, &event) != nil {
@@ -87,7 +84,7 @@ func (w *Watch) invoked(in *instance, payload []byte) {
 		l := w.posted(r.Body, first)
 		l.Deliveries++
 		if in.Broken != "" {
-			l.missing = w.missing
+			l.missing = w.shown.Control.Missing
 		}
 		w.totals.Deliveries++
 		if !slices.Contains(in.orders, l) {
@@ -104,7 +101,6 @@ func (w *Watch) invoked(in *instance, payload []byte) {
 	}
 }
 
-// tail shortens a message id.
 func tail(id string) string { return "…" + id[max(0, len(id)-4):] }
 
 // posted returns the order of a message, and notes the message the first time.
@@ -132,7 +128,6 @@ func (w *Watch) lineOf(body string) *line {
 	return w.line(string(id))
 }
 
-// answered notes the end of an invocation.
 func (w *Watch) answered(in *instance, err error) {
 	for _, l := range in.orders {
 		if err != nil {
@@ -143,7 +138,6 @@ func (w *Watch) answered(in *instance, err error) {
 	in.State, in.orders = Idle, nil
 }
 
-// leave ends the work of an instance on an order.
 func (w *Watch) leave(in *instance, l *line) {
 	l.working = slices.DeleteFunc(l.working, func(n int) bool { return n == in.N })
 	delete(in.steps, l.ID)
@@ -155,10 +149,9 @@ func (w *Watch) freeze(in *instance, to State, what string) {
 	for _, l := range in.orders {
 		w.enter(l, Entry{Kind: Note, From: function(in.N), Text: what})
 	}
-	w.say(Attack, "", fmt.Sprintf("%s %s", function(in.N), what))
+	w.say(Attack, fmt.Sprintf("%s %s", function(in.N), what))
 }
 
-// ended notes the end of a process.
 func (w *Watch) ended(in *instance, state State, what string) {
 	in.State, in.ended = state, w.now()
 	if state == Killed && len(in.orders) > 0 {
@@ -175,7 +168,7 @@ func (w *Watch) ended(in *instance, state State, what string) {
 			l.Note += " at " + string(step)
 		}
 		w.enter(l, Entry{Kind: Death, From: function(in.N), Step: step, Text: what})
-		w.say(Plain, l.ID, fmt.Sprintf("%s: %s was %s", l.ID, function(in.N), l.Note))
+		w.say(Plain, fmt.Sprintf("%s: %s was %s", l.ID, function(in.N), l.Note))
 		w.leave(in, l)
 	}
 	in.orders = nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orderonce/domain/order"
-	"orderonce/domain/receipt"
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
@@ -33,13 +32,11 @@ func (l *line) later(invariant string) bool {
 	return false
 }
 
-// lights are the invariants in their order.
 type lights struct {
 	claims  []invariants.Invariant
-	checked map[string]int // orders, by invariant
-	leak    []string       // that a log line was seen with a personal value
-	stock   []string       // how the stock differs from the orders
-	counted bool           // the stock was compared since the last change
+	checked map[string]int      // orders, by invariant
+	broken  map[string][]string // of leakLight and stockLight
+	counted bool                // the stock was compared since the last change
 }
 
 // The invariants that no order alone shows.
@@ -48,16 +45,14 @@ const (
 	stockLight = "I22"
 )
 
-// newLights returns the lights of a system with every function.
 func newLights() lights {
 	claims := slices.DeleteFunc(invariants.All(), func(i invariants.Invariant) bool {
 		// I5 needs the log, I11 is about the end of faults, and requests by HTTP are not seen.
 		return !i.Checked() || slices.Contains([]string{"I5", "I11", "I24"}, i.ID)
 	})
-	return lights{claims: claims, checked: map[string]int{}}
+	return lights{claims: claims, checked: map[string]int{}, broken: map[string][]string{}}
 }
 
-// audit checks every order that has come to rest.
 func (w *Watch) audit(ctx context.Context, s *system.System) {
 	w.mu.Lock()
 	resting := w.resting()
@@ -74,7 +69,6 @@ func (w *Watch) audit(ctx context.Context, s *system.System) {
 	w.showLights()
 }
 
-// resting returns the orders that are due for an audit.
 func (w *Watch) resting() (due []*line) {
 	now := w.now()
 	for _, l := range append([]*line{w.nameless}, w.byN...) {
@@ -87,9 +81,8 @@ func (w *Watch) resting() (due []*line) {
 	return due
 }
 
-// readReceipts reads the receipts of an order that was audited before, and those of them
-// that the operator's list shows. Those of an order that has just come to rest may
-// follow.
+// readReceipts reads the receipts of an order that was audited before. Those of an order
+// that has just come to rest may follow.
 func (w *Watch) readReceipts(ctx context.Context, s *system.System, l *line) {
 	w.mu.Lock()
 	id, wanted := order.ID(l.ID), l.audits == 1
@@ -97,24 +90,15 @@ func (w *Watch) readReceipts(ctx context.Context, s *system.System, l *line) {
 	if s.Receipts == nil || id == "" || !wanted {
 		return
 	}
-	items, err := s.Receipts.OfOrder(ctx, id)
-	if err != nil {
+	b := invariants.Books{Orders: map[order.ID]invariants.Order{id: {}}}
+	if s.ReadReceipts(ctx, &b) != nil {
 		return // the context has ended: the engine has no faults here
-	}
-	var doubts []receipt.Item
-	if slices.ContainsFunc(items, func(i receipt.Item) bool { return i.Status == receipt.Doubtful }) {
-		for i, err := range s.Receipts.Doubtful(ctx) {
-			if err == nil && i.OrderID == id {
-				doubts = append(doubts, i)
-			}
-		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.books.Receipts, l.books.Doubts = map[order.ID][]receipt.Item{id: items}, doubts
+	l.books.Receipts, l.books.Doubts = b.Receipts, b.Doubts
 }
 
-// auditOne checks the invariants of one order.
 func (w *Watch) auditOne(l *line) {
 	l.books.Orders, l.books.Log = map[order.ID]invariants.Order{}, l.logged.String()
 	if l.row.Status != "" {
@@ -131,7 +115,7 @@ func (w *Watch) auditOne(l *line) {
 			c.Broken[i] = l.because(c.Broken[i])
 		}
 		if len(c.Broken) > 0 && len(l.findings[c.ID]) == 0 {
-			w.say(Bad, l.ID, c.ID+" broken: "+c.Broken[0])
+			w.say(Bad, c.ID+" broken: "+c.Broken[0])
 		}
 		if c.ID != "I1" || len(c.Broken) == 0 { // a second charge is described when it is made
 			l.findings[c.ID] = c.Broken
@@ -140,7 +124,6 @@ func (w *Watch) auditOne(l *line) {
 	l.audits++
 }
 
-// showLights updates the lights.
 func (w *Watch) showLights() {
 	shown := []Light{}
 	for _, c := range w.lights.claims {
@@ -149,12 +132,7 @@ func (w *Watch) showLights() {
 		for _, l := range slices.Backward(w.byN) { // the newest are shown
 			light.Broken = append(light.Broken, l.findings[c.ID]...)
 		}
-		switch c.ID {
-		case leakLight:
-			light.Broken = append(light.Broken, w.lights.leak...)
-		case stockLight:
-			light.Broken = append(light.Broken, w.lights.stock...)
-		}
+		light.Broken = append(light.Broken, w.lights.broken[c.ID]...)
 		light.Broken = light.Broken[:min(len(light.Broken), 5)]
 		shown = append(shown, light)
 	}
@@ -165,20 +143,17 @@ func (w *Watch) showLights() {
 // operator has delivered is not known here: each SKU's units are taken as complete.
 func (w *Watch) auditStock(ctx context.Context, s *system.System) {
 	books, due := w.stockBooks()
-	if !due || s.Stock == "" {
+	if !due || s.ReadStock(ctx, &books) != nil {
 		return
 	}
-	for sku := range s.Options.Stock {
-		stock, err := s.Store.Stock(ctx, sku)
-		if err != nil {
-			return
-		}
-		books.Stock[sku], books.Delivered[sku] = stock, stock.Available+stock.Reserved+stock.Sold
+	books.Delivered = map[string]int64{}
+	for sku, stock := range books.Stock {
+		books.Delivered[sku] = stock.Available + stock.Reserved + stock.Sold
 	}
 	for _, c := range books.Check() {
 		if c.ID == stockLight {
 			w.mu.Lock()
-			w.lights.stock, w.lights.checked[c.ID] = c.Broken, len(books.Orders)
+			w.lights.broken[c.ID], w.lights.checked[c.ID] = c.Broken, len(books.Orders)
 			w.mu.Unlock()
 		}
 	}
@@ -191,7 +166,6 @@ func (w *Watch) stockBooks() (b invariants.Books, due bool) {
 	defer w.mu.Unlock()
 	b = invariants.Books{
 		Orders: map[order.ID]invariants.Order{}, Charges: map[order.ID][]invariants.Charge{},
-		Stock: map[string]order.Stock{}, Delivered: map[string]int64{},
 	}
 	atRest := !slices.ContainsFunc(w.byN, func(l *line) bool { return l.audits == 0 })
 	due = atRest && !w.lights.counted

@@ -13,17 +13,16 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// line is what is known of an order.
 type line struct {
 	Order // without the fields that summary sets
 
-	books    invariants.Books    // of this order alone
-	row      invariants.Order    // without a status if there is none
-	working  []int               // instances that process it
-	owners   map[string]int      // the instance of each claim
-	calls    map[Place]int       // under way
-	live     map[string]*message // in the order queue
-	dead     bool                // a message of it is a dead letter
+	books    invariants.Books   // of this order alone
+	row      invariants.Order   // without a status if there is none
+	working  []int              // instances that process it
+	owners   map[string]int     // the instance of each claim
+	calls    map[Place]int      // under way
+	live     map[string]message // in the order queue
+	dead     bool               // a message of it is a dead letter
 	entries  []Entry
 	dropped  int
 	logged   strings.Builder
@@ -33,9 +32,7 @@ type line struct {
 	missing  string              // a guard that a program which processed it lacked, in words
 }
 
-// message is one message of the order queue.
 type message struct {
-	line    *line
 	state   sqstest.State
 	visible int64 // when it can be received, in milliseconds by this machine's clock
 }
@@ -43,7 +40,7 @@ type message struct {
 func newLine(id string, n int) *line {
 	return &line{
 		Order: Order{ID: id, N: n}, owners: map[string]int{}, calls: map[Place]int{},
-		live: map[string]*message{}, findings: map[string][]string{},
+		live: map[string]message{}, findings: map[string][]string{},
 		books: invariants.Books{
 			Parked: map[string]invariants.DeadLetter{}, Intents: map[order.IntentID]invariants.Intent{},
 			Charges: map[order.ID][]invariants.Charge{}, Refunds: map[order.ID][]invariants.Refund{},
@@ -52,7 +49,6 @@ func newLine(id string, n int) *line {
 	}
 }
 
-// charges returns the charges of Stripe's ledger.
 func (l *line) charges() []invariants.Charge { return l.books.Charges[order.ID(l.ID)] }
 
 // line returns the line of an order, which is new at the first call. The line of "" is
@@ -75,7 +71,6 @@ func (w *Watch) line(id string) *line {
 	return l
 }
 
-// touch notes that an order has changed.
 func (w *Watch) touch(l *line) {
 	l.since, l.audits = w.now(), 0
 }
@@ -100,7 +95,6 @@ func (w *Watch) enter(l *line, e Entry) {
 // Enter adds an entry to the timeline of an order.
 func (w *Watch) Enter(id string, e Entry) { w.about(id, func(l *line) { w.enter(l, e) }) }
 
-// summary returns the order as it is shown.
 func (l *line) summary() Order {
 	o := l.Order
 	o.Place, o.Message = l.place(), l.messageState()
@@ -118,7 +112,7 @@ func (l *line) summary() Order {
 		o.Status, o.Attempt, o.Intent = string(r.Status), r.Attempt, string(r.Intent)
 		o.Amount = r.Total.String()
 		if r.Owner != "" {
-			o.LeaseUntil, o.Owner = r.Until.UnixMilli(), short(r.Owner)
+			o.LeaseUntil, o.Owner = r.Until.UnixMilli(), r.Owner[:min(len(r.Owner), 6)]+"…"
 		}
 	} else if m := l.books.Messages; len(m) > 0 && m[0].Invalid == nil && !m[0].IsRefund() {
 		o.Amount = m[0].Order.Total().String()
@@ -145,7 +139,6 @@ func (l *line) place() Place {
 	return Settled
 }
 
-// settled reports whether the row has an outcome.
 func (l *line) settled() bool {
 	switch l.row.Status {
 	case "", order.Open, order.Refused:
@@ -190,5 +183,4 @@ func (l *line) broken() (all []string) {
 	return all
 }
 
-// function names an instance of the order function in a timeline.
 func function(n int) string { return fmt.Sprintf("Function %d", n) }

@@ -149,11 +149,10 @@ const (
 
 // Line is a sentence about what happened.
 type Line struct {
-	N     int    `json:"n"`  // 1 for the first line
-	At    int64  `json:"at"` // milliseconds since 1970, by this machine's clock
-	Tone  Tone   `json:"tone"`
-	Order string `json:"order,omitempty"`
-	Text  string `json:"text"`
+	N    int    `json:"n"`  // 1 for the first line
+	At   int64  `json:"at"` // milliseconds since 1970, by this machine's clock
+	Tone Tone   `json:"tone"`
+	Text string `json:"text"`
 }
 
 // Dead is a message in the dead-letter queue.
@@ -173,6 +172,7 @@ type Fault struct {
 type Control struct {
 	Version   string `json:"version"`            // of the deployed program
 	Guard     string `json:"guard,omitempty"`    // that the deployed program lacks
+	Missing   string `json:"-"`                  // likewise, in words
 	Building  string `json:"building,omitempty"` // the guard without which a program is being compiled
 	Storm     bool   `json:"storm"`
 	Seed      uint64 `json:"seed,omitempty"`   // of the storm

@@ -24,7 +24,6 @@ type attributes map[string]struct{ S, N string }
 
 func (a attributes) text(name string) string { return a[name].S + a[name].N }
 
-// expression is the part of a request that names an item and its change.
 type expression struct {
 	Key, Item                 attributes
 	UpdateExpression          string
@@ -125,7 +124,6 @@ func (e expression) substitute(text string) string {
 	})
 }
 
-// shown returns the attributes that may be shown.
 func (a attributes) shown(between string) string {
 	var parts []string
 	for name := range strings.FieldsSeq(visible) {
@@ -134,15 +132,6 @@ func (a attributes) shown(between string) string {
 		}
 	}
 	return strings.Join(parts, between)
-}
-
-// short shortens a fencing token for people.
-func short(owner string) string {
-	const shown = 6
-	if len(owner) <= shown {
-		return owner
-	}
-	return owner[:shown] + "…"
 }
 
 // answer describes DynamoDB's response: its status and, for an error, its code. row has

@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/eventbridge/eventbridgetest"
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
+	"orderonce/scripts/invariants"
 	"orderonce/scripts/local/system"
 )
 
@@ -52,7 +53,6 @@ func (w *Watch) Connect(s *system.System, before func(order string, step Step, c
 	s.Proxy.Observe(func(c dynamodbtest.Call) { w.afterTable(parseWrite(c), c) })
 }
 
-// about changes the line of an order, if there is an order.
 func (w *Watch) about(id string, change func(l *line)) {
 	if id == "" {
 		return
@@ -85,7 +85,6 @@ func (w *Watch) beforeStripe(c stripetest.Call) {
 	})
 }
 
-// step notes the step that an instance does.
 func (w *Watch) step(l *line, instance int, s Step) {
 	l.Step = s
 	if in := w.instances[instance]; in != nil {
@@ -106,7 +105,6 @@ func (l *line) claims(owner string) {
 	l.owners[owner] = l.working[free]
 }
 
-// claimed reports whether an instance has a claim on the order.
 func (l *line) claimed(instance int) bool {
 	return slices.Contains(slices.Collect(maps.Values(l.owners)), instance)
 }
@@ -121,7 +119,6 @@ func (l *line) atWork() int {
 	return 0
 }
 
-// caller names an instance, or whoever else makes a call.
 func caller(instance int) string {
 	if instance == 0 {
 		return Others
@@ -200,7 +197,6 @@ func stripeStep(e stripetest.Endpoint) Step {
 	return Step(strings.ReplaceAll(string(e), "_", " "))
 }
 
-// published notes an event that the bus accepts.
 func (w *Watch) published(e eventbridgetest.Event) {
 	parsed, err := system.ParseBusEvent(e)
 	if err != nil {
@@ -215,7 +211,6 @@ func (w *Watch) published(e eventbridgetest.Event) {
 	})
 }
 
-// delivered notes a webhook.
 func (w *Watch) delivered(sent stripetest.Sent) {
 	if sent.Event.Intent == nil {
 		return
@@ -236,12 +231,10 @@ func (w *Watch) delivered(sent stripetest.Sent) {
 // Canary is part of every personal value of the orders that a visitor posts.
 const Canary = "canary"
 
-// loggedBytes is how much of the log lines of an order is kept.
 const loggedBytes = 1 << 14
 
-// logged is a line of the functions' log.
 type logged struct {
-	system.Line
+	invariants.Line
 
 	Intent string `json:"intent_id"`
 }
@@ -272,13 +265,13 @@ func (w *Watch) Write(p []byte) (int, error) {
 func (w *Watch) leaked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lights.leak == nil {
-		w.lights.leak = []string{"leak: a log line has a personal value or the API key: see the functions' log"}
-		w.say(Bad, "", w.lights.leak[0])
+	if w.lights.broken[leakLight] == nil {
+		const leak = "leak: a log line has a personal value or the API key: see the functions' log"
+		w.lights.broken[leakLight] = []string{leak}
+		w.say(Bad, leak)
 	}
 }
 
-// processed notes what became of a delivery.
 func (w *Watch) processed(l *line, log logged) {
 	tone, said := Good, ""
 	switch reason := order.Reason(log.Reason); {
@@ -305,5 +298,5 @@ func (w *Watch) processed(l *line, log logged) {
 			l.Note += "; SQS delivers it again"
 		}
 	}
-	w.say(tone, l.ID, l.ID+": "+cmp.Or(said, l.Note))
+	w.say(tone, l.ID+": "+cmp.Or(said, l.Note))
 }

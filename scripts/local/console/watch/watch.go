@@ -32,9 +32,9 @@ type Watch struct {
 	mu        sync.Mutex
 	lines     map[string]*line // by order id
 	byN       []*line
-	nameless  *line // of the messages that name no order
-	messages  map[string]*message
-	dirty     map[*line]bool // their row may have changed
+	nameless  *line            // of the messages that name no order
+	messages  map[string]*line // of the order queue, by id
+	dirty     map[*line]bool   // their row may have changed
 	instances map[int]*instance
 	intents   []*stripetest.Intent
 	refunds   []*stripetest.Refund
@@ -42,7 +42,6 @@ type Watch struct {
 	mails     int // likewise
 	totals    Totals
 	lights    lights
-	missing   string  // the guard that the deployed program lacks, in words
 	latest    Picture // that was published
 	number    uint64  // of it, 1 for the first
 	shown     Picture // all but orders, instances, totals and log. What a list in it holds never changes
@@ -55,8 +54,8 @@ type Watch struct {
 func New(now func() time.Time) *Watch {
 	w := &Watch{
 		now: now, decoder: jobs.NewDecoder(), nameless: newLine("", 0), lines: map[string]*line{},
-		messages: map[string]*message{}, dirty: map[*line]bool{},
-		instances: map[int]*instance{}, lights: newLights(),
+		messages: map[string]*line{}, dirty: map[*line]bool{}, instances: map[int]*instance{},
+		lights: newLights(),
 	}
 	w.shown = Picture{Lights: []Light{}, Dead: []Dead{}, Faults: []Fault{}}
 	w.publish()
@@ -138,24 +137,16 @@ func (w *Watch) Find(match func(Order) bool) (Order, bool) {
 	return Order{}, false
 }
 
-// Broken reports whether an order breaks an invariant.
-func (w *Watch) Broken(id string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := w.lines[id]
-	return l != nil && len(l.broken()) > 0
-}
-
 // Say adds a line to the log.
-func (w *Watch) Say(tone Tone, order, text string) {
+func (w *Watch) Say(tone Tone, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.say(tone, order, text)
+	w.say(tone, text)
 }
 
-func (w *Watch) say(tone Tone, order, text string) {
+func (w *Watch) say(tone Tone, text string) {
 	w.logged++
-	w.log = append(w.log, Line{N: w.logged, At: w.now().UnixMilli(), Tone: tone, Order: order, Text: text})
+	w.log = append(w.log, Line{N: w.logged, At: w.now().UnixMilli(), Tone: tone, Text: text})
 }
 
 // SetControl changes what the visitor has set.
@@ -163,13 +154,6 @@ func (w *Watch) SetControl(change func(*Control)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change(&w.shown.Control)
-}
-
-// SetMissing names the guard that the deployed program lacks, in words, or "".
-func (w *Watch) SetMissing(missing string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.missing = missing
 }
 
 // SetFaults replaces the faults that are shown.

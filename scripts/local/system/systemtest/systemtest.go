@@ -10,9 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/adapters/sqs/sqstest"
+	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/local/system"
 )
 
@@ -60,6 +63,25 @@ func (k Kit) Start(tb testing.TB, o system.Options) (*system.System, *system.Log
 	Must(tb, err)
 	tb.Cleanup(func() { Must(tb, s.Close()) })
 	return s, log
+}
+
+// Doubles returns a system of queues and a Stripe alone, with the hooks of these options.
+// Their time is that of now.
+func Doubles(tb testing.TB, o system.Options, now func() time.Time) *system.System {
+	tb.Helper()
+	queues, err := sqstest.Serve(sqstest.Options{Now: now})
+	Must(tb, err)
+	tb.Cleanup(func() { Must(tb, queues.Close()) })
+	stripe, err := stripetest.Serve(stripetest.Options{Now: now, Before: o.BeforeStripe, After: o.AfterStripe})
+	Must(tb, err)
+	tb.Cleanup(func() { Must(tb, stripe.Close()) })
+	queues.Machine(func(m *sqstest.Machine, now time.Time) {
+		for _, name := range []string{system.OrderQueue, system.RefundQueue} {
+			Must(tb, m.Create(now, name, sqstest.DefaultSettings()))
+			Must(tb, m.Create(now, name+"-dead", sqstest.DefaultSettings()))
+		}
+	})
+	return &system.System{SQS: queues, Stripe: stripe}
 }
 
 // Folder returns a new folder that looks like a clone of the repository at root, for a

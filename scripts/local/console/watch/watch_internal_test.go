@@ -1,8 +1,7 @@
-package watch_test
+package watch
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,7 +15,6 @@ import (
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/adapters/stripe/stripetest"
-	"orderonce/scripts/local/console/watch"
 	"orderonce/scripts/local/system"
 	"orderonce/scripts/local/system/systemtest"
 )
@@ -24,7 +22,7 @@ import (
 // scene is a picture of a queue and a Stripe, with the taps of a function that does not
 // exist and a table that is empty.
 type scene struct {
-	*watch.Watch
+	*Watch
 
 	t      *testing.T
 	taps   system.Options
@@ -35,26 +33,14 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{t: t, now: time.UnixMilli(1_767_225_600_000)}
-	s.Watch = watch.New(func() time.Time { return s.now })
+	s.Watch = New(func() time.Time { return s.now })
 	s.Hook(&s.taps)
-	queue, err := sqstest.Serve(sqstest.Options{Now: func() time.Time { return s.now }})
-	systemtest.Must(t, err)
-	t.Cleanup(func() { systemtest.Must(t, queue.Close()) })
-	pretend, err := stripetest.Serve(stripetest.Options{Now: func() time.Time { return s.now }})
-	systemtest.Must(t, err)
-	t.Cleanup(func() { systemtest.Must(t, pretend.Close()) })
-	s.system = &system.System{SQS: queue, Stripe: pretend, Engine: &dynamodbtest.Engine{Endpoint: newRequests(t).endpoint}}
-	queue.Machine(func(m *sqstest.Machine, now time.Time) {
-		systemtest.Must(t, errors.Join(
-			m.Create(now, system.DeadLetters, sqstest.DefaultSettings()),
-			m.Create(now, system.OrderQueue, sqstest.DefaultSettings()),
-		))
-	})
+	s.system = systemtest.Doubles(t, system.Options{}, func() time.Time { return s.now })
+	s.system.Engine = &dynamodbtest.Engine{Endpoint: newRequests(t).endpoint}
 	s.refresh()
 	return s
 }
 
-// deliver delivers the message of the order to a new instance.
 func (s *scene) deliver(instance int) {
 	message := sqstest.Message{ID: "message-0001", Draft: sqstest.Draft{Body: body}, Receives: 1, Sent: s.now}
 	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Started, Instance: instance, Binary: "/up/order-v2"})
@@ -64,7 +50,6 @@ func (s *scene) deliver(instance int) {
 	})
 }
 
-// charge charges the order through another intent.
 func (s *scene) charge() {
 	form := url.Values{
 		"amount": {"1998"}, "currency": {"usd"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"}, "off_session": {"true"},
@@ -82,8 +67,7 @@ func (s *scene) charge() {
 	})
 }
 
-// refresh reads the system and returns the whole picture.
-func (s *scene) refresh() watch.Picture {
+func (s *scene) refresh() Picture {
 	s.t.Helper()
 	s.Refresh(s.t.Context(), s.system)
 	p, _ := s.Picture()
@@ -98,11 +82,11 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 	s.deliver(1)
 	s.taps.BeforeStripe(stripetest.Call{Endpoint: stripetest.Confirm, OrderID: "ORD-1", Intent: "pi_1"})
 	f := s.refresh()
-	want := watch.Instance{N: 1, State: watch.Working, Version: "v2", Work: []watch.Work{{Order: "ORD-1"}}}
-	if diff := cmp.Diff(f.Instances, []watch.Instance{want}); diff != "" {
+	want := Instance{N: 1, State: Working, Version: "v2", Work: []Work{{Order: "ORD-1"}}}
+	if diff := cmp.Diff(f.Instances, []Instance{want}); diff != "" {
 		t.Errorf("instances: got -, want +\n%s", diff)
 	}
-	if o := f.Orders[0]; o.Place != watch.AtStripe || o.Deliveries != 1 || o.Amount != "19.98 USD" {
+	if o := f.Orders[0]; o.Place != AtStripe || o.Deliveries != 1 || o.Amount != "19.98 USD" {
 		t.Errorf("got %+v, want the first delivery of 19.98 USD at Stripe", o)
 	}
 	s.taps.AfterStripe(stripetest.Call{
@@ -110,7 +94,7 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 	})
 	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Killed, Instance: 1})
 	f = s.refresh()
-	if i := f.Instances[0]; i.State != watch.Killed || f.Totals.Kills != 1 || i.Work != nil {
+	if i := f.Instances[0]; i.State != Killed || f.Totals.Kills != 1 || i.Work != nil {
 		t.Errorf("got %+v, want a killed instance without an order", f.Instances)
 	}
 	timeline, _ := s.Timeline("ORD-1")
@@ -127,7 +111,7 @@ func TestADeliveryIsShownUntilItsInstanceIsKilled(t *testing.T) {
 
 func TestASecondChargeIsNamedAtOnce(t *testing.T) {
 	s := newScene(t)
-	s.SetMissing("the bind")
+	s.SetControl(func(c *Control) { c.Missing = "the bind" })
 	s.taps.ObserveInstance(lambdatest.Event{
 		Change: lambdatest.Started, Instance: 7, Binary: "/up/order-v3-without-bind",
 	})
@@ -142,7 +126,7 @@ func TestASecondChargeIsNamedAtOnce(t *testing.T) {
 	if f.Totals.Twice != 1 || f.Lights[0].ID != "I1" || !cmp.Equal(f.Lights[0].Broken, []string{want}) {
 		t.Errorf("got %d orders charged twice and %+v, want one and %q", f.Totals.Twice, f.Lights[0], want)
 	}
-	if last := f.Log[len(f.Log)-1]; last.Tone != watch.Bad || last.Text != want {
+	if last := f.Log[len(f.Log)-1]; last.Tone != Bad || last.Text != want {
 		t.Errorf("got the line %+v, want %q", last, want)
 	}
 	if f.Instances[0].Broken != "bind" || f.Instances[0].Version != "v3" {
@@ -157,7 +141,7 @@ func TestAnOrderIsAuditedWhenItIsAtRest(t *testing.T) {
 	s.charge()
 	broken := func() (ids []string) {
 		t.Helper()
-		s.Audit(t.Context(), s.system)
+		s.audit(t.Context(), s.system)
 		for _, l := range s.refresh().Lights {
 			if len(l.Broken) > 0 {
 				ids = append(ids, l.ID)
@@ -190,14 +174,14 @@ func TestADeadLetterIsAuditedToo(t *testing.T) {
 	s.deliver(1)
 	s.taps.ObserveInstance(lambdatest.Event{Change: lambdatest.Answered, Instance: 1})
 	f := s.refresh()
-	if len(f.Dead) != 1 || f.Orders[0].Place != watch.DeadLetter {
+	if len(f.Dead) != 1 || f.Orders[0].Place != DeadLetter {
 		t.Errorf("got %+v and %+v, want an order among the dead letters", f.Dead, f.Orders)
 	}
 	for range 30 { // the queue is read ten times a second
 		s.now = s.now.Add(100 * time.Millisecond)
 		s.refresh()
 	}
-	s.Audit(t.Context(), s.system)
+	s.audit(t.Context(), s.system)
 	for _, l := range s.refresh().Lights {
 		if l.ID == "I3" && len(l.Broken) == 0 {
 			t.Error("I3 holds, want it broken: the message was delivered, and is neither settled nor parked")
@@ -229,7 +213,7 @@ func TestALeakIntoAnyLogLineTurnsItsLightRed(t *testing.T) {
 		s := newScene(t)
 		_, err := s.Write([]byte(line + "\n"))
 		systemtest.Must(t, err)
-		s.Audit(t.Context(), s.system)
+		s.audit(t.Context(), s.system)
 		for _, l := range s.refresh().Lights {
 			if l.ID == "I13" && (len(l.Broken) > 0) != want {
 				t.Errorf("%s: got %q broken", line, l.Broken)

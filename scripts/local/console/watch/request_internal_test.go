@@ -1,4 +1,4 @@
-package watch_test
+package watch
 
 import (
 	"io"
@@ -12,7 +12,6 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/sqs/orders"
 	"orderonce/domain/order"
-	"orderonce/scripts/local/console/watch"
 	"orderonce/scripts/local/system/systemtest"
 )
 
@@ -41,7 +40,6 @@ func newRequests(t *testing.T) *requests {
 	return r
 }
 
-// sent returns the last request.
 func (r *requests) sent() dynamodbtest.Call { return r.bodies[len(r.bodies)-1] }
 
 const body = `{"orderId":"ORD-1","customerId":"canary-customer","currency":"usd",` +
@@ -62,13 +60,13 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 	claim := order.NewClaim(record, o)
 	paid := order.Outcome{Status: order.Paid, Intent: "pi_1"}
 	ctx := t.Context()
-	for want, write := range map[watch.Step]func(r *requests){
-		watch.Claim:        func(r *requests) { _, _ = order.Begin(ctx, r.plain, o, lease, nil) },
-		watch.Claim + " 2": func(r *requests) { _, _ = order.Begin(ctx, r.stock, o, lease, nil) },
-		watch.Bind:         func(r *requests) { _ = unbound.Bind(ctx, r.plain, order.Intent{ID: "pi_1"}, at) },
-		watch.Finish:       func(r *requests) { _ = claim.Finish(ctx, r.stock, paid, at) },
-		watch.Release:      func(r *requests) { _ = claim.Release(ctx, r.plain, order.ReasonOutOfTime, at) },
-		watch.Park: func(r *requests) {
+	for want, write := range map[Step]func(r *requests){
+		Claim:        func(r *requests) { _, _ = order.Begin(ctx, r.plain, o, lease, nil) },
+		Claim + " 2": func(r *requests) { _, _ = order.Begin(ctx, r.stock, o, lease, nil) },
+		Bind:         func(r *requests) { _ = unbound.Bind(ctx, r.plain, order.Intent{ID: "pi_1"}, at) },
+		Finish:       func(r *requests) { _ = claim.Finish(ctx, r.stock, paid, at) },
+		Release:      func(r *requests) { _ = claim.Release(ctx, r.plain, order.ReasonOutOfTime, at) },
+		Park: func(r *requests) {
 			parked := record
 			parked.ParkedAt, parked.LastError = at, string(order.ReasonConflict)
 			_, _ = r.plain.Save(ctx, record, parked)
@@ -77,16 +75,16 @@ func TestEachWriteOfTheStoreIsAStep(t *testing.T) {
 		t.Run(string(want), func(t *testing.T) {
 			r := newRequests(t)
 			write(r)
-			got := watch.ParseWrite(r.sent())
-			if want := watch.Step(strings.TrimSuffix(string(want), " 2")); got.Step != want || got.Order != "ORD-1" {
-				t.Errorf("got step %q of order %q, want %q of ORD-1", got.Step, got.Order, want)
+			got := parseWrite(r.sent())
+			if want := Step(strings.TrimSuffix(string(want), " 2")); got.step != want || got.order != "ORD-1" {
+				t.Errorf("got step %q of order %q, want %q of ORD-1", got.step, got.order, want)
 			}
-			if got.Owner != lease.Owner {
-				t.Errorf("got owner %q, want that of the claim", got.Owner)
+			if got.owner != lease.Owner {
+				t.Errorf("got owner %q, want that of the claim", got.owner)
 			}
 			for _, secret := range []string{"canary", "owner-of-the-claim", string(o.Fingerprint())} {
-				if strings.Contains(got.Text, secret) {
-					t.Errorf("the text shows %q:\n%s", secret, got.Text)
+				if strings.Contains(got.text, secret) {
+					t.Errorf("the text shows %q:\n%s", secret, got.text)
 				}
 			}
 		})
