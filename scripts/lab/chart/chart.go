@@ -1,5 +1,5 @@
-// Package chart draws bars as SVG, for a light and a dark page, and writes pages that
-// have charts.
+// Package chart draws bars as SVG, for a light and a dark page, makes tables, and writes
+// pages that have both.
 package chart
 
 import (
@@ -22,7 +22,6 @@ const (
 	Blue = "#4c8be0"
 )
 
-// The sizes of the chart, in pixels.
 const (
 	perRow     = 3 // panels
 	namesWidth = 170

@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // WritePage replaces what a page below the folder docs has from a heading on, and writes
@@ -24,4 +27,13 @@ func WritePage(docs, page, heading, generated, chart, svg string) error {
 		return err
 	}
 	return os.WriteFile(page, []byte(text+heading+generated), 0o644) //nolint:gosec // G306: as above
+}
+
+// Table returns a table with a header, to print or as Markdown.
+func Table(header ...any) table.Writer { //nolint:ireturn // the library has no concrete type
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(header)
+	return t
 }

@@ -58,19 +58,15 @@ func main() {
 // head starts what is generated of the page. People write what is before it.
 const head = "\n## The table\n\n"
 
-// write writes the page from its table on, and the chart.
 func write(docs string, all []scenario) error {
 	text := figures(all).RenderMarkdown() + "\n"
 	return lab.WritePage(docs, "guides/grow.md", head, text, "grow.svg", chart(all))
 }
 
 func figures(all []scenario) table.Writer { //nolint:ireturn // the library has no concrete type
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{
+	t := lab.Table(
 		"setup", "sent a second", "arithmetic", "settled", "p50", "p99", "most waiting", "reached, at minute",
-	})
+	)
 	for _, s := range all {
 		r := &s.report
 		t.AppendRow(table.Row{

@@ -158,7 +158,6 @@ func newSystem(s setup, seed uint64) *system {
 	return x
 }
 
-// run simulates the whole time.
 func (x *system) run() report {
 	x.most, _ = x.concurrency()
 	for ; x.now < x.For.Milliseconds(); x.now++ {
@@ -184,7 +183,6 @@ func (x *system) schedule(j *job, wait int64) {
 	*slot = append(*slot, j)
 }
 
-// sent is how many orders were sent so far.
 func (x *system) sent() int { return int(int64(x.Rate) * x.now / 1000) }
 
 // concurrency returns how many invocations may run, and what forbids more.
@@ -322,7 +320,6 @@ func (x *system) giveBack(j *job) {
 
 const tenth = 100 * time.Millisecond
 
-// report is what a simulation shows.
 type report struct {
 	times   []int // orders by the tenths of a second from sent to settled
 	settled []int // orders until the end of each second

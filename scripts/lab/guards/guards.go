@@ -209,7 +209,6 @@ type File struct {
 	changes []change
 }
 
-// change replaces lines of a file.
 type change struct{ old, now, text string }
 
 // Files returns the files that the patch changes or adds.
@@ -242,7 +241,6 @@ func (g Guard) Files() (all []File) {
 	return all
 }
 
-// apply returns the file at root with the changes.
 func (f File) apply(root string) (string, error) {
 	source, err := os.ReadFile(filepath.Join(root, f.Path)) //nolint:gosec // G304: a file of our own patch
 	if errors.Is(err, fs.ErrNotExist) && f.changes[0].old == "" {

@@ -16,18 +16,15 @@ import (
 	"orderonce/scripts/lab/stage"
 	"orderonce/scripts/local/console"
 	"orderonce/scripts/local/console/attack"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 func allGuards(t *testing.T) (root string, all []guards.Guard) {
 	t.Helper()
 	root, err := guards.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	all, err = guards.All(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	if len(all) < 32 {
 		t.Fatalf("got %d patches, want at least 32", len(all))
 	}
@@ -37,14 +34,11 @@ func allGuards(t *testing.T) (root string, all []guards.Guard) {
 func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 	root, all := allGuards(t)
 	design, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	for _, g := range all {
 		t.Run(g.Name, func(t *testing.T) {
-			if _, err := g.Remove(root, t.TempDir()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := g.Remove(root, t.TempDir())
+			systemtest.Must(t, err)
 			if len(g.Files()) == 0 {
 				t.Error("the patch touches no file")
 			}
@@ -68,9 +62,7 @@ func TestEveryPatchAppliesAndNamesAnInvariant(t *testing.T) {
 func TestAPatchReplacesLinesThatAFileHasOnce(t *testing.T) {
 	root := t.TempDir()
 	source := filepath.Join(root, "x.go")
-	if err := os.WriteFile(source, []byte("one\ntwo\n\tthree\ntwo\nfour\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, os.WriteFile(source, []byte("one\ntwo\n\tthree\ntwo\nfour\n"), 0o600))
 	for diff, want := range map[string]string{
 		"--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-\tthree\n+3\n": "one\ntwo\n3\ntwo\nfour\n",
 		"+++ x.go\n-one\n@@\n-two\n four\n+five\n":            "two\n\tthree\nfour\nfive\n",

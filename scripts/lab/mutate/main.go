@@ -43,10 +43,8 @@ type arguments struct {
 	Gremlins string   `required:"" placeholder:"MODULE@VERSION" help:"Module and version, as for go run. The Makefile pins it."`
 }
 
-// least is the minimum efficacy of a package, in percent.
 const least = 97
 
-// packages returns the packages of the product.
 func packages() []string {
 	return []string{
 		"./domain/order", "./adapters/internal/strictjson", "./adapters/sqs", "./adapters/sqs/orders",

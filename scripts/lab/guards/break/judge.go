@@ -41,7 +41,6 @@ type event struct {
 	Action, Test, Output, FailedBuild string
 }
 
-// result is the result of one run of a catcher.
 type result struct {
 	ran, failed, skipped bool   // the catcher
 	built                bool   // its package
@@ -49,7 +48,6 @@ type result struct {
 	rest                 string // all other output
 }
 
-// parse parses the lines of `go test -json`.
 func parse(out []byte, c guards.Catcher) result {
 	r := result{built: true}
 	for line := range bytes.Lines(out) {
@@ -122,7 +120,6 @@ func judge(g guards.Guard, r result) (history string, err error) {
 	return unindent(r.output), nil
 }
 
-// needs returns the needs that a history prints.
 func needs(history string) string {
 	if m := regexp.MustCompile(`(?m)^ *Needs: (.+)$`).FindStringSubmatch(history); m != nil {
 		return m[1]
@@ -142,7 +139,6 @@ func unindent(out string) string {
 	return strings.TrimRight(b.String(), "\n ") + "\n"
 }
 
-// The limits of brief.
 const (
 	mostLines = 12
 	mostWidth = 160

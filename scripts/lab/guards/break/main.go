@@ -20,9 +20,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/lab/chart"
 	"orderonce/scripts/lab/guards"
 )
 
@@ -113,10 +113,7 @@ func update(ctx context.Context, out io.Writer, root, name string, all []guards.
 }
 
 func list(out io.Writer, all []guards.Guard) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"guard", "breaks", "caught in", "what is removed"})
+	t := chart.Table("guard", "breaks", "caught in", "what is removed")
 	for _, g := range all {
 		t.AppendRow(table.Row{g.Name, g.Invariant, g.Catcher.Pkg, g.Summary})
 	}

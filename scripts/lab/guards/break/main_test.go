@@ -16,28 +16,22 @@ import (
 	_ "orderonce/adapters/ses" // the catchers compile it, so go.sum must have what it needs
 	"orderonce/scripts/lab/guards"
 	"orderonce/scripts/lab/stage"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 func allGuards(t *testing.T) (root string, all []guards.Guard) {
 	t.Helper()
 	root, err := guards.Root(t.Context())
-	must(t, err)
+	systemtest.Must(t, err)
 	all, err = guards.All(root)
-	must(t, err)
+	systemtest.Must(t, err)
 	return root, all
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // openProduct opens the sources that the catchers read, which run in other processes.
 func openProduct(t *testing.T) {
 	t.Helper()
-	must(t, lambdatest.OpenSources(t.Context(), "domain/...", "adapters/...", "functions/..."))
+	systemtest.Must(t, lambdatest.OpenSources(t.Context(), "domain/...", "adapters/...", "functions/..."))
 }
 
 func TestEveryMissingGuardIsCaught(t *testing.T) {
@@ -49,7 +43,7 @@ func TestEveryMissingGuardIsCaught(t *testing.T) {
 	caught := m.caught(t, all)
 	t.Logf("%d of %d bugs were caught before, and nothing has changed", len(caught), len(all))
 	turn, err := stage.Turn(os.Getenv("ORDERONCE_TURN"))
-	must(t, err)
+	systemtest.Must(t, err)
 	for i, g := range all {
 		if slices.Contains(caught, g.Name) || !turn(i) {
 			continue
@@ -61,9 +55,7 @@ func TestEveryMissingGuardIsCaught(t *testing.T) {
 			if errors.Is(err, errSkipped) {
 				t.Skip(err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			systemtest.Must(t, err)
 			wants := []string{g.Summary, "Caught: " + g.Invariant + " is broken, as expected."}
 			if g.Catcher.IsSimulation() {
 				wants = append(wants, "message 1", g.Invariant+" broken for order ORD-")
@@ -99,7 +91,7 @@ func TestTheCompiledFunctionIsNotTheProducts(t *testing.T) {
 	t.Parallel()
 	lambdatest.FullOnly(t)
 	without, intact := filepath.Join(t.TempDir(), "without"), filepath.Join(t.TempDir(), "intact")
-	must(t, errors.Join(compile(t.Context(), "bind", without), lambdatest.Build(t.Context(), "functions/order", intact)))
+	systemtest.Must(t, errors.Join(compile(t.Context(), "bind", without), lambdatest.Build(t.Context(), "functions/order", intact)))
 	if content(t, without) == content(t, intact) {
 		t.Error("got the same bytes with and without the guard, want others")
 	}
@@ -183,6 +175,6 @@ func TestACatchIsTheExpectedFailureOfTheNamedTest(t *testing.T) {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	systemtest.Must(t, err)
 	return string(b)
 }

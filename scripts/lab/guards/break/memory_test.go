@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // memory remembers in build/guards which planted bugs were caught, each under a hash of
@@ -70,7 +71,6 @@ func sources(ctx context.Context, root, module, pkg string) (string, error) {
 	return string(hash.Sum(nil)), nil
 }
 
-// addFiles adds the files of a package and of its folder testdata.
 func addFiles(to io.Writer, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -95,13 +95,12 @@ func addFiles(to io.Writer, dir string) error {
 	return nil
 }
 
-// key returns the hash under which a bug is remembered.
 func (m memory) key(t *testing.T, g guards.Guard) string {
 	t.Helper()
 	if m.sources[g.Catcher.Pkg] == "" {
 		module, pkg := g.Catcher.Module(m.root)
 		hash, err := sources(t.Context(), m.root, module, pkg)
-		must(t, err)
+		systemtest.Must(t, err)
 		m.sources[g.Catcher.Pkg] = hash
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(runtime.Version()+m.sources[g.Catcher.Pkg]+content(t, g.Patch))))
@@ -126,22 +125,23 @@ func (m memory) caught(t *testing.T, all []guards.Guard) (names []string) {
 	return names[(len(names)+9)/10:]
 }
 
-// note remembers that a bug was caught.
 func (m memory) note(t *testing.T, g guards.Guard) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(m.path(g)), 0o750))
-	must(t, os.WriteFile(m.path(g), []byte(m.key(t, g)), 0o600))
+	systemtest.Must(t, os.MkdirAll(filepath.Dir(m.path(g)), 0o750))
+	systemtest.Must(t, os.WriteFile(m.path(g), []byte(m.key(t, g)), 0o600))
 }
 
 func TestABugIsRememberedUntilItsPatchOrItsCatcherChanges(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) { must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	write := func(name, text string) {
+		systemtest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 	catcher := guards.Catcher{Test: "TestX", Pkg: "."}
 	bugs := make([]guards.Guard, 10) // one of ten runs again
 	for i := range bugs {
 		bugs[i] = guards.Guard{Name: fmt.Sprintf("bug-%d", i), Patch: filepath.Join(dir, "patches", "bug"), Catcher: catcher}
 	}
-	must(t, os.Mkdir(filepath.Join(dir, "patches"), 0o700))
+	systemtest.Must(t, os.Mkdir(filepath.Join(dir, "patches"), 0o700))
 	write("go.mod", "module m\n")
 	write("go.sum", "")
 	write("a_test.go", "package m\n")

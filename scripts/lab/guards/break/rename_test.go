@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"orderonce/adapters/lambda/lambdatest"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // TestAGuardIsRemovedAfterTheModuleWasRenamed does what docs/guides/adapt.md says, in a
@@ -19,14 +20,10 @@ func TestAGuardIsRemovedAfterTheModuleWasRenamed(t *testing.T) {
 	root, _ := allGuards(t)
 	clone := filepath.Join(t.TempDir(), "shop")
 	for _, name := range []string{"adapters", "domain", "examples", "functions", "scripts"} {
-		if err := os.CopyFS(filepath.Join(clone, name), os.DirFS(filepath.Join(root, name))); err != nil {
-			t.Fatal(err)
-		}
+		systemtest.Must(t, os.CopyFS(filepath.Join(clone, name), os.DirFS(filepath.Join(root, name))))
 	}
 	for _, name := range []string{"Makefile", "go.mod", "go.sum", ".golangci.yml"} {
-		if err := os.WriteFile(filepath.Join(clone, name), []byte(content(t, filepath.Join(root, name))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		systemtest.Must(t, os.WriteFile(filepath.Join(clone, name), []byte(content(t, filepath.Join(root, name))), 0o600))
 	}
 	_, section, _ := strings.Cut(content(t, filepath.Join(root, "docs", "guides", "adapt.md")), "\n## Rename the module\n")
 	_, block, _ := strings.Cut(section, "```sh\n")
