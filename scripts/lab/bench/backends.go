@@ -40,7 +40,6 @@ type backends struct {
 	serial int // of the last order that event made
 }
 
-// service is one back end.
 type service struct {
 	plain, tls *httptest.Server
 	calls      atomic.Int64
@@ -50,7 +49,6 @@ type service struct {
 // certificate is the name of a file with the certificate of these servers alone.
 const certificate = "certificate.pem"
 
-// url is the address of the service.
 func (s *service) url(encrypted bool) string {
 	if encrypted {
 		return s.tls.URL

@@ -18,13 +18,14 @@ import (
 	"orderonce/adapters/stripe/charge"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/guards"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 func start(t *testing.T, folder string) *backends {
 	t.Helper()
 	b, err := serveBackends(folder)
-	must(t, err)
-	t.Cleanup(func() { must(t, b.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, b.Close()) })
 	return b
 }
 
@@ -40,7 +41,7 @@ func TestCannedBackEnds(t *testing.T) {
 		ID: "ORDER1", CustomerID: "CUST-1", Currency: "usd", Lines: []order.Line{{SKU: "MUG", Quantity: 1, UnitAmount: total}},
 		Payment: order.Payment{Customer: "cus_Bench", Method: "pm_card_visa"},
 	})
-	must(t, err)
+	systemtest.Must(t, err)
 	for settled, tt := range map[bool]struct {
 		want             order.Result
 		dynamodb, stripe int64
@@ -67,18 +68,18 @@ func TestCannedBackEnds(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	lambdatest.FullOnly(t)
 	root, err := guards.Root(t.Context())
-	must(t, err)
+	systemtest.Must(t, err)
 	folder := t.TempDir()
 	functions, _, err := build(t.Context(), root, "", folder, true)
-	must(t, err)
+	systemtest.Must(t, err)
 	m := &measurement{backends: start(t, folder)}
-	t.Cleanup(func() { must(t, m.Close()) })
-	must(t, m.prepare(t.Context(), functions))
+	t.Cleanup(func() { systemtest.Must(t, m.Close()) })
+	systemtest.Must(t, m.prepare(t.Context(), functions))
 	for _, set := range (arguments{}).settings() {
 		set.ColdStarts, set.Batches, set.Singles = min(set.ColdStarts, 1), 1, min(set.Singles, 1)
-		must(t, m.add(t.Context(), set, functions))
+		systemtest.Must(t, m.add(t.Context(), set, functions))
 	}
-	must(t, m.measure(t.Context(), 2, io.Discard))
+	systemtest.Must(t, m.measure(t.Context(), 2, io.Discard))
 	want := map[string][3]float64{
 		"orderonce": {5, 2, 1}, "plain": {3, 1, 1}, "floor": {5, 2, 1}, "empty": {}, "powertools": {4, 1, 1},
 	}
@@ -105,7 +106,7 @@ func TestMeasure(t *testing.T) {
 // Begin of an earlier release reads the row that it wrote.
 func TestTheCannedTableEvaluatesAnUpdate(t *testing.T) {
 	var w write
-	must(t, json.Unmarshal([]byte(`{"Key": {"orderId": {"S": "FRESH1"}, "sk": {"S": "order"}},
+	systemtest.Must(t, json.Unmarshal([]byte(`{"Key": {"orderId": {"S": "FRESH1"}, "sk": {"S": "order"}},
 		"UpdateExpression": "SET #owner = :owner, attempt = if_not_exists(attempt, :zero) + :one, leaseUntil = :until, `+
 		`seq = if_not_exists(seq, :zero) REMOVE parkedAt", "ExpressionAttributeNames": {"#owner": "owner"},
 		"ExpressionAttributeValues": {":owner": {"S": "me"}, ":zero": {"N": "0"}, ":one": {"N": "1"}, ":until": {"N": "7"}},
@@ -147,13 +148,5 @@ func TestFiguresAreMediansAndRatiosOfRounds(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
-	}
-}
-
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

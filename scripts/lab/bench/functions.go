@@ -77,7 +77,6 @@ func build(
 	return append(all, f), "", err
 }
 
-// checkOut makes a worktree of a revision in the folder.
 func checkOut(ctx context.Context, root, revision, folder string) (tree string, remove func(), err error) {
 	tree = filepath.Join(folder, "tree")
 	err = git(ctx, root, "worktree", "add", "--quiet", "--detach", tree, revision)

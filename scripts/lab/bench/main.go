@@ -60,7 +60,6 @@ func (a arguments) settings() []setting {
 	}
 }
 
-// The names of the settings.
 const (
 	instant   = "back ends respond at once, HTTP"
 	encrypted = "back ends respond at once, TLS"
@@ -68,7 +67,7 @@ const (
 	shared    = "the same, with 0.145 of a processor as a function of 256 MB has"
 )
 
-// Run is called by kong.
+// Run measures, prints the figures, and writes the page if it is wanted.
 func (a arguments) Run(ctx context.Context) (err error) {
 	root, err := guards.Root(ctx)
 	if err != nil {

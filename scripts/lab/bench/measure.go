@@ -55,7 +55,6 @@ type figures struct {
 	PeakRSS          float64 // bytes, of the warm instance at the end
 }
 
-// load is of one instance.
 type load struct {
 	PerSecond         []float64
 	CPUMS             []float64 // of the function's process per order; 0 if the system does not report it
@@ -153,7 +152,6 @@ func zipSize(binary string) (float64, error) {
 	return float64(len(zipped)), err
 }
 
-// start returns a host of the function.
 func (s *subject) start() (*lambdatest.Host, error) {
 	env := map[string]string{
 		"AWS_ENDPOINT_URL_DYNAMODB": s.dynamodb.url(s.setting.TLS), "STRIPE_API_BASE": s.stripe.url(s.setting.TLS),
@@ -174,7 +172,6 @@ func (s *subject) start() (*lambdatest.Host, error) {
 	})
 }
 
-// round measures cold starts, fresh orders and duplicates once.
 func (s *subject) round(ctx context.Context) error {
 	s.dynamodb.latency.Store(int64(s.setting.DynamoDB))
 	s.stripe.latency.Store(int64(s.setting.Stripe))
@@ -235,7 +232,6 @@ func (s *subject) send(ctx context.Context, batches, size int, l *load, each *[]
 	return nil
 }
 
-// event returns a batch of orders with unique ids.
 func (b *backends) event(orders int) []byte {
 	now := time.Now()
 	messages := make([]sqstest.Message, orders)

@@ -141,11 +141,10 @@ const (
 // units of orderonce are those of docs/reference/row.md: two of the index, four of a
 // transaction.
 func (m *measurement) costs() table.Writer { //nolint:ireturn // as figuresOf
-	t := table.NewWriter()
-	t.AppendHeader(table.Row{
+	t := chart.Table(
 		"", "calls to DynamoDB, to Stripe", "write units", "an order, ms", "CPU ms",
 		"writes, dollars a million", "Lambda, dollars a million", "a duplicate, ms", "dollars a million duplicates",
-	})
+	)
 	const stripeSeconds = 0.7
 	far := m.all[len(m.all)-1]
 	for i, set := range m.settings {
@@ -175,11 +174,10 @@ func (m *measurement) costs() table.Writer { //nolint:ireturn // as figuresOf
 
 // usageOf returns the table of the other functions. A figure above its budget is marked.
 func usageOf(all []usage) table.Writer { //nolint:ireturn // as figuresOf
-	t := table.NewWriter()
-	t.AppendHeader(table.Row{
+	t := chart.Table(
 		"function", "calls", "first response, ms", "CPU of a call, ms", "budget", "RSS, MiB", "budget ",
 		"a person waits, ms", "p99",
-	})
+	)
 	within := func(v, most float64) string {
 		if v > most {
 			return fmt.Sprintf("%.1f, over", v)

@@ -27,7 +27,6 @@ func newCgroup(share float64) (cgroup, error) {
 		v1.write("cpu.cfs_period_us", strconv.Itoa(period)), v1.write("cpu.cfs_quota_us", strconv.Itoa(quota)))
 }
 
-// add moves a process into the group.
 func (c cgroup) add(pid int) error { return c.write("cgroup.procs", strconv.Itoa(pid)) }
 
 func (c cgroup) write(file, text string) error {

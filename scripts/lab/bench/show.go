@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+
+	"orderonce/scripts/lab/chart"
 )
 
-// column is one figure of every function.
 type column struct {
 	name, format string
 	of           func(*subject) []float64
 }
 
-// columns returns the figures in one setting.
 func columns(s setting) []column {
 	all := []column{
 		{"fresh orders/s", "%.0f", func(s *subject) []float64 { return s.Fresh.PerSecond }},
@@ -47,15 +46,11 @@ func columns(s setting) []column {
 
 // tableOf returns a table whose columns are a name and these.
 func tableOf(first string, columns []column) table.Writer { //nolint:ireturn // as figuresOf
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	row := table.Row{first}
+	header := table.Row{first}
 	for _, c := range columns {
-		row = append(row, c.name)
+		header = append(header, c.name)
 	}
-	t.AppendHeader(row)
-	return t
+	return chart.Table(header...)
 }
 
 // figuresOf returns the medians in one setting, with half of the range that has the
@@ -96,7 +91,6 @@ func ratiosOf(set setting, subjects []*subject) table.Writer { //nolint:ireturn 
 	return t
 }
 
-// show prints the figures of every setting, and how they were measured.
 func show(w io.Writer, m *measurement, rounds int, took time.Duration) {
 	for i, set := range m.settings {
 		fmt.Fprintf(w, "\n%s\n", set.Name)

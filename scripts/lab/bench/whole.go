@@ -72,7 +72,6 @@ func startWhole(
 	return &whole{System: s}, err
 }
 
-// charges returns how many charges there are.
 func (w *whole) charges() (n int) {
 	w.Stripe.Machine(func(m *stripetest.Machine) {
 		for _, c := range m.Ledger() {
@@ -84,13 +83,11 @@ func (w *whole) charges() (n int) {
 	return n
 }
 
-// newID returns the id of an order that does not exist.
 func (w *whole) newID() string {
 	w.serial++
 	return orderID(w.serial)
 }
 
-// orders returns the bodies of new orders.
 func (w *whole) orders(n int) (bodies []string) {
 	for range n {
 		bodies = append(bodies, fmt.Sprintf(body, w.newID(), total))
@@ -232,7 +229,6 @@ func (w *whole) rows(
 
 const copies = 25 // the most that one request may put
 
-// put puts copies of a row, numbered from first on.
 func put(ctx context.Context, db *dynamodb.Client, table string, row system.Item, first int) error {
 	var puts []types.WriteRequest
 	for n := range copies {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"orderonce/scripts/lab/bench/batch"
 )
 
@@ -45,11 +47,11 @@ func main() {
 }
 
 // repeat ends at the first response that is not OK: that of a duplicate.
-func (f *function) repeat(ctx context.Context, body string) error {
+func (f *function) repeat(ctx context.Context, m events.SQSMessage) error {
 	var o struct {
 		ID string `json:"orderId"`
 	}
-	if err := json.Unmarshal([]byte(body), &o); err != nil {
+	if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
 		return err
 	}
 	for _, c := range f.calls {

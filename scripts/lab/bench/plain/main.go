@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -58,9 +59,9 @@ func main() {
 	batch.Start(f.charge)
 }
 
-func (f function) charge(ctx context.Context, body string) error {
+func (f function) charge(ctx context.Context, m events.SQSMessage) error {
 	var o order
-	if err := json.Unmarshal([]byte(body), &o); err != nil {
+	if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
 		return err
 	}
 	id := &types.AttributeValueMemberS{Value: o.ID}

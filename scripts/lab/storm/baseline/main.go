@@ -5,13 +5,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -19,6 +16,7 @@ import (
 	"orderonce/adapters/config"
 	"orderonce/adapters/lambda"
 	"orderonce/scripts/lab/baselines"
+	"orderonce/scripts/lab/bench/batch"
 )
 
 type environment struct {
@@ -71,37 +69,17 @@ func newFunction(environ []string) (*function, error) {
 // parallel.
 const batchSize = 10
 
-// handle calls the baseline for each record. In a FIFO group, every record after a failed
-// one fails too.
+// handle calls the baseline for each record. A panic fails its record alone.
 func (f *function) handle(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
-	lanes := map[string][]events.SQSMessage{}
-	for i, r := range e.Records {
-		lane := r.Attributes["MessageGroupId"]
-		if lane == "" {
-			lane = fmt.Sprint(i)
-		}
-		lanes[lane] = append(lanes[lane], r)
-	}
-	var mu sync.Mutex
-	var running sync.WaitGroup
-	out := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	env := f.env(ctx)
-	for _, records := range lanes {
-		running.Go(func() {
-			failed := false
-			for _, r := range records {
-				failed = failed || !f.handleRecord(ctx, env, r)
-				if failed {
-					mu.Lock()
-					out.BatchItemFailures = append(out.BatchItemFailures,
-						events.SQSBatchItemFailure{ItemIdentifier: r.MessageId})
-					mu.Unlock()
-				}
+	return batch.Handle(ctx, e, func(ctx context.Context, m events.SQSMessage) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p)
 			}
-		})
-	}
-	running.Wait()
-	return out, nil
+		}()
+		return f.baseline.Handle(ctx, env, baselines.Message{ID: m.MessageId, Body: m.Body})
+	}), nil
 }
 
 // env uses the storm's clock: the deadline of the invocation less the timeout is its
@@ -113,22 +91,4 @@ func (f *function) env(ctx context.Context) baselines.Env {
 		Table: f.table, Stripe: f.stripe, Deadline: deadline,
 		Now: func() time.Time { return time.Now().Add(ahead) },
 	}
-}
-
-func (f *function) handleRecord(ctx context.Context, e baselines.Env, r events.SQSMessage) (ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			log("panic", fmt.Sprint(p))
-		}
-	}()
-	if err := f.baseline.Handle(ctx, e, baselines.Message{ID: r.MessageId, Body: r.Body}); err != nil {
-		log("error", err.Error())
-		return false
-	}
-	return true
-}
-
-func log(level, text string) {
-	line, _ := json.Marshal(map[string]string{"level": level, "message": strings.TrimSpace(text)})
-	fmt.Println(string(line))
 }

@@ -15,9 +15,9 @@ import (
 	"orderonce/scripts/lab/baselines"
 )
 
-// batch returns an event with a record for each "id=body", or "group/id=body" for a FIFO
+// eventOf returns an event with a record for each "id=body", or "group/id=body" for a FIFO
 // record.
-func batch(records ...string) (e events.SQSEvent) {
+func eventOf(records ...string) (e events.SQSEvent) {
 	for _, text := range records {
 		name, body, _ := strings.Cut(text, "=")
 		group, id, fifo := strings.Cut(name, "/")
@@ -54,9 +54,9 @@ func TestHandle(t *testing.T) {
 		event        events.SQSEvent
 		failed, seen []string
 	}{
-		"a failed record and a panic fail alone":  {batch("1=ok", "2=fail", "3=panic", "4=ok"), []string{"2", "3"}, []string{"1", "2", "3", "4"}},
-		"a FIFO group stops at its first failure": {batch("g/1=fail", "h/2=ok", "g/3=ok"), []string{"1", "3"}, []string{"1", "2"}},
-		"an empty batch has an empty list":        {batch(), []string{}, nil},
+		"a failed record and a panic fail alone":  {eventOf("1=ok", "2=fail", "3=panic", "4=ok"), []string{"2", "3"}, []string{"1", "2", "3", "4"}},
+		"a FIFO group stops at its first failure": {eventOf("g/1=fail", "h/2=ok", "g/3=ok"), []string{"1", "3"}, []string{"1", "2"}},
+		"an empty batch has an empty list":        {eventOf(), []string{}, nil},
 	} {
 		var seen []string
 		f := &function{baseline: baselines.Baseline{Handle: scripted(&seen)}, timeout: time.Minute}
