@@ -17,11 +17,10 @@ import (
 // binary, for tests, for tools and for Lambda, so that what was tested is what is
 // deployed.
 type Program struct {
-	Package string   // a folder of the repository, functions/order; or ./ and a folder below Root
-	Root    string   // a folder of the repository; "" is the working directory
-	Arch    string   // a GOARCH, for Linux; "" is this machine, whatever its system
-	Tags    []string // beside those of a release
-	Overlay string   // a file for go build -overlay; "" compiles the module as it is
+	Package string // a folder of the repository, functions/order; or ./ and a folder below Root
+	Root    string // a folder of the repository; "" is the working directory
+	Arch    string // a GOARCH, for Linux; "" is this machine, whatever its system
+	Overlay string // a file for go build -overlay; "" compiles the module as it is
 }
 
 // Build compiles a program for this machine; pkg is as in Program. The error has the
@@ -96,17 +95,17 @@ func above(folder string, accept func(goMod string) bool) (string, error) {
 	}
 }
 
-// command returns a go command for the package in its module, with the program's tags and
-// architecture.
+// command returns a go command for the package in its module, with the tags of a release
+// and the program's architecture.
 func (p Program) command(ctx context.Context, verb string, args ...string) (*exec.Cmd, error) {
 	module, pkg, err := p.folder()
 	if err != nil {
 		return nil, err
 	}
-	tags := append([]string{
+	tags := []string{
 		"lambda.norpc",           // without the retired go1.x protocol
 		"validator_novalidatefn", // without a method call by name, which keeps every exported method linked
-	}, p.Tags...)
+	}
 	args = slices.Concat([]string{
 		verb, "-tags", strings.Join(tags, ","), "-overlay", p.Overlay,
 		"-buildvcs=false", // a clone and an archive of one commit make the same bytes

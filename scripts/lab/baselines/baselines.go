@@ -156,5 +156,11 @@ func chargeAndSave(ctx context.Context, e Env, o order, idempotencyKey string) e
 }
 
 func saveRow(ctx context.Context, e Env, o order, s Status) error {
-	return e.Table.Put(ctx, Item{ID: rowID(o.ID), Status: s, Amount: o.amount()}, Condition{})
+	return e.put(ctx, Item{ID: rowID(o.ID), Status: s, Amount: o.amount()})
+}
+
+// put puts an item in any case.
+func (e Env) put(ctx context.Context, item Item) error {
+	_, err := e.Table.Put(ctx, item, Condition{})
+	return err
 }

@@ -1,9 +1,6 @@
 package baselines
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // bindSteps charge an order in steps that may be repeated at any age: create an intent,
 // write its id to the order's row unless the row has one, and confirm the intent of the
@@ -18,10 +15,7 @@ func bindSteps(ctx context.Context, e Env, o order) error {
 	if row.Status, err = e.Stripe.confirm(ctx, o, row.Intent); err != nil {
 		return err
 	}
-	err = e.Table.Put(ctx, row, Condition{Open: true})
-	if _, settled := errors.AsType[*ConditionFailedError](err); settled {
-		return nil
-	}
+	_, err = e.Table.Put(ctx, row, Condition{Open: true}) // or it has been settled
 	return err
 }
 
@@ -33,9 +27,8 @@ func bind(ctx context.Context, e Env, o order) (Item, error) {
 		if want.Intent, err = e.Stripe.create(ctx, o, o.ID); err != nil {
 			return Item{}, err
 		}
-		row, err = want, e.Table.Put(ctx, want, Condition{New: true})
-		if held, failed := errors.AsType[*ConditionFailedError](err); failed {
-			row, err = held.Old, nil
+		if row, err = e.Table.Put(ctx, want, Condition{New: true}); row.ID == "" {
+			row = want
 		}
 	}
 	if err == nil && row.Validation != want.Validation {

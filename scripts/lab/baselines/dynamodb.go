@@ -2,14 +2,13 @@ package baselines
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	sdk "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"orderonce/adapters/dynamodb"
 )
 
 var _ Table = (*DynamoDB)(nil)
@@ -18,51 +17,30 @@ var _ Table = (*DynamoDB)(nil)
 // to a conditional write is lost, the SDK retries it, and the retry fails on the item
 // that the first attempt wrote. It is safe for concurrent use.
 type DynamoDB struct {
-	client *dynamodb.Client
+	client *sdk.Client
 	name   string
 }
 
-// NewDynamoDB returns the table called name. Create creates it.
+// NewDynamoDB returns the table called name, which must exist.
 func NewDynamoDB(cfg aws.Config, name string) *DynamoDB {
-	return &DynamoDB{client: dynamodb.NewFromConfig(cfg), name: name}
+	return &DynamoDB{client: sdk.NewFromConfig(cfg), name: name}
 }
 
-// createTimeout is how long Create waits until the table is active.
-const createTimeout = 2 * time.Minute
-
-// Create creates the table, with on-demand capacity and a time to live, and waits until
-// it is active.
-func (d *DynamoDB) Create(ctx context.Context) error {
-	_, err := d.client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: &d.name, BillingMode: types.BillingModePayPerRequest,
+// Definition returns the definition of a table. It has no time to live: handlers ask the
+// items themselves, because DynamoDB may delete them days late.
+func Definition(name string) *sdk.CreateTableInput {
+	return &sdk.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
 			{AttributeName: aws.String(ID), AttributeType: types.ScalarAttributeTypeS},
 		},
 		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String(ID), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		return fmt.Errorf("create table %q: %w", d.name, err)
 	}
-	active := dynamodb.NewTableExistsWaiter(d.client,
-		func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = 10 * time.Millisecond })
-	if err := active.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &d.name}, createTimeout); err != nil {
-		return fmt.Errorf("wait for table %q: %w", d.name, err)
-	}
-	_, err = d.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName: &d.name,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{
-			AttributeName: aws.String(expiration), Enabled: aws.Bool(true),
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("set time to live of table %q: %w", d.name, err)
-	}
-	return nil
 }
 
 // Get implements Table. The read is eventually consistent, the default of GetItem.
 func (d *DynamoDB) Get(ctx context.Context, id string) (Item, error) {
-	out, err := d.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.name, Key: encode(Item{ID: id})})
+	out, err := d.client.GetItem(ctx, &sdk.GetItemInput{TableName: &d.name, Key: encode(Item{ID: id})})
 	if err != nil {
 		return Item{}, fmt.Errorf("get %q: %w", id, err)
 	}
@@ -70,8 +48,8 @@ func (d *DynamoDB) Get(ctx context.Context, id string) (Item, error) {
 }
 
 // Put implements Table.
-func (d *DynamoDB) Put(ctx context.Context, item Item, c Condition) error {
-	in := &dynamodb.PutItemInput{
+func (d *DynamoDB) Put(ctx context.Context, item Item, c Condition) (refusing Item, err error) {
+	in := &sdk.PutItemInput{
 		TableName: &d.name, Item: encode(item),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -87,80 +65,52 @@ func (d *DynamoDB) Put(ctx context.Context, item Item, c Condition) error {
 			"(#status = :running AND in_progress_expiration < :nowMillis)")
 		in.ExpressionAttributeNames = map[string]string{"#status": "status"}
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{
-			":now": number(c.FreeAt.Unix()), ":nowMillis": number(c.FreeAt.UnixMilli()),
-			":running": &types.AttributeValueMemberS{Value: string(inProgress)},
+			":now": dynamodb.Number(c.FreeAt.Unix()), ":nowMillis": dynamodb.Millis(c.FreeAt),
+			":running": dynamodb.Text(inProgress),
 		}
 	}
-	_, err := d.client.PutItem(ctx, in)
-	var failed *types.ConditionalCheckFailedException
-	switch {
-	case errors.As(err, &failed):
-		old, err := decode(failed.Item)
-		if err != nil {
-			return err
-		}
-		return &ConditionFailedError{old}
-	case err != nil:
-		return fmt.Errorf("put %q: %w", item.ID, err)
+	_, err = d.client.PutItem(ctx, in)
+	if old, refused := dynamodb.Refused(err); refused {
+		return decode(old)
 	}
-	return nil
+	if err != nil {
+		return Item{}, fmt.Errorf("put %q: %w", item.ID, err)
+	}
+	return Item{}, nil
 }
 
 // Delete implements Table.
 func (d *DynamoDB) Delete(ctx context.Context, id string) error {
-	in := &dynamodb.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: id})}
+	in := &sdk.DeleteItemInput{TableName: &d.name, Key: encode(Item{ID: id})}
 	if _, err := d.client.DeleteItem(ctx, in); err != nil {
 		return fmt.Errorf("delete %q: %w", id, err)
 	}
 	return nil
 }
 
-// The attributes of an item. The names are the defaults of Powertools for AWS Lambda.
-func (i *Item) texts() map[string]*string {
-	return map[string]*string{
-		ID: &i.ID, "status": (*string)(&i.Status), "validation": &i.Validation, "intent": &i.Intent,
-	}
-}
-
-func (i *Item) numbers() map[string]*int64 {
-	return map[string]*int64{
-		"amount": &i.Amount, expiration: &i.Expiration, "in_progress_expiration": &i.Deadline,
-	}
-}
-
-const expiration = "expiration"
-
-func number(n int64) types.AttributeValue { //nolint:ireturn // as the SDK has it
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func encode(item Item) map[string]types.AttributeValue {
-	out := map[string]types.AttributeValue{}
-	for name, text := range item.texts() {
-		if *text != "" {
-			out[name] = &types.AttributeValueMemberS{Value: *text}
+// fields ties an item to its attributes. The names are the defaults of Powertools for AWS
+// Lambda.
+func (i *Item) fields(f *dynamodb.Fields) error {
+	dynamodb.TextField(f, ID, &i.ID)
+	dynamodb.TextField(f, "status", &i.Status)
+	dynamodb.TextField(f, "validation", &i.Validation)
+	dynamodb.TextField(f, "intent", &i.Intent)
+	for name, n := range map[string]*int64{
+		"amount": &i.Amount, "expiration": &i.Expiration, "in_progress_expiration": &i.Deadline,
+	} {
+		if !f.Encodes || *n != 0 {
+			dynamodb.NumberField(f, name, n)
 		}
 	}
-	for name, n := range item.numbers() {
-		if *n != 0 {
-			out[name] = number(*n)
-		}
-	}
+	return f.Err
+}
+
+func encode(item Item) dynamodb.Item {
+	out := dynamodb.Item{}
+	_ = item.fields(&dynamodb.Fields{Item: out, Encodes: true}) // only reading fails
 	return out
 }
 
-func decode(in map[string]types.AttributeValue) (item Item, err error) {
-	for name, text := range item.texts() {
-		if v, ok := in[name].(*types.AttributeValueMemberS); ok {
-			*text = v.Value
-		}
-	}
-	for name, n := range item.numbers() {
-		if v, ok := in[name].(*types.AttributeValueMemberN); ok {
-			if *n, err = strconv.ParseInt(v.Value, 10, 64); err != nil {
-				return Item{}, fmt.Errorf("attribute %q: %w", name, err)
-			}
-		}
-	}
-	return item, nil
+func decode(in dynamodb.Item) (item Item, err error) {
+	return item, item.fields(&dynamodb.Fields{Item: in})
 }

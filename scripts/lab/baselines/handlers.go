@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,9 +22,8 @@ func parsed(handle func(context.Context, Env, Message, order) error) Handler {
 	}
 }
 
-// checkThenAct reads the order's row and charges if there is none. The put has no
-// condition. It handles duplicates that arrive one after the other at any age, because
-// the row never expires.
+// checkThenAct handles duplicates that arrive one after the other at any age, because the
+// row never expires. The put has no condition.
 func checkThenAct(ctx context.Context, e Env, _ Message, o order) error {
 	row, err := e.Table.Get(ctx, rowID(o.ID))
 	if err != nil || row.ID != "" {
@@ -32,28 +32,22 @@ func checkThenAct(ctx context.Context, e Env, _ Message, o order) error {
 	return chargeAndSave(ctx, e, o, "")
 }
 
-// messageIDLife is how long a message id is kept.
 const messageIDLife = 24 * time.Hour
 
 func messageItem(e Env, m Message, life time.Duration) Item {
 	return Item{ID: "message#" + m.ID, Expiration: e.Now().Add(life).Unix()}
 }
 
-// messageIDBefore puts the messageId with a condition and charges only if the put
-// succeeds. It fits work that may be lost but not repeated within a day.
+// messageIDBefore fits work that may be lost but not repeated within a day.
 func messageIDBefore(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.Put(ctx, messageItem(e, m, messageIDLife), Condition{New: true})
-	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
-		return nil // a duplicate
-	}
-	if err != nil {
+	duplicate, err := e.Table.Put(ctx, messageItem(e, m, messageIDLife), Condition{New: true})
+	if err != nil || duplicate.ID != "" {
 		return err
 	}
 	return chargeAndSave(ctx, e, o, "")
 }
 
-// messageIDAfter charges and then puts the messageId. It fits work that may be repeated
-// but not lost.
+// messageIDAfter fits work that may be repeated but not lost.
 func messageIDAfter(ctx context.Context, e Env, m Message, o order) error {
 	seen := messageItem(e, m, messageIDLife)
 	row, err := e.Table.Get(ctx, seen.ID)
@@ -63,25 +57,19 @@ func messageIDAfter(ctx context.Context, e Env, m Message, o order) error {
 	if err := chargeAndSave(ctx, e, o, ""); err != nil {
 		return err
 	}
-	err = e.Table.Put(ctx, seen, Condition{New: true})
-	if _, failed := errors.AsType[*ConditionFailedError](err); failed {
-		return nil // a concurrent delivery was faster: both have charged
-	}
+	_, err = e.Table.Put(ctx, seen, Condition{New: true}) // if another delivery was faster, both have charged
 	return err
 }
 
-// shortLock puts the messageId with a condition and a short time to live. If the
-// condition fails it would log a warning, and charges in either case.
+// shortLock would log a warning if the condition fails, and charges in either case.
 func shortLock(ctx context.Context, e Env, m Message, o order) error {
-	err := e.Table.Put(ctx, messageItem(e, m, 5*time.Second), Condition{New: true})
-	if _, locked := errors.AsType[*ConditionFailedError](err); err != nil && !locked {
+	if _, err := e.Table.Put(ctx, messageItem(e, m, 5*time.Second), Condition{New: true}); err != nil {
 		return err
 	}
 	return chargeAndSave(ctx, e, o, "")
 }
 
-// stripeKey relies on Stripe's idempotency key alone, which Stripe keeps for at least 24
-// h.
+// stripeKey relies on Stripe, which keeps a key for at least 24 h.
 func stripeKey(ctx context.Context, e Env, _ Message, o order) error {
 	return chargeAndSave(ctx, e, o, o.ID)
 }
@@ -106,19 +94,16 @@ var (
 func idempotencyRecord(ctx context.Context, e Env, _ Message, o order) error {
 	record := recordItem(e, o, inProgress)
 	record.Deadline = e.Deadline.UnixMilli()
-	err := e.Table.Put(ctx, record, Condition{New: true, FreeAt: e.Now()})
-	if held, failed := errors.AsType[*ConditionFailedError](err); failed {
-		return replay(held.Old, record)
-	}
-	if err != nil {
-		return err
+	held, err := e.Table.Put(ctx, record, Condition{New: true, FreeAt: e.Now()})
+	if err != nil || held.ID != "" {
+		return cmp.Or(err, replay(held, record))
 	}
 	if err := chargeAndSave(ctx, e, o, o.ID); err != nil {
 		return errors.Join(err, e.Table.Delete(ctx, record.ID))
 	}
 	// Powertools sends an UpdateItem of these attributes without a condition, which
 	// creates a missing record. A put has the same effect.
-	return e.Table.Put(ctx, recordItem(e, o, completed), Condition{})
+	return e.put(ctx, recordItem(e, o, completed))
 }
 
 // replay returns nil for a COMPLETED record of the same payload: the message is a
@@ -139,7 +124,6 @@ func recordItem(e Env, o order, status Status) Item {
 	}
 }
 
-// contentOf returns a hash of the order.
 func contentOf(o order) string {
 	payload := sha256.Sum256(fmt.Appendf(nil, "%+v", o))
 	return hex.EncodeToString(payload[:])
@@ -150,13 +134,11 @@ func contentOf(o order) string {
 // (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html).
 func fifo(ctx context.Context, e Env, _ Message, o order) error { return chargeAndSave(ctx, e, o, "") }
 
-// bound is bindSteps as a handler.
 func bound(ctx context.Context, e Env, _ Message, o order) error { return bindSteps(ctx, e, o) }
 
-// lookUp searches Stripe for a PaymentIntent of the order before each charge. It uses the
-// list of the customer's intents, which is consistent; Stripe's search can lag by an hour
-// in an outage. Nothing prevents a second worker from charging between the look-up and
-// the charge.
+// lookUp uses the list of the customer's intents, which is consistent; Stripe's search
+// can lag by an hour in an outage. Nothing prevents a second worker from charging between
+// the look-up and the charge.
 func lookUp(ctx context.Context, e Env, _ Message, o order) error {
 	switch status, err := e.Stripe.find(ctx, o); {
 	case err != nil:

@@ -14,7 +14,6 @@ import (
 
 const orderID = "ORD-1"
 
-// visibility is the queue's visibility timeout.
 const visibility = 6 * time.Minute
 
 // harness runs one baseline with a table, a Stripe and a clock. Each call to the table or
@@ -68,7 +67,6 @@ func message(id string, quantity int, method string) baselines.Message {
 
 func paidBy(id string) baselines.Message { return message(id, 1, "pm_card_visa") }
 
-// crash is the panic value of a worker that crashes.
 type crash struct{}
 
 // deliver calls the handler once. It returns an error if the worker crashes.
@@ -85,7 +83,7 @@ func (h *harness) deliver(m baselines.Message) (err error) {
 	}
 	h.invisible = h.now.Add(visibility)
 	err = h.Handle(h.Context(), baselines.Env{
-		Table: stepped{h}, Stripe: h.client,
+		Table: h, Stripe: h.client,
 		Now: func() time.Time { return h.now }, Deadline: h.now.Add(time.Minute),
 	}, m)
 	h.deleted[m.ID], h.invisible = h.deleted[m.ID] || err == nil, time.Time{}
@@ -126,7 +124,6 @@ func (h *harness) status() baselines.Status {
 	return row.Status
 }
 
-// step makes a call to the table or to Stripe.
 func (h *harness) step(do func() error) error {
 	n := h.steps
 	h.steps++
@@ -151,21 +148,25 @@ func (h *harness) RoundTrip(r *http.Request) (out *http.Response, err error) {
 	return out, err
 }
 
-// stepped is the table of a harness. Each call is a step.
-type stepped struct{ h *harness }
+// The harness is the table of its baseline. Each call is a step.
+var _ baselines.Table = (*harness)(nil)
 
-func (s stepped) Get(ctx context.Context, id string) (got baselines.Item, err error) {
-	err = s.h.step(func() error {
-		got, err = s.h.store.Get(ctx, id)
+func (h *harness) Get(ctx context.Context, id string) (got baselines.Item, err error) {
+	err = h.step(func() error {
+		got, err = h.store.Get(ctx, id)
 		return err
 	})
 	return got, err
 }
 
-func (s stepped) Put(ctx context.Context, item baselines.Item, c baselines.Condition) error {
-	return s.h.step(func() error { return s.h.store.Put(ctx, item, c) })
+func (h *harness) Put(ctx context.Context, i baselines.Item, c baselines.Condition) (got baselines.Item, err error) {
+	err = h.step(func() error {
+		got, err = h.store.Put(ctx, i, c)
+		return err
+	})
+	return got, err
 }
 
-func (s stepped) Delete(ctx context.Context, id string) error {
-	return s.h.step(func() error { return s.h.store.Delete(ctx, id) })
+func (h *harness) Delete(ctx context.Context, id string) error {
+	return h.step(func() error { return h.store.Delete(ctx, id) })
 }

@@ -1,6 +1,7 @@
 package baselines
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,19 +50,16 @@ func stepFunctions(tasks func(context.Context, Env, order) error) Handler {
 		if before.Status == inProgress && e.Now().Sub(time.UnixMilli(before.Deadline)) > redrivable {
 			return fmt.Errorf("%s: %w", run.ID, errNotRedrivable)
 		}
-		err = e.Table.Put(ctx, run, Condition{New: true, FreeAt: e.Now()})
-		if held, failed := errors.AsType[*ConditionFailedError](err); failed {
-			return replay(held.Old, run)
-		}
-		if err != nil {
-			return err
+		held, err := e.Table.Put(ctx, run, Condition{New: true, FreeAt: e.Now()})
+		if err != nil || held.ID != "" {
+			return cmp.Or(err, replay(held, run))
 		}
 		if err := tasks(ctx, e, o); err != nil {
 			run.Deadline = e.Now().UnixMilli() // failed: it can be redriven
-			return errors.Join(err, e.Table.Put(ctx, run, Condition{}))
+			return errors.Join(err, e.put(ctx, run))
 		}
 		run.Status, run.Deadline, run.Expiration = completed, 0, e.Now().Add(nameLife).Unix()
-		return e.Table.Put(ctx, run, Condition{})
+		return e.put(ctx, run)
 	})
 }
 
@@ -80,7 +78,7 @@ func chargeTasks(ctx context.Context, e Env, o order) error {
 		})
 		ended.ID = "task#" + o.ID
 		if err == nil {
-			err = e.Table.Put(ctx, ended, Condition{})
+			err = e.put(ctx, ended)
 		}
 		if err != nil {
 			return err

@@ -14,8 +14,8 @@ type Table interface {
 	Get(ctx context.Context, id string) (Item, error)
 
 	// Put writes the item if the condition holds for the existing one, and otherwise
-	// returns *ConditionFailedError.
-	Put(ctx context.Context, item Item, c Condition) error
+	// returns that one.
+	Put(ctx context.Context, item Item, c Condition) (refusing Item, err error)
 
 	// Delete removes the item. It returns nil if there is none.
 	Delete(ctx context.Context, id string) error
@@ -35,16 +35,7 @@ type Item struct {
 	Deadline   int64  // of the attempt in progress, in Unix milliseconds
 }
 
-// expired reports whether the item's time to live ended before now.
 func (i Item) expired(now time.Time) bool { return i.Expiration > 0 && i.Expiration < now.Unix() }
-
-// ConditionFailedError is a failed condition of Put.
-type ConditionFailedError struct {
-	Old Item // the existing item (ALL_OLD)
-}
-
-// Error does not contain the item.
-func (e *ConditionFailedError) Error() string { return "condition failed" }
 
 // Condition is a condition of Put. The zero Condition always holds.
 type Condition struct {
@@ -56,7 +47,6 @@ type Condition struct {
 	Open bool
 }
 
-// holds reports whether the condition holds for the existing item.
 func (c Condition) holds(old Item) bool {
 	switch {
 	case !c.New:
@@ -78,12 +68,12 @@ type Map map[string]Item
 func (m Map) Get(_ context.Context, id string) (Item, error) { return m[id], nil }
 
 // Put implements Table.
-func (m Map) Put(_ context.Context, item Item, c Condition) error {
+func (m Map) Put(_ context.Context, item Item, c Condition) (refusing Item, err error) {
 	if old := m[item.ID]; !c.holds(old) {
-		return &ConditionFailedError{old}
+		return old, nil
 	}
 	m[item.ID] = item
-	return nil
+	return Item{}, nil
 }
 
 // Delete implements Table.

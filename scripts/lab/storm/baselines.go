@@ -5,6 +5,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/domain/order"
 	"orderonce/scripts/lab/baselines"
@@ -14,7 +16,6 @@ import (
 
 const tableVariable = "ORDERS_TABLE"
 
-// baselineTable returns the table of a baseline in its system.
 func baselineTable(s *system.System) string { return s.Options.Env[tableVariable] }
 
 // baselineHandlers returns a handler for each baseline. They share the program of package
@@ -25,7 +26,7 @@ func baselineHandlers(pkg, folder string) []run.Handler {
 	for _, b := range baselines.All() {
 		all = append(all, run.Handler{
 			Name: b.Name, Does: b.Does, Fails: b.Fails, FIFO: b.FIFO,
-			Build: shared.versions(pkg),
+			Build: func(ctx context.Context, _ string) (string, error) { return shared.build(ctx, pkg) },
 			Options: func(o *system.Options) {
 				o.Travels = true
 				o.Env = map[string]string{
@@ -42,11 +43,8 @@ func baselineHandlers(pkg, folder string) []run.Handler {
 
 func createTable(ctx context.Context, s *system.System) error {
 	config := dynamodbtest.Config(s.Engine.Endpoint, func(string) string { return "" })
-	if err := baselines.NewDynamoDB(config, baselineTable(s)).Create(ctx); err != nil {
-		return err
-	}
 	s.DropOnClose(ctx, baselineTable(s))
-	return nil
+	return dynamodbtest.Create(ctx, dynamodb.NewFromConfig(config), baselines.Definition(baselineTable(s)))
 }
 
 // baselineRows returns the order rows of a table that also holds locks and idempotency

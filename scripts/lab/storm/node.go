@@ -13,7 +13,6 @@ import (
 	"orderonce/scripts/local/system"
 )
 
-// program is a handler on Node.js, without and with the bind.
 type program struct {
 	name, version      string
 	does, bound, fails string
@@ -65,10 +64,9 @@ func nodeHandlers(lab string) ([]run.Handler, error) {
 func (p program) handler(lab, path string, bind bool) run.Handler {
 	h := run.Handler{
 		Name: p.name, Version: p.version, Does: p.does, Fails: p.fails, Prepare: createTable, Rows: baselineRows,
-		Build: func(ctx context.Context, dir string) (binary, next string, err error) {
-			binary, next = filepath.Join(dir, "v1", "bootstrap"), filepath.Join(dir, "v2", "bootstrap")
-			return binary, next, errors.Join(
-				node.Handler(ctx, lab, p.name, binary), node.Handler(ctx, lab, p.name, next))
+		Build: func(ctx context.Context, dir string) (path string, err error) {
+			path = filepath.Join(dir, "bootstrap")
+			return path, node.Handler(ctx, lab, p.name, path)
 		},
 		Options: func(o *system.Options) { nodeOptions(o, lab, path) },
 	}
@@ -83,7 +81,6 @@ func (p program) handler(lab, path string, bind bool) run.Handler {
 	return h
 }
 
-// bound ends the name of a handler that has the bind.
 const bound = " + bind"
 
 // isOnNode reports whether a handler runs what others wrote, which is on Node.js.

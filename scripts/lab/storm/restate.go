@@ -48,12 +48,12 @@ const (
 // join changes a handler so that it runs with Restate.
 func (r *restate) join(h *run.Handler) {
 	build, options, prepare := h.Build, h.Options, h.Prepare
-	h.Build = func(ctx context.Context, dir string) (binary, next string, err error) {
+	h.Build = func(ctx context.Context, dir string) (path string, err error) {
 		if r.dir, err = filepath.Abs(dir); err != nil {
-			return "", "", err
+			return "", err
 		}
 		if err := node.Bundle(ctx, r.lab, r.path("endpoint"), "endpoint.ts"); err != nil {
-			return "", "", err
+			return "", err
 		}
 		return build(ctx, dir)
 	}
@@ -130,7 +130,6 @@ func (r *restate) serve(ctx context.Context, s *system.System, socket *os.File) 
 	return nil
 }
 
-// kill kills the endpoint, and returns how many processes that are.
 func (r *restate) kill() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +139,6 @@ func (r *restate) kill() int {
 	return 1
 }
 
-// ports are those that the server has chosen.
 type ports struct{ ingress, admin int }
 
 // runServer runs the server until the context ends, and sends its ports once it has them.

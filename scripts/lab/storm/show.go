@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/chart"
@@ -15,19 +15,14 @@ import (
 	"orderonce/scripts/local/faults"
 )
 
-// columns are the figures of every handler.
 func columns() []run.Figure { return append(run.Errors(), run.Settled, run.Extra) }
 
-// figures returns the table of the figures.
 func figures(outcomes []run.Outcome) table.Writer { //nolint:ireturn // the library has no concrete type
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
 	header := table.Row{"handler", "version", run.Orders}
 	for _, c := range columns() {
 		header = append(header, c)
 	}
-	t.AppendHeader(header)
+	t := chart.Table(header...)
 	for _, o := range outcomes {
 		row := table.Row{o.Handler.Name, o.Handler.Version, o.Figures[run.Orders]}
 		for _, c := range columns() {
@@ -38,7 +33,6 @@ func figures(outcomes []run.Outcome) table.Writer { //nolint:ireturn // the libr
 	return t
 }
 
-// show prints the table, and what else is known of the product.
 func show(w io.Writer, outcomes []run.Outcome) {
 	t := figures(outcomes)
 	t.SetOutputMirror(w)
@@ -57,13 +51,11 @@ func show(w io.Writer, outcomes []run.Outcome) {
 // figuresHead starts what is generated of the page. People write what is before it.
 const figuresHead = "\n## What became of the orders\n"
 
-// write writes the chart, and the page from its figures on.
 func write(docs string, a arguments, outcomes []run.Outcome, used usage) error {
 	return chart.WritePage(docs, "reference/storm.md", figuresHead,
 		generated(a, outcomes, used), "storm.svg", drawn(outcomes))
 }
 
-// generated returns the page from its figures on.
 func generated(a arguments, outcomes []run.Outcome, used usage) string {
 	var b strings.Builder
 	b.WriteString("\n" + figures(outcomes).RenderMarkdown() + "\n")
@@ -98,4 +90,38 @@ func generated(a arguments, outcomes []run.Outcome, used usage) string {
 	fmt.Fprintf(&b, "\n## How to repeat it\n\n    go -C scripts/lab run ./storm --seed=%d --orders=%d "+
 		"--baselines=%d%s --docs=../../docs\n\n%v\n", a.Seed, a.Orders, a.Baselines, fifo, used)
 	return b.String()
+}
+
+// drawn draws a panel for each column, with a bar for each handler: figures per 100
+// orders. Errors are red.
+func drawn(outcomes []run.Outcome) string {
+	var names []string
+	for _, o := range outcomes {
+		names = append(names, o.Handler.Name)
+	}
+	var panels []chart.Panel
+	for _, c := range columns() {
+		p := chart.Panel{Title: string(c), Color: chart.Blue, Least: 1, Label: perHundred}
+		if slices.Contains(run.Errors(), c) {
+			p.Color = chart.Red
+		}
+		for _, o := range outcomes {
+			p.Values = append(p.Values, 100*float64(o.Figures[c])/float64(max(o.Figures[run.Orders], 1)))
+		}
+		panels = append(panels, p)
+	}
+	return chart.Bars(names, panels)
+}
+
+// perHundred formats a figure. Only an exact zero is "0".
+func perHundred(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 0.1:
+		return "< 0.1"
+	case v < 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

@@ -21,7 +21,6 @@ import (
 	"orderonce/scripts/lab/storm/run"
 )
 
-// arguments are those of the command line.
 type arguments struct {
 	Orders    int    `default:"10000" help:"Orders of the product."`
 	Seed      uint64 `default:"1" help:"Seed of the messages and the faults. The interleaving differs between runs."`
@@ -94,8 +93,10 @@ func (a arguments) storms(
 				continue
 			}
 			group.Go(func() (err error) {
-				outcomes[i], err = a.storm(ctx, engine, h)
-				return err
+				if outcomes[i], err = run.Storm(ctx, a.options(engine, h), h); err != nil {
+					return fmt.Errorf("%s: %w", h.Name, err)
+				}
+				return nil
 			})
 		}
 		if err := group.Wait(); err != nil {
@@ -103,18 +104,6 @@ func (a arguments) storms(
 		}
 	}
 	return outcomes, nil
-}
-
-func (a arguments) storm(
-	ctx context.Context, engine dynamodbtest.Location, h run.Handler,
-) (run.Outcome, error) {
-	o := a.options(engine, h)
-	o.Progress = os.Stderr
-	out, err := run.Storm(ctx, o, h)
-	if err != nil {
-		return out, fmt.Errorf("%s: %w", h.Name, err)
-	}
-	return out, nil
 }
 
 // usage is what a run used. On a busy machine the CPU time says more than the duration.
@@ -129,7 +118,6 @@ func (u usage) String() string {
 		u.took.Round(time.Second), u.cpu.Round(time.Second), u.memory>>20)
 }
 
-// cpuTime returns that of this process and of its ended children.
 func cpuTime() (sum time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
@@ -143,7 +131,7 @@ func cpuTime() (sum time.Duration) {
 func (a arguments) options(engine dynamodbtest.Location, h run.Handler) run.Options {
 	o := run.Options{
 		Workload:  run.Workload{Seed: a.Seed, Orders: a.Orders, Refunded: refunded},
-		Instances: instances, FIFO: a.FIFO, Dir: a.Dir, Engine: engine,
+		Instances: instances, FIFO: a.FIFO, Dir: a.Dir, Engine: engine, Progress: os.Stderr,
 	}
 	if h.Name != productName {
 		o.Workload.Orders, o.Instances = a.Baselines, baselineInstances
@@ -212,46 +200,27 @@ const productName = "orderonce"
 // programs builds programs into a folder, each once. It is safe for concurrent use.
 type programs struct {
 	folder  string
-	without *guards.Guard // nil: with every guard
-	overlay string        // without it, once it is removed
+	overlay string // of a product without a guard; "" is the product as it is
 
 	mu    sync.Mutex
-	paths map[string]string // by package and tag
+	paths map[string]string // by package
 }
 
-// build builds a package and returns the path of the program.
-func (p *programs) build(ctx context.Context, pkg string, tags ...string) (path string, err error) {
+func (p *programs) build(ctx context.Context, pkg string) (path string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	name := strings.Join(append([]string{filepath.Base(pkg)}, tags...), "-")
-	if p.paths[name] != "" {
-		return p.paths[name], nil
+	if p.paths[pkg] != "" {
+		return p.paths[pkg], nil
 	}
-	if p.without != nil && p.overlay == "" {
-		if p.overlay, err = remove(ctx, *p.without, filepath.Join(p.folder, "copies")); err != nil {
-			return "", err
-		}
-	}
-	path = filepath.Join(p.folder, name, "bootstrap")
-	program := lambdatest.Program{Package: pkg, Overlay: p.overlay, Tags: tags}
-	if err := program.Build(ctx, path); err != nil {
+	path = filepath.Join(p.folder, filepath.Base(pkg), "bootstrap")
+	if err := (lambdatest.Program{Package: pkg, Overlay: p.overlay}).Build(ctx, path); err != nil {
 		return "", err
 	}
 	if p.paths == nil {
 		p.paths = map[string]string{}
 	}
-	p.paths[name] = path
+	p.paths[pkg] = path
 	return path, nil
-}
-
-// versions builds a package twice; the second version differs by an unused build tag.
-func (p *programs) versions(pkg string) func(ctx context.Context, _ string) (binary, next string, err error) {
-	return func(ctx context.Context, _ string) (binary, next string, err error) {
-		if binary, err = p.build(ctx, pkg); err == nil {
-			next, err = p.build(ctx, pkg, "next")
-		}
-		return binary, next, err
-	}
 }
 
 // product returns the product, whose programs are built into dir.
@@ -261,31 +230,27 @@ func product(dir string) run.Handler {
 
 func productOf(does string, p *programs) run.Handler {
 	return run.Handler{
-		Name: productName, Does: does, Build: p.versions("functions/order"),
-		Program: func(ctx context.Context, pkg string) (string, error) { return p.build(ctx, pkg) },
+		Name: productName, Does: does, Program: p.build,
+		Build: func(ctx context.Context, _ string) (string, error) { return p.build(ctx, "functions/order") },
 	}
 }
 
-// withoutGuard returns the product without one of its guards.
+// withoutGuard returns the product without one of its guards, which it removes from
+// copies in dir.
 func withoutGuard(ctx context.Context, name, dir string) (run.Handler, error) {
 	root, err := guards.Root(ctx)
 	if err != nil {
 		return run.Handler{}, err
 	}
 	guard, err := guards.Find(root, name)
-	p := &programs{folder: filepath.Join(dir, "without"), without: &guard}
-	return productOf("without "+name+": "+guard.Summary, p), err
-}
-
-// remove removes a guard from copies in a folder, and returns their overlay.
-func remove(ctx context.Context, guard guards.Guard, folder string) (overlay string, err error) {
-	root, err := guards.Root(ctx)
 	if err != nil {
-		return "", err
+		return run.Handler{}, err
 	}
-	folder, err = filepath.Abs(folder)
-	if err := errors.Join(err, os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
-		return "", err
+	p := &programs{folder: filepath.Join(dir, "without")}
+	copies, err := filepath.Abs(filepath.Join(p.folder, "copies"))
+	if err := errors.Join(err, os.RemoveAll(copies), os.MkdirAll(copies, 0o700)); err != nil {
+		return run.Handler{}, err
 	}
-	return guard.Remove(root, folder)
+	p.overlay, err = guard.Remove(root, copies)
+	return productOf("without "+name+": "+guard.Summary, p), err
 }

@@ -12,6 +12,7 @@ import (
 
 	"orderonce/scripts/invariants"
 	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // two returns an outcome of the product with a broken check, and one of a handler that
@@ -39,14 +40,14 @@ func two() []run.Outcome {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	docs := t.TempDir()
-	must(t, os.CopyFS(docs, os.DirFS("../../../docs")))
+	systemtest.Must(t, os.CopyFS(docs, os.DirFS("../../../docs")))
 	a := arguments{Orders: 1000, Baselines: 500, Seed: 9, FIFO: true, Docs: docs}
 	err := a.report(two(), usage{took: 90 * time.Second, cpu: 2 * time.Minute, memory: 5 << 20})
 	if !errors.Is(err, errBroken) { // a failed run is written too
 		t.Errorf("got error %v, want %v", err, errBroken)
 	}
 	text, err := os.ReadFile(filepath.Join(docs, "reference", "storm.md"))
-	must(t, err)
+	systemtest.Must(t, err)
 	if svg, err := os.ReadFile(filepath.Join(docs, "storm.svg")); err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
 		t.Errorf("the chart is not XML: %v\n%s", err, svg)
 	}
@@ -74,7 +75,7 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	t.Parallel()
 	o := small(t, 0)
 	onNode, err := nodeHandlers("..")
-	must(t, err)
+	systemtest.Must(t, err)
 	known := map[string]run.Figure{
 		"message-id-before": run.Lost, "short-lock": run.ChargedTwice, "fifo": run.ChargedTwice, "restate": run.Settled,
 		"powertools": run.Settled, "durable": run.Settled,
@@ -82,7 +83,7 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	all := slices.Concat(baselineHandlers("scripts/lab/storm/baseline", o.Dir), onNode)
 	all = slices.DeleteFunc(all, func(h run.Handler) bool { return known[h.Name] == "" && !hasBind(h) })
 	outcomes, err := arguments{Seed: 1, Baselines: 60, Dir: o.Dir}.storms(t.Context(), o.Engine, all)
-	must(t, err)
+	systemtest.Must(t, err)
 	binds := 0
 	for _, out := range outcomes {
 		f, name := out.Figures, out.Handler.Name
@@ -100,13 +101,5 @@ func TestTheStormFindsTheKnownFailures(t *testing.T) {
 	}
 	if len(outcomes) != len(known)+binds || binds != 6 {
 		t.Errorf("got %d handlers, %d with the bind, want %d and 6", len(outcomes), binds, len(known)+6)
-	}
-}
-
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }

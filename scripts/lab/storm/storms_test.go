@@ -10,6 +10,7 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 	"orderonce/adapters/lambda/lambdatest"
 	"orderonce/scripts/lab/storm/run"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // shared is the product, whose programs are built once for all storms.
@@ -39,9 +40,7 @@ func small(t *testing.T, orders int) run.Options {
 // large storm everything has happened that a storm has.
 func settlesAll(t *testing.T, o run.Options) {
 	t.Helper()
-	out, err := run.Storm(t.Context(), o, shared)
-	must(t, err)
-	holds(t, out)
+	out := keepsInvariants(t, o)
 	n, f := o.Workload.Orders, out.Figures
 	if f.Wrong() > 0 || f[run.Settled] != f[run.Orders] {
 		t.Errorf("got %v, want every order settled and no error", f)
@@ -60,14 +59,18 @@ func settlesAll(t *testing.T, o run.Options) {
 	atLeast(t, out, least)
 }
 
-// holds fails the test for each invariant that is broken.
-func holds(t *testing.T, out run.Outcome) {
+// keepsInvariants runs a storm with the product, and fails the test for each invariant
+// that is broken.
+func keepsInvariants(t *testing.T, o run.Options) run.Outcome {
 	t.Helper()
+	out, err := run.Storm(t.Context(), o, shared)
+	systemtest.Must(t, err)
 	for _, c := range out.Checks {
 		for _, broken := range c.Broken {
 			t.Errorf("%s (%s): %s", c.ID, c.Claim, broken)
 		}
 	}
+	return out
 }
 
 func atLeast(t *testing.T, out run.Outcome, least run.Figures) {
@@ -102,9 +105,9 @@ func TestLargerStorms(t *testing.T) {
 		t.Run(fmt.Sprintf("without %s the storm reports %s", guard, invariant), func(t *testing.T) {
 			t.Parallel()
 			h, err := withoutGuard(t.Context(), guard, t.TempDir())
-			must(t, err)
+			systemtest.Must(t, err)
 			out, err := run.Storm(t.Context(), small(t, 300), h)
-			must(t, err)
+			systemtest.Must(t, err)
 			if !slices.Contains(out.Broken(), invariant) || out.Figures.Wrong() == 0 {
 				t.Errorf("got %v, %q, want %s broken", out.Figures, out.Broken(), invariant)
 			}
@@ -118,9 +121,7 @@ func TestRefundsUnderFaults(t *testing.T) {
 	t.Parallel()
 	o := small(t, 340)
 	o.Workload.Refunded, o.Instances = 1, 8
-	out, err := run.Storm(t.Context(), o, shared)
-	must(t, err)
-	holds(t, out)
+	out := keepsInvariants(t, o)
 	f := out.Figures
 	if f[run.RefundsDoubled] > 0 {
 		t.Errorf("got %d refunds made twice, want none", f[run.RefundsDoubled])

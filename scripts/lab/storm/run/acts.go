@@ -32,8 +32,7 @@ const (
 	// killsPerPart is how many kills of the order function there are for each of another
 	// function.
 	killsPerPart = 4
-	// clients is how many clients put orders at once.
-	clients = 4
+	clients      = 4
 	// madeShare is the share of the made refunds whose worker is killed before it can record
 	// them.
 	madeShare = 0.1
@@ -75,7 +74,6 @@ func isRefund(m sqstest.Message) bool {
 
 func isReceipt(m sqstest.Message) bool { return strings.Contains(m.Body, `"detail-type"`) }
 
-// beforeCall and afterCall are called before and after Stripe executes a call.
 func (st *storm) beforeCall(ctx context.Context, c stripetest.Call) {
 	if c.Endpoint == stripetest.CreateRefund {
 		st.acting.Add(1)
@@ -112,7 +110,6 @@ func (st *storm) kill(s *system.System) {
 	}
 }
 
-// killOne kills an instance whose payload matches.
 func (st *storm) killOne(s *system.System, match func([]byte) bool) {
 	killed := s.Kill(one(func(payload []byte) bool {
 		matches := match(payload)
@@ -134,7 +131,6 @@ func one(match func([]byte) bool) func([]byte) bool {
 	}
 }
 
-// holdsRefund reports whether an invocation's payload holds a message for a refund.
 func holdsRefund(payload []byte) bool { return bytes.Contains(payload, []byte(refundNames)) }
 
 // killRefund kills the worker of a refund that Stripe has just made.
@@ -189,7 +185,6 @@ func (st *storm) loseMessage(c stripetest.Call) {
 	st.killOne(s, func(payload []byte) bool { return bytes.Contains(payload, id) })
 }
 
-// enter puts orders by HTTP.
 func (st *storm) enter(ctx context.Context, s *system.System, orders []int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(clients)
@@ -319,8 +314,6 @@ func (st *storm) recheckAll(ctx context.Context, s *system.System, phase string)
 	return nil
 }
 
-// leftWaiting returns the orders and the refunds that wait although Stripe has their
-// outcome.
 func leftWaiting(ctx context.Context, s *system.System) (left []string, err error) {
 	waiting := invariants.Books{
 		Orders: map[order.ID]invariants.Order{}, Intents: map[order.IntentID]invariants.Intent{},

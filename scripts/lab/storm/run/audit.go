@@ -30,8 +30,6 @@ type audit struct {
 	checks   []invariants.Result
 }
 
-// newAudit returns an audit of what is left in a table, at Stripe and among the dead
-// letters.
 func newAudit(
 	workload Workload, table iter.Seq2[Row, error], ledger []stripetest.Charge, dead []sqstest.Message,
 ) (*audit, error) {
@@ -61,7 +59,6 @@ func newAudit(
 	return a, nil
 }
 
-// audit audits a system at rest.
 func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) error {
 	dead, err := s.Dead()
 	if err != nil {
@@ -84,7 +81,7 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 		}
 		a.addBooks(books)
 	}
-	a.figures[DynamoDBCalls], a.figures[StripeCalls] = s.Proxy.Total(), stripeCalls(s)
+	a.figures[DynamoDBCalls], a.figures[StripeCalls] = s.Proxy.Total(), s.Stripe.Arrived()
 	if st.tool != "" {
 		findings, err := st.auditByTool(ctx, s, a.figures)
 		if err != nil {
@@ -102,16 +99,6 @@ func (st *storm) audit(ctx context.Context, s *system.System, out *Outcome) erro
 	maps.Copy(out.Figures, st.tally.all())
 	out.Figures[Extra] = out.Figures[Deliveries] - s.Counts().Sent
 	return nil
-}
-
-func stripeCalls(s *system.System) (n int) {
-	for _, e := range []stripetest.Endpoint{
-		stripetest.Create, stripetest.Confirm, stripetest.Read, stripetest.List, stripetest.Cancel,
-		stripetest.CreateRefund, stripetest.ListRefunds, stripetest.ReadRefund,
-	} {
-		n += s.Stripe.Count(e)
-	}
-	return n
 }
 
 // newBooks returns books with the messages of the workload and the orders of the table.
@@ -212,7 +199,6 @@ func (s Workload) allows(m message, status order.Status) bool {
 		status == order.OutOfStock && s.scarce(m.order)
 }
 
-// deadLetters counts the dead letters of an order, by content.
 func (a *audit) deadLetters(messages []message) (left [3]int) {
 	for _, m := range messages {
 		if _, dead := a.dead[m.name()]; dead {

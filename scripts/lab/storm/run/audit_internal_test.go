@@ -12,6 +12,7 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/domain/order"
 	"orderonce/scripts/invariants"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 // end is the correct end of a storm, which a test then changes. Package invariants tests
@@ -55,7 +56,7 @@ func (e *end) audit(t *testing.T, leaks ...string) *audit {
 			}
 		}
 	}, e.ledger, e.dead)
-	must(t, err)
+	systemtest.Must(t, err)
 	a.checks = []invariants.Result{{ID: "I2"}, {ID: "I13"}, {ID: "I15"}, {ID: "I17"}}
 	a.check(nil, leaks)
 	return a

@@ -22,7 +22,6 @@ type fate struct {
 	ends order.Status
 }
 
-// The shares of the fates.
 const (
 	lostShare   = 0.03 // of all orders
 	bankShare   = 0.03
@@ -30,7 +29,6 @@ const (
 	bounceShare = 0.25
 )
 
-// The kinds of dice.
 const (
 	messageDice = iota
 	fateDice
@@ -48,7 +46,6 @@ func (s Workload) dice(kind, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(s.Seed, uint64(kind)<<40|uint64(n))) //nolint:gosec // it must be reproducible
 }
 
-// fate returns the fate of an order.
 func (s Workload) fate(n int) fate {
 	dice := s.dice(fateDice, n)
 	f := fate{loses: dice.Float64() < lostShare, byBank: dice.Float64() < bankShare}
@@ -61,7 +58,6 @@ func (s Workload) fate(n int) fate {
 	return f
 }
 
-// live applies a fate to a draft.
 func (d *draft) live(f fate) {
 	if f.byBank && d.want == order.Paid {
 		d.method, d.want = "pm_usBankAccount_processing", order.Pending
@@ -86,7 +82,6 @@ type moment struct {
 	before bool
 }
 
-// canceledShare is the share of the orders that an operator cancels.
 const canceledShare = 0.02
 
 // cancels returns when an operator cancels an order: before or after its intent is
@@ -103,7 +98,6 @@ func (s Workload) cancels(n int) (m moment) {
 }
 
 const (
-	// httpShare is the share of the orders that are put by HTTP.
 	httpShare = 0.2
 	// scarceShare is the share of the orders for stock of which there are half as many as
 	// are ordered.
@@ -132,7 +126,6 @@ func (s Workload) sku(n int) string {
 	return fmt.Sprintf("TSHIRT-%d", n%kinds)
 }
 
-// stock returns how many units of each SKU there are.
 func (s Workload) stock() map[string]int64 {
 	all := map[string]int64{}
 	for n := range kinds {

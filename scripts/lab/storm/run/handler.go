@@ -21,9 +21,8 @@ type Handler struct {
 	Fails   string // where it fails; "" for the product
 	// FIFO gives the handler a FIFO queue, with content-based deduplication.
 	FIFO bool
-	// Build builds two versions of the program and returns their paths. The second one is
-	// deployed in the middle of the storm.
-	Build func(ctx context.Context, dir string) (binary, next string, err error)
+	// Build builds the program and returns its path.
+	Build func(ctx context.Context, dir string) (path string, err error)
 	// Program builds a package of the product, such as functions/intake, and returns the
 	// path: the functions beside that of the order queue, and the operator's tool, which
 	// audits the storm at its end. Nil means that the handler has neither.

@@ -56,7 +56,6 @@ func settledLater(line []byte) int {
 	return l.Results.Settled
 }
 
-// leaked returns the first ten such lines.
 func (s *functionLog) leaked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

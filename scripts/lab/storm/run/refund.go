@@ -7,13 +7,11 @@ import (
 	"orderonce/domain/refund"
 )
 
-// refundMessage is one message for a refund.
 type refundMessage struct {
 	order, number int // number counts the messages for refunds of its order
 	id            refund.ID
 	amount        int64
 	reason        refund.Reason
-	conflicting   bool // it differs from the first message with this id
 	early         bool // sent before the order's own messages, and not a wave later
 }
 
@@ -74,7 +72,7 @@ func (s Workload) refunds(n int) (all []refundMessage) {
 		differs := sent > 1 && dice.Float64() < otherShare
 		for copied := range sent {
 			m.number, m.early = len(all), dice.Float64() < earlyShare
-			if m.conflicting = differs && copied == sent-1; m.conflicting {
+			if differs && copied == sent-1 {
 				m.amount += step
 			}
 			all = append(all, m)

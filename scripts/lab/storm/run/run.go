@@ -69,13 +69,13 @@ const (
 	instanceMemory = "18MiB"
 )
 
-// storm is one run.
 type storm struct {
 	Options
 
 	handler  Handler
 	programs system.Options // of the functions beside that of the order queue
 	tool     string         // a program; "" if the handler has none
+	next     string         // path of the version that is deployed in the middle of the storm
 	system   atomic.Pointer[system.System]
 	tally    *tally
 	faults   *faults.Injector
@@ -106,7 +106,7 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return Outcome{}, err
 	}
-	binary, next, err := st.build(ctx, dir)
+	binary, err := st.build(ctx, dir)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -122,15 +122,20 @@ func Storm(ctx context.Context, o Options, h Handler) (Outcome, error) {
 	ctx, cancel := untilExit(ctx, s) // the storm kills functions; one that exits by itself is an error
 	defer cancel()
 	out := Outcome{Handler: h}
-	err = st.execute(ctx, s, next, &out)
+	err = st.execute(ctx, s, &out)
 	out.Took = time.Since(began)
 	return out, errors.Join(err, s.Close(), st.log.Close())
 }
 
-// build builds the handler's programs.
-func (st *storm) build(ctx context.Context, dir string) (binary, next string, err error) {
-	if binary, next, err = st.handler.Build(ctx, dir); err != nil || st.handler.Program == nil {
-		return binary, next, err
+// build builds the programs of the handler. Its next version has the same code.
+func (st *storm) build(ctx context.Context, dir string) (binary string, err error) {
+	if binary, err = st.handler.Build(ctx, dir); err == nil {
+		binary, err = filepath.Abs(binary)
+	}
+	st.next = filepath.Join(dir, "next")
+	err = errors.Join(err, os.RemoveAll(st.next), os.Symlink(binary, st.next))
+	if err != nil || st.handler.Program == nil {
+		return binary, err
 	}
 	o := &st.programs
 	for name, path := range map[string]*string{
@@ -138,11 +143,11 @@ func (st *storm) build(ctx context.Context, dir string) (binary, next string, er
 		"intake": &o.Intake, "refund": &o.Refund,
 	} {
 		if *path, err = st.handler.Program(ctx, "functions/"+name); err != nil {
-			return "", "", err
+			return "", err
 		}
 	}
 	st.tool, err = st.handler.Program(ctx, "scripts/orders")
-	return binary, next, err
+	return binary, err
 }
 
 func (st *storm) options(ctx context.Context, binary string) system.Options {
@@ -184,7 +189,6 @@ func untilExit(ctx context.Context, s *system.System) (context.Context, context.
 	return ctx, cancel
 }
 
-// observe counts the deliveries of orders and refunds.
 func (st *storm) observe(b sqstest.Batch) {
 	for _, m := range b.Messages {
 		if isReceipt(m) {
@@ -199,7 +203,7 @@ func (st *storm) observe(b sqstest.Batch) {
 }
 
 // execute runs the storm from the first message to the audit.
-func (st *storm) execute(ctx context.Context, s *system.System, next string, out *Outcome) error {
+func (st *storm) execute(ctx context.Context, s *system.System, out *Outcome) error {
 	if st.handler.Prepare != nil {
 		if err := st.handler.Prepare(ctx, s); err != nil {
 			return err
@@ -211,7 +215,7 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string, out
 	if st.Progress != nil {
 		watch.Go(func() { st.watch(watching, s) })
 	}
-	err := st.phases(ctx, s, next)
+	err := st.phases(ctx, s)
 	if err == nil {
 		st.setPhase("audit")
 		if err = s.Function.Close(); s.Refund != nil { // nothing may change during the audit
@@ -232,9 +236,9 @@ func (st *storm) execute(ctx context.Context, s *system.System, next string, out
 // last orders on the last day. Then it redrives without faults, while Stripe still
 // replays stored responses: an order that can only be settled after its key has expired
 // is stuck. The last redrive comes when a small refund is too old to be repeated.
-func (st *storm) phases(ctx context.Context, s *system.System, next string) error {
+func (st *storm) phases(ctx context.Context, s *system.System) error {
 	last := st.Workload.lastDay()
-	post := func() error { return st.post(ctx, s, 0, last, next) }
+	post := func() error { return st.post(ctx, s, 0, last) }
 	if err := st.withFaults(ctx, s, "storm", post); err != nil {
 		return err
 	}
@@ -255,7 +259,7 @@ func (st *storm) phases(ctx context.Context, s *system.System, next string) erro
 			return err
 		}
 	}
-	post = func() error { return st.post(ctx, s, last, st.Workload.Orders, next) }
+	post = func() error { return st.post(ctx, s, last, st.Workload.Orders) }
 	if err := st.withFaults(ctx, s, "the last day", post); err != nil {
 		return err
 	}
@@ -287,7 +291,6 @@ func awaitLeases(ctx context.Context) error {
 	})
 }
 
-// withFaults runs one phase with faults and kills.
 func (st *storm) withFaults(ctx context.Context, s *system.System, name string, phase func() error) error {
 	st.setPhase(name)
 	faulty, stop := context.WithCancel(ctx)
@@ -310,7 +313,7 @@ func (st *storm) setPhase(phase string) { st.phase.Store(&phase) }
 
 // post sends some orders of the workload in waves, deploys the next version in the middle
 // of the workload, and waits until the queue is empty.
-func (st *storm) post(ctx context.Context, s *system.System, from, to int, next string) error {
+func (st *storm) post(ctx context.Context, s *system.System, from, to int) error {
 	wave := max(1, min(largestWave, st.Workload.Orders/4))
 	var later []sqstest.Draft // refunds of the orders of the wave before
 	var entered []int         // its orders by HTTP, which are put again
@@ -335,7 +338,7 @@ func (st *storm) post(ctx context.Context, s *system.System, from, to int, next 
 			}
 		}
 		if from <= st.Workload.Orders/2 && st.Workload.Orders/2 < from+wave {
-			if err := s.Function.Replace(next); err != nil {
+			if err := s.Function.Replace(st.next); err != nil {
 				return err
 			}
 		}
@@ -379,7 +382,6 @@ func (st *storm) draft(n int, name, body string) sqstest.Draft {
 	return d
 }
 
-// redrive advances the clocks and redrives the dead letters.
 func (st *storm) redrive(ctx context.Context, s *system.System, wait time.Duration) error {
 	if err := errors.Join(st.settleParts(ctx, s), st.passLeases(ctx, s)); err != nil {
 		return err
@@ -442,7 +444,6 @@ func (v *idleWatch) poll(busy bool, delivered int) (idle, stalled bool) {
 	return idle, v.silent >= stallTimeout
 }
 
-// watch writes how far the storm is.
 func (st *storm) watch(ctx context.Context, s *system.System) {
 	every(ctx, 10*time.Second, func() {
 		waiting, n := s.Waiting(), st.tally.all()

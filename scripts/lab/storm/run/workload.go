@@ -24,7 +24,6 @@ type Workload struct {
 // batch, delivered to two instances at once, and sent twice by the producer.
 const duplicates = 0.3
 
-// content is the kind of a message.
 type content int
 
 const (
@@ -105,7 +104,6 @@ func (s Workload) messages(n int) []message {
 	return all
 }
 
-// draft is a valid order of the workload.
 type draft struct {
 	n              int
 	currency       order.Currency

@@ -10,6 +10,7 @@ import (
 
 	"orderonce/adapters/sqs/orders"
 	"orderonce/scripts/local/system"
+	"orderonce/scripts/local/system/systemtest"
 )
 
 func TestWorkloadIsReproducible(t *testing.T) {
@@ -97,23 +98,15 @@ func TestIdleAndStalled(t *testing.T) {
 func TestPersonalDataAndKeysInTheLogAreFound(t *testing.T) {
 	t.Parallel()
 	log, err := newFunctionLog(filepath.Join(t.TempDir(), "function.log"), &tally{figures: Figures{}})
-	must(t, err)
-	t.Cleanup(func() { must(t, log.Close()) })
+	systemtest.Must(t, err)
+	t.Cleanup(func() { systemtest.Must(t, log.Close()) })
 	lines := []string{`{"order_id":"storm-000001"}`, "cus_canary1", "the key " + system.PretendKey}
 	for _, line := range lines {
 		_, err := log.Write([]byte(line + "\n"))
-		must(t, err)
+		systemtest.Must(t, err)
 	}
 	if diff := cmp.Diff(log.leaked(), lines[1:]); diff != "" {
 		t.Errorf("(-got +want)\n%s", diff)
-	}
-}
-
-// must ends the test on an error.
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }
 
