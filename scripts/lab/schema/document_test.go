@@ -1,8 +1,9 @@
-// Package openapi_test compares the entrance by HTTP with docs/reference/openapi.json:
-// every answer is one that the document lists, and a body is accepted if and only if the
-// document's schema accepts it. It is here and not beside the handler because the product
-// needs no library for JSON Schema.
-package openapi_test
+// Package schema_test compares the product with what docs/reference publishes about it as
+// JSON Schema. Of the entrance by HTTP, every answer is one that openapi.json lists, and a
+// body is accepted if and only if the document's schema accepts it. Every event is valid.
+// It is here and not beside the adapters because the product needs no library for JSON
+// Schema.
+package schema_test
 
 import (
 	"bytes"
@@ -57,7 +58,6 @@ func (d document) resolve(value any) any {
 	return value
 }
 
-// schema compiles the schema at a JSON pointer of the document.
 func (d document) schema(t *testing.T, pointer string) *jsonschema.Schema {
 	t.Helper()
 	s, err := d.compiler.Compile("openapi.json#" + pointer)

@@ -1,6 +1,3 @@
-// Package schema_test validates the events that the product publishes against the JSON
-// Schema in docs/reference/events. It is here and not beside the adapter because the
-// product needs no library for JSON Schema.
 package schema_test
 
 import (
@@ -21,14 +18,7 @@ import (
 	"orderonce/domain/refund"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func schema(t *testing.T) *jsonschema.Schema {
+func eventSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -45,7 +35,7 @@ func published(t *testing.T) (all []json.RawMessage) {
 	must(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	bus := eventbridge.New(dynamodbtest.Config(server.URL, func(string) string { return "" }), "orders", "prod-eu")
-	for _, e := range events() {
+	for _, e := range outboxEvents() {
 		e.Event.Seq, e.Event.At = 1, time.UnixMilli(1_790_000_000_000)
 		e.OrderID, e.Total = "ORD-1.a_b", order.Money{Amount: 0, Currency: "jpy"}
 		_, err := bus.Put(t.Context(), []outbox.Event{e})
@@ -57,9 +47,9 @@ func published(t *testing.T) (all []json.RawMessage) {
 	return all
 }
 
-// events returns an event of each transition, with and without the optional fields, of
+// outboxEvents returns an event of each transition, with and without the optional fields, of
 // each status of a dispute and of a refund, and of a refund by others.
-func events() (all []outbox.Event) {
+func outboxEvents() (all []outbox.Event) {
 	for _, from := range order.Statuses() {
 		for _, to := range from.Next() {
 			all = append(all, outbox.Event{Event: order.Event{From: from, To: to}}, outbox.Event{
@@ -84,18 +74,11 @@ func events() (all []outbox.Event) {
 	return all
 }
 
-func validate(t *testing.T, s *jsonschema.Schema, event []byte) error {
-	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(event))
-	must(t, err)
-	return s.Validate(value)
-}
-
 func TestEveryEventIsValid(t *testing.T) {
-	s := schema(t)
+	s := eventSchema(t)
 	types := map[string]bool{}
 	for _, event := range published(t) {
-		if err := validate(t, s, event); err != nil {
+		if err := s.Validate(unmarshal(t, string(event))); err != nil {
 			t.Errorf("%s\n%v", event, err)
 		}
 		var e struct {
@@ -118,7 +101,7 @@ func TestEveryEventIsValid(t *testing.T) {
 }
 
 func TestTheSchemaRejectsOtherEvents(t *testing.T) {
-	s := schema(t)
+	s := eventSchema(t)
 	events := published(t)
 	i := slices.IndexFunc(events, func(e json.RawMessage) bool {
 		return bytes.Contains(e, []byte("Order Declined")) && bytes.Contains(e, []byte("traceparent"))
@@ -143,7 +126,7 @@ func TestTheSchemaRejectsOtherEvents(t *testing.T) {
 		if changed == valid {
 			t.Fatalf("%s: %s does not have %s", claim, valid, change[0])
 		}
-		if err := validate(t, s, []byte(changed)); err == nil {
+		if err := s.Validate(unmarshal(t, changed)); err == nil {
 			t.Errorf("%s: got no error for %s", claim, changed)
 		}
 	}

@@ -1,9 +1,8 @@
-package openapi_test
+package schema_test
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
 
 	"orderonce/adapters/apigateway"
 	"orderonce/adapters/apigateway/apigatewaytest"
@@ -50,15 +50,7 @@ func newWorld() *world {
 	}
 	for _, route := range []string{putRoute, postRoute, getRoute} {
 		w.api.Authorizers[route] = authorize
-		w.api.Routes[route] = func(ctx context.Context, payload []byte) ([]byte, error) {
-			var e events.APIGatewayV2HTTPRequest
-			if err := json.Unmarshal(payload, &e); err != nil {
-				return nil, err
-			}
-			out, err := handle(ctx, e)
-			text, marshalErr := json.Marshal(out)
-			return text, errors.Join(err, marshalErr)
-		}
+		w.api.Routes[route] = lambda.NewHandler(handle).Invoke
 	}
 	return w
 }
@@ -112,7 +104,6 @@ type request struct {
 	content, authorization string
 }
 
-// do sends a request.
 func (w *world) do(ctx context.Context, in request) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, in.method, in.path, strings.NewReader(in.body))
 	r.Header.Set("Content-Type", cmp.Or(in.content, "application/json"))

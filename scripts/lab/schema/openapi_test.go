@@ -1,4 +1,4 @@
-package openapi_test
+package schema_test
 
 import (
 	"bytes"
@@ -153,7 +153,6 @@ func sorted(s []string) []string {
 	return s
 }
 
-// unmarshal decodes a body for a validator.
 func unmarshal(t *testing.T, body string) any {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))

@@ -1,4 +1,4 @@
-package openapi_test
+package schema_test
 
 import (
 	"encoding/json"
