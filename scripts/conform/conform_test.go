@@ -42,7 +42,6 @@ var built = sync.OnceValues(func() (program string, err error) { //nolint:gochec
 	return program, nil
 })
 
-// compiled returns the path of the program.
 func compiled(t *testing.T) string {
 	t.Helper()
 	lambdatest.FullOnly(t)
@@ -52,9 +51,9 @@ func compiled(t *testing.T) string {
 }
 
 // conform runs the program in an environment without keys, and returns what it printed.
-func conform(t *testing.T, program string, environ []string, args ...string) (out string) {
+func conform(t *testing.T, environ []string, args ...string) (out string) {
 	t.Helper()
-	run := exec.CommandContext(t.Context(), program, args...)
+	run := exec.CommandContext(t.Context(), compiled(t), args...)
 	run.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
 	printed, _ := run.CombinedOutput() // tests compare what it says
 	return string(printed)
@@ -62,7 +61,6 @@ func conform(t *testing.T, program string, environ []string, args ...string) (ou
 
 // A run that the service ends says why and how to continue. The next one checks the rest.
 func TestARunThatAServiceEndsIsContinued(t *testing.T) {
-	program := compiled(t)
 	answer := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
@@ -95,12 +93,12 @@ func TestARunThatAServiceEndsIsContinued(t *testing.T) {
 			}))
 			t.Cleanup(service.Close)
 			args := []string{"stripe", "--folder", t.TempDir(), "--only", "stripe/intent-", "--endpoint", service.URL}
-			out := conform(t, program, nil, args...)
+			out := conform(t, nil, args...)
 			if !strings.Contains(out, tt.want) || !strings.Contains(out, "conform stripe --endpoint="+service.URL+" --resume") {
 				t.Errorf("want %q, and how to continue, in\n%s", tt.want, out)
 			}
 			healthy.Store(1e6)
-			resumed := conform(t, program, nil, append(args, "--resume")...)
+			resumed := conform(t, nil, append(args, "--resume")...)
 			both := strings.Count(resumed, "kept  ") + strings.Count(out, "kept  ")
 			if both != 11 || !strings.Contains(resumed, "kept 11, offline 1; ") {
 				t.Errorf("want the rest kept, after\n%sgot\n%s", out, resumed)
@@ -110,7 +108,6 @@ func TestARunThatAServiceEndsIsContinued(t *testing.T) {
 }
 
 func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
-	program := compiled(t)
 	for args, want := range map[string]string{
 		"kafka":                           `service "kafka": want one of stripe`,
 		"stripe --endpoint live":          "STRIPE_SECRET_KEY is not set",
@@ -124,7 +121,7 @@ func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
 		if key != "" {
 			environ = append(environ, "STRIPE_SECRET_KEY=sk_"+key+"_pretend")
 		}
-		out := conform(t, program, environ, append(strings.Fields(flags), "--folder", t.TempDir())...)
+		out := conform(t, environ, append(strings.Fields(flags), "--folder", t.TempDir())...)
 		if !strings.Contains(out, want) || strings.Contains(out, "_pretend") {
 			t.Errorf("%s: want %q in\n%s", args, want, out)
 		}
@@ -161,12 +158,12 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 
 // What waits for a day is continued by another process, and is not begun again.
 func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
-	program, folder := compiled(t), t.TempDir()
+	folder := t.TempDir()
 	double, err := stripetest.Serve(stripetest.Options{})
 	must(t, err)
 	t.Cleanup(func() { _ = double.Close() })
 	args := []string{"stripe", "--folder", folder, "--only", "stripe/key-life", "--endpoint", double.URL}
-	if out := conform(t, program, nil, args...); !strings.Contains(out, "run it again with --resume") {
+	if out := conform(t, nil, args...); !strings.Contains(out, "run it again with --resume") {
 		t.Fatalf("want it to wait:\n%s", out)
 	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
@@ -181,7 +178,7 @@ func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(paths[0], text, 0o600))
 	double.Advance(23 * 60 * 60 * 1e9)
-	out := conform(t, program, nil, append(args, "--resume")...)
+	out := conform(t, nil, append(args, "--resume")...)
 	if !strings.Contains(out, "kept 1; ") || double.Count(stripetest.Create) != 2 {
 		t.Errorf("got %d creations, want the first one and its replay, in\n%s", double.Count(stripetest.Create), out)
 	}
@@ -189,16 +186,13 @@ func TestAWaitIsContinuedByAnotherProcess(t *testing.T) {
 
 func TestThePageShowsEveryRuleAndReport(t *testing.T) {
 	const path = root + "/docs/reference/conformance.md"
-	show := exec.CommandContext(t.Context(), compiled(t), "page")
-	show.Dir = root
-	want, err := show.Output()
-	must(t, err)
+	want := conform(t, nil, "page", "--reports", root+"/docs/reference/conformance.json")
 	if os.Getenv("UPDATE_PAGES") != "" {
-		must(t, os.WriteFile(path, want, 0o600))
+		must(t, os.WriteFile(path, []byte(want), 0o600))
 	}
 	got, err := os.ReadFile(path)
 	must(t, err)
-	if diff := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(string(want), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(want, "\n")); diff != "" {
 		t.Errorf("(-page +conform); write it anew with UPDATE_PAGES=1:\n%s", diff)
 	}
 }
@@ -211,7 +205,7 @@ func TestALaterReportKeepsNotes(t *testing.T) {
 		`{"rule":"ses/tag","outcome":"broken","detail":"d"%s},{"rule":"ses/twice","outcome":"broken","detail":"%s"%s}]}`
 	must(t, os.WriteFile(all, fmt.Appendf(nil, "["+form+"]", `,"note":"first"`, "old", `,"note":"second"`), 0o600))
 	must(t, os.WriteFile(later, fmt.Appendf(nil, form, "", "new", ""), 0o600))
-	must(t, exec.CommandContext(t.Context(), compiled(t), "page", "--reports", all, "--add", later).Run())
+	conform(t, nil, "page", "--reports", all, "--add", later)
 	got, err := os.ReadFile(all)
 	must(t, err)
 	if text := string(got); !strings.Contains(text, "first") || strings.Contains(text, "second") || strings.Count(text, "ses/tag") != 1 {
@@ -221,7 +215,7 @@ func TestALaterReportKeepsNotes(t *testing.T) {
 
 // What is named in the question before a run at a service is what a run makes, about.
 func TestAServiceSaysHowManyCallsItMakes(t *testing.T) {
-	out := conform(t, compiled(t), nil, "stripe", "sqs", "eventbridge", "ses", "apigateway", "--folder", t.TempDir())
+	out := conform(t, nil, "stripe", "sqs", "eventbridge", "ses", "apigateway", "--folder", t.TempDir())
 	for line := range strings.Lines(out) {
 		_, calls, found := strings.Cut(line, "; ")
 		if !found || !strings.Contains(line, " at double: ") {
@@ -231,7 +225,7 @@ func TestAServiceSaysHowManyCallsItMakes(t *testing.T) {
 		_, err := fmt.Sscan(calls, &made)
 		must(t, err)
 		keys := strings.Fields("STRIPE_SECRET_KEY=sk_test_pretend AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x AWS_REGION=x")
-		ask := conform(t, compiled(t), keys, name, "--endpoint", "live", "--folder", t.TempDir())
+		ask := conform(t, keys, name, "--endpoint", "live", "--folder", t.TempDir())
 		said := 0
 		if _, err := fmt.Sscanf(ask, name+" about %d calls", &said); err != nil || made > said || said > 3*made {
 			t.Errorf("%s makes %d calls, and asks:\n%s", name, made, ask)

@@ -104,7 +104,6 @@ func (a *account) call(method, path, form string) (body map[string]any) {
 	return body
 }
 
-// list returns the objects of a list.
 func (a *account) list(path, form string) (all []map[string]any) {
 	a.t.Helper()
 	data, _ := a.call(http.MethodGet, path, "limit=100&"+form)["data"].([]any)
@@ -114,7 +113,6 @@ func (a *account) list(path, form string) (all []map[string]any) {
 	return all
 }
 
-// of returns the order's intents.
 func (a *account) of(id order.ID) (own []map[string]any) {
 	a.t.Helper()
 	for _, i := range a.list("/v1/payment_intents", "") {
@@ -133,7 +131,6 @@ func (a *account) cannot(what string) {
 	}
 }
 
-// machine changes the double.
 func (a *account) machine(what string, change func(m *stripetest.Machine) error) {
 	a.t.Helper()
 	a.cannot(what)
@@ -193,7 +190,6 @@ func (a *account) payments() ordertest.PaymentsUnderTest {
 	}
 }
 
-// declines counts declined charges.
 func (a *account) declines(id order.ID) (n int) {
 	if a.double != nil {
 		a.double.Machine(func(m *stripetest.Machine) {
@@ -286,7 +282,6 @@ type faults struct {
 	next map[string]ordertest.Fault // by the contract's name of the call
 }
 
-// take returns the fault of a request, and removes it.
 func (f *faults) take(r *http.Request) ordertest.Fault {
 	call, tail := "read", r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	switch {

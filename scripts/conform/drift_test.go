@@ -18,7 +18,6 @@ import (
 // other text of a file. In it, $ is true while the rule's check runs alone.
 type drift struct{ rule, file, text, drifted string }
 
-// root is the folder of the repository.
 const root = "../.."
 
 // helpers are in the package of each double with a drift.
@@ -37,7 +36,6 @@ func edit(text []byte, match, change string) []byte {
 }
 `
 
-// drifts are all drifts.
 func drifts() []drift {
 	return slices.Concat(stripeDrifts(), sqsDrifts(), lambdaDrifts(), dynamoDrifts(), busDrifts())
 }
@@ -91,7 +89,7 @@ func TestEveryDriftIsFound(t *testing.T) {
 			}
 		})
 	}
-	for _, is := range results(t, program) {
+	for _, is := range results(t) {
 		if is.Outcome != "kept" || !planted[is.Rule] {
 			t.Errorf("%s is %s, want it kept, with a drift: %s", is.Rule, is.Outcome, is.Detail)
 		}
@@ -100,10 +98,9 @@ func TestEveryDriftIsFound(t *testing.T) {
 
 type result struct{ Rule, Outcome, Detail string }
 
-// results runs conform, and returns what became of the rules.
-func results(t *testing.T, program string, args ...string) (all []result) {
+func results(t *testing.T, args ...string) (all []result) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), program, append(args, "--json", "--folder", t.TempDir())...).Output()
+	out, err := exec.CommandContext(t.Context(), compiled(t), append(args, "--json", "--folder", t.TempDir())...).Output()
 	if exit, is := errors.AsType[*exec.ExitError](err); is && exit.ExitCode() != 2 {
 		t.Fatalf("%v\n%s", err, exit.Stderr)
 	}

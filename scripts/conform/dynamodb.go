@@ -65,7 +65,6 @@ func (r *Run) did(err error) string {
 	return cmp.Or(code, strconv.Itoa(status))
 }
 
-// Outcomes of a call.
 const (
 	ok         = "ok"
 	unmet      = "ConditionalCheckFailedException"
@@ -219,7 +218,6 @@ func (d dynamoRun) waiting(what string, want ...string) {
 	d.Want(what, got, want)
 }
 
-// Sources.
 const (
 	dynamoAPI   = "docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_"
 	dynamoGuide = "docs.aws.amazon.com/amazondynamodb/latest/developerguide/"

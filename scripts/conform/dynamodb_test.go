@@ -96,7 +96,7 @@ func TestDynaliteKeepsEveryRuleButItsKnownGaps(t *testing.T) {
 	}
 	t.Setenv("AWS_REGION", "us-east-1")
 	got := map[string]string{}
-	for _, is := range results(t, compiled(t), "dynamodb", "--endpoint", fmt.Sprintf("http://127.0.0.1:%d", port)) {
+	for _, is := range results(t, "dynamodb", "--endpoint", fmt.Sprintf("http://127.0.0.1:%d", port)) {
 		if is.Outcome != "kept" {
 			got[is.Rule] = is.Outcome
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/smithy-go"
 
 	"orderonce/adapters/sqs/sqstest"
 )
@@ -35,7 +34,6 @@ type Lambda interface {
 	Connect(ctx context.Context, queueARN string, size int) (disconnect func(context.Context) error, err error)
 }
 
-// command is the body of a message to the function.
 type command struct {
 	Do   string         `json:"do"`
 	Text string         `json:"text,omitempty"`
@@ -147,7 +145,7 @@ const mapped = 10 * time.Second
 // mapped creates a queue with messages and its dead-letter queue, and connects it.
 func (s sqsRun) mapped(size int, all ...command) (queue, dead string) {
 	if s.Lambda == nil {
-		s.Must(&smithy.GenericAPIError{Code: "NotImplemented", Message: "there is no Lambda at this endpoint"})
+		s.Must(missing{Lacking, "there is no Lambda at this endpoint"})
 	}
 	queue, dead = s.pair("q", 2, timeout, fmt.Sprint(mapped.Seconds()))
 	for _, o := range all {
@@ -159,7 +157,6 @@ func (s sqsRun) mapped(size int, all ...command) (queue, dead string) {
 	return queue, dead
 }
 
-// text returns the body of a message.
 func (o command) text() string {
 	text, _ := json.Marshal(o) // strings and numbers
 	return string(text)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/caarlos0/env/v11"
 	"golang.org/x/term"
 
 	"orderonce/scripts/orders/cloud"
@@ -114,7 +115,6 @@ func serviceNames() string {
 	return strings.Join(names, ", ")
 }
 
-// question says what the runs at real services do.
 func (c checking) question(runs []*running) string {
 	var text strings.Builder
 	for _, r := range runs {
@@ -124,9 +124,8 @@ func (c checking) question(runs []*running) string {
 	return text.String() + "What they make is named " + prefix + "* and removed at the end.\nType yes to go on: "
 }
 
-// prepare returns the run of a service.
 func (c checking) prepare(ctx context.Context, sh shell.Shell, s service) (*running, error) {
-	t := newTarget(c.Endpoint, c.Account, keyOf(sh.Environ), c.Limit)
+	t := newTarget(c.Endpoint, c.Account, env.ToMap(sh.Environ)["STRIPE_SECRET_KEY"], c.Limit)
 	t.identity = c.Identity
 	r := &running{Shell: sh, service: s, only: c.Only, path: filepath.Join(c.Folder, s.name+"-"+t.name()+".json")}
 	var err error
@@ -140,16 +139,6 @@ func (c checking) prepare(ctx context.Context, sh shell.Shell, s service) (*runn
 		_, err = t.world(ctx, s, "") // is there a key, and are there credentials
 	}
 	return r, err
-}
-
-// keyOf returns Stripe's key of an environment.
-func keyOf(environ []string) (key string) {
-	for _, variable := range environ {
-		if value, is := strings.CutPrefix(variable, "STRIPE_SECRET_KEY="); is {
-			key = value
-		}
-	}
-	return key
 }
 
 func main() {

@@ -100,7 +100,6 @@ func page(reports []Report) string {
 	return b.String()
 }
 
-// table has a row for each rule, and a column for each report.
 func (s service) table(b *strings.Builder, reports []Report) {
 	fmt.Fprintf(b, "\n## %s\n\n| rule | what it says, and its source | double |", s.title)
 	for _, r := range reports {

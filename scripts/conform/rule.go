@@ -122,7 +122,6 @@ func (r *Run) Until(is func() bool) bool {
 // Name returns a name that no other run and no other rule uses.
 func (r *Run) Name(of string) string { return r.Prefix + of }
 
-// execute runs a part of a check, and returns its error.
 func (r *Run) execute(part func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,7 +136,6 @@ func (r *Run) execute(part func()) (err error) {
 	return nil
 }
 
-// cleanTime is how long a check may take to remove what it made.
 const cleanTime = 90 * time.Second
 
 // clean removes what the check made, the newest first.
@@ -187,7 +185,6 @@ func check(ctx context.Context, w World, rule Rule, before Result) (result Resul
 	return result, errors.Join(ended, r.clean(ctx))
 }
 
-// shorten cuts out the middle of a long text.
 func shorten(text string) string {
 	const most = 160
 	if len(text) <= most {

@@ -41,7 +41,6 @@ func (r *Report) set(is Result) {
 	r.Results = append(slices.DeleteFunc(r.Results, func(old Result) bool { return old.Rule == is.Rule }), is)
 }
 
-// count returns how many rules have an outcome.
 func (r *Report) count(o Outcome) (n int) {
 	for _, is := range r.Results {
 		if is.Outcome == o {
@@ -63,7 +62,6 @@ func (r Result) ended(now time.Time) bool {
 	return false
 }
 
-// running is a run of the rules of one service.
 type running struct {
 	shell.Shell
 
@@ -134,7 +132,6 @@ func (r *running) record(rule Rule, result Result, err error) error {
 	return errors.Join(err, r.show(rule, result), r.keep())
 }
 
-// check opens the world of a rule, and checks it there.
 func (r *running) check(ctx context.Context, rule Rule, last Result) (result Result, err error) {
 	w, err := r.target.world(ctx, r.service, rule.ID)
 	if err != nil {
@@ -146,7 +143,6 @@ func (r *running) check(ctx context.Context, rule Rule, last Result) (result Res
 	return check(ctx, w, rule, last)
 }
 
-// show prints a result.
 func (r *running) show(rule Rule, is Result) error {
 	mark := string(is.Outcome)
 	if is.Outcome == Broken || is.Outcome == Failed {
@@ -165,7 +161,6 @@ func (r *running) show(rule Rule, is Result) error {
 	return r.Result(text, is)
 }
 
-// summary is the last line of a run.
 func (r *running) summary() string {
 	s := fmt.Sprintf("%s at %s:", r.service.name, r.report.Endpoint)
 	for _, o := range []Outcome{Kept, Broken, Lacking, Offline, Waiting, Failed} {
@@ -183,12 +178,8 @@ func (r *running) keep() error {
 		return nil
 	}
 	text, err := json.MarshalIndent(r.report, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(r.path), 0o750)
-	}
-	if err == nil {
-		err = os.WriteFile(r.path+".new", append(text, '\n'), 0o600)
-	}
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(r.path), 0o750),
+		os.WriteFile(r.path+".new", append(text, '\n'), 0o600))
 	if err == nil {
 		err = os.Rename(r.path+".new", r.path)
 	}
@@ -207,13 +198,10 @@ func newReport(path string, resume bool, s service, t target, now time.Time) (*R
 	if !resume {
 		return fresh, nil
 	}
-	text, err := os.ReadFile(filepath.Clean(path))
+	old := &Report{}
+	err := readJSON(path, old)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--resume: there is no report %s of an earlier run", path)
-	}
-	old := &Report{}
-	if err == nil {
-		err = json.Unmarshal(text, old)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--resume: %w", err)

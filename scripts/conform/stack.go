@@ -21,10 +21,8 @@ import (
 //go:embed stack.yaml
 var stackTemplate string
 
-// stackTime is how long AWS may take to create or delete the stack.
 const stackTime = 10 * time.Minute
 
-// stack is a created stack.
 type stack struct {
 	client *cloudformation.Client
 	lambda *lambda.Client

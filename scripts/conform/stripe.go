@@ -21,7 +21,6 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 )
 
-// Paths of Stripe's API.
 const (
 	intents = "/v1/payment_intents"
 	refunds = "/v1/refunds"
@@ -30,12 +29,10 @@ const (
 // stripeRun calls Stripe. Every request has the API version of stripe-go v76.
 type stripeRun struct{ *Run }
 
-// stripeRule returns a rule of Stripe.
 func stripeRule(id, says, source string, check func(stripeRun)) Rule {
 	return Rule{ID: "stripe/" + id, Says: says, Source: source, Check: func(r *Run) { check(stripeRun{r}) }}
 }
 
-// answer is a response of Stripe.
 type answer struct {
 	Status int
 	Header http.Header
@@ -71,7 +68,6 @@ func (a answer) text(path string) string {
 	return ""
 }
 
-// ids returns the ids of a list, in its order.
 func (a answer) ids() (ids []string) {
 	list, _ := a.Body["data"].([]any)
 	for _, o := range list {
@@ -158,7 +154,6 @@ func (s stripeRun) post(path, key, form string) answer { return s.do(http.Method
 
 func (s stripeRun) get(path, form string) answer { return s.do(http.MethodGet, path, "", form) }
 
-// want compares a response with its summary.
 func (s stripeRun) want(what string, got answer, want string) { s.Want(what, got.String(), want) }
 
 // ok ends the check unless a request that the rule is not about succeeds.
@@ -220,7 +215,6 @@ func (s stripeRun) fail(kind stripetest.FaultKind, on stripetest.Endpoint) {
 	s.Double.(*stripetest.Server).Fail(stripetest.Fault{Kind: kind, On: on})
 }
 
-// change changes the double as a bank does.
 func (s stripeRun) change(f func(m *stripetest.Machine) error) {
 	s.Double.(*stripetest.Server).Machine(func(m *stripetest.Machine) { s.Must(f(m)) })
 }
@@ -237,7 +231,6 @@ const (
 	declines = "pm_card_chargeDeclined"
 )
 
-// Sources.
 const (
 	keyPage      = "docs.stripe.com/api/idempotent_requests"
 	lowLevel     = "docs.stripe.com/error-low-level"

@@ -36,7 +36,6 @@ type World struct {
 
 func (w World) double() bool { return w.Double != nil }
 
-// clock is the time of a double.
 type clock struct{ now, looks atomic.Int64 }
 
 func newClock(at time.Time) *clock {
@@ -123,7 +122,6 @@ const (
 	lost           // nothing: no answer came
 )
 
-// kindOf returns the kind of an error of a client.
 func kindOf(err error) kind {
 	if err == nil {
 		return none
@@ -151,7 +149,6 @@ func kindOf(err error) kind {
 	return lost
 }
 
-// codeOf returns the code and the HTTP status of an API's error.
 func codeOf(err error) (code string, status int) {
 	if e, is := errors.AsType[smithy.APIError](err); is {
 		code = e.ErrorCode()
