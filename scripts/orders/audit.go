@@ -30,11 +30,7 @@ type auditTable struct {
 var errDiffer = errors.New("orders that differ between the table and Stripe")
 
 // Run audits the table.
-func (a auditTable) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.OpenStripe(ctx, sh)
-	if err != nil {
-		return err
-	}
+func (a auditTable) Run(ctx context.Context, d cloud.Deployment) error {
 	d.Where()
 	dir, f, err := a.open(d)
 	if err != nil {

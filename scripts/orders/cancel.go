@@ -17,11 +17,7 @@ type cancel struct {
 }
 
 // Run cancels one order.
-func (c cancel) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.OpenStripe(ctx, sh)
-	if err != nil {
-		return err
-	}
+func (c cancel) Run(ctx context.Context, d cloud.Deployment) error {
 	if err := c.cancel(ctx, d); err != nil {
 		return fmt.Errorf("cancel order %q: %w", c.ID, d.Explain(err))
 	}

@@ -62,7 +62,7 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 		"post --csv --column order=x testdata/orders.csv":  "--column order: want one of orderId, ",
 		"refresh ORD-1 --scope NotAScope":                  `scope "NotAScope"`,
 	} {
-		printed, code := runs(t, testShell(environment()), line, "")
+		printed, code := runs(t, testShell(environment("DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead")), line, "")
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
 		at := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "orders: error: ") })
 		if at < 0 || !strings.Contains(lines[at], want) || code == 0 || len(lines) > 5 {

@@ -14,7 +14,6 @@ import (
 
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/deadletters"
-	"orderonce/scripts/orders/shell"
 	"orderonce/scripts/orders/view"
 )
 
@@ -24,11 +23,8 @@ type listDead struct {
 }
 
 // Run lists messages.
-func (l listDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh, l.Select.All)
-	if err != nil {
-		return err
-	}
+func (l listDead) Run(ctx context.Context, on cloud.Deployment) error {
+	d := openTriage(on, l.Select.All)
 	visit := func(_ context.Context, letter deadletters.Letter) (bool, error) {
 		if l.Verdict != "any" && l.Verdict != string(letter.Action) {
 			return false, nil
@@ -51,11 +47,8 @@ var errNoDeadLetter = errors.New("the dead-letter queue has no such message: " +
 	"it may be in its queue again, where it waits while processing is stopped")
 
 // Run shows the messages of one order.
-func (s showDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh, true)
-	if err != nil {
-		return err
-	}
+func (s showDead) Run(ctx context.Context, on cloud.Deployment) error {
+	d := openTriage(on, true)
 	named := deadletters.Filter{Query: s.ID}
 	show := func(_ context.Context, l deadletters.Letter) (bool, error) {
 		d.Progress("")
@@ -118,15 +111,11 @@ func (p *page) full() bool {
 	return p.left == 0
 }
 
-func openTriage(ctx context.Context, sh shell.Shell, all bool) (triage, error) {
+func openTriage(d cloud.Deployment, all bool) triage {
 	// With `| head`, a write fails instead of killing the process, which holds messages.
 	signal.Ignore(syscall.SIGPIPE)
-	d, err := cloud.OpenStripe(ctx, sh, "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
-	if err != nil {
-		return triage{}, err
-	}
 	shown := &page{left: pageSize}
-	if all || sh.JSON {
+	if all || d.JSON {
 		shown.left = -1
 	}
 	return triage{
@@ -134,7 +123,7 @@ func openTriage(ctx context.Context, sh shell.Shell, all bool) (triage, error) {
 		sources: deadletters.Sources{
 			Orders: d.Store(), Accounts: d.Accounts(), Payments: d.Payments(), Refunds: d.Refunds(), Scope: d.Scope,
 		},
-	}, nil
+	}
 }
 
 // each calls visit with every message that f selects, and counts reasons and verdicts.

@@ -27,11 +27,8 @@ type redriveDead struct {
 }
 
 // Run redrives messages.
-func (r redriveDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh, r.Select.All)
-	if err != nil {
-		return err
-	}
+func (r redriveDead) Run(ctx context.Context, on cloud.Deployment) error {
+	d := openTriage(on, r.Select.All)
 	pace := cloud.NewPace(float64(min(max(r.Rate, 1), 1000)))
 	return d.empty(ctx, task{
 		verb: "redrive", does: "send %s back", done: "redriven",
@@ -56,11 +53,8 @@ type discardDead struct {
 }
 
 // Run deletes messages.
-func (c discardDead) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := openTriage(ctx, sh, c.Select.All)
-	if err != nil {
-		return err
-	}
+func (c discardDead) Run(ctx context.Context, on cloud.Deployment) error {
+	d := openTriage(on, c.Select.All)
 	return d.empty(ctx, task{
 		verb: "discard", does: "delete %s", done: "discarded",
 		selection: c.Select, emptying: c.How, asks: c.Force,

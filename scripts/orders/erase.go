@@ -37,13 +37,9 @@ func (e erase) Validate() error {
 }
 
 // Run replaces the id of a person in the rows.
-func (e erase) Run(ctx context.Context, sh shell.Shell) error {
+func (e erase) Run(ctx context.Context, d cloud.Deployment) error {
 	if e.ID == erased {
 		return fmt.Errorf("%q is what rows have in place of an id that was erased", erased)
-	}
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
-	if err != nil {
-		return err
 	}
 	if e.Order != "" {
 		r, err := d.Store().Load(ctx, order.ID(e.Order))

@@ -44,23 +44,20 @@ func (l list) waitsOnly() bool {
 }
 
 // Run prints the orders.
-func (l list) Run(ctx context.Context, sh shell.Shell) error {
+func (l list) Run(ctx context.Context, d cloud.Deployment) error {
 	for _, s := range l.Status {
 		if s != intake.NotSent && !slices.Contains(order.Statuses(), s) {
 			return fmt.Errorf("--status %q: want one of %s", s, statusNames())
 		}
 	}
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
-	if err != nil {
-		return err
-	}
-	var found iter.Seq2[cloud.Row, error]
 	if l.Due || l.Holding && !l.Scan || l.waitsOnly() {
-		found = l.waiting(ctx, d)
-	} else if found, err = l.scan(ctx, d); err != nil {
+		return l.print(d.Shell, l.waiting(ctx, d))
+	}
+	const instead = "add --scan; what waits needs none: --status open --status pending --status action_required"
+	if err := allowScan(ctx, d, l.Scan, instead); err != nil {
 		return err
 	}
-	return l.print(sh, found)
+	return l.print(d.Shell, d.Rows(ctx, 0))
 }
 
 // waiting reads the orders of the index, one by one.
@@ -100,12 +97,6 @@ func unsent(r intake.Registration) order.Record {
 		OrderID: r.OrderID, Status: intake.NotSent, Total: r.Total, CreatedAt: r.At, UpdatedAt: r.At,
 		LastError: "its client must put it again",
 	}
-}
-
-// scan reads the whole table, if the person allows it.
-func (l list) scan(ctx context.Context, d cloud.Deployment) (iter.Seq2[cloud.Row, error], error) {
-	return d.Rows(ctx, 0), allowScan(ctx, d, l.Scan,
-		"add --scan; what waits needs none: --status open --status pending --status action_required")
 }
 
 // allowScan prints what a scan of the table costs. Unless it is allowed, that is an error

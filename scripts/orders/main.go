@@ -26,23 +26,23 @@ type commands struct {
 	JSON    bool             `name:"json" help:"Print results as JSON, one per line, and text for people to standard error."`
 	Account cloud.Account    `embed:"" group:"AWS"`
 
-	Post      post          `cmd:"" help:"Post the messages of a file to their queues, one per line. Needs QUEUE_URL."`
-	Show      show          `cmd:"" help:"Show an order's row and history. Needs ORDERS_TABLE."`
-	List      list          `cmd:"" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
-	Refresh   refresh       `cmd:"" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
-	Cancel    cancel        `cmd:"" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
+	Post      post          `cmd:"" needs:"QUEUE_URL" help:"Post the messages of a file to their queues, one per line. Needs QUEUE_URL."`
+	Show      show          `cmd:"" needs:"ORDERS_TABLE" help:"Show an order's row and history. Needs ORDERS_TABLE."`
+	List      list          `cmd:"" needs:"ORDERS_TABLE" help:"List orders: those that wait through an index, others by a scan. Needs ORDERS_TABLE."`
+	Refresh   refresh       `cmd:"" needs:"ORDERS_TABLE SCOPE STRIPE_SECRET_KEY" help:"Settle orders as Stripe says. Needs ORDERS_TABLE, SCOPE, STRIPE_SECRET_KEY."`
+	Cancel    cancel        `cmd:"" needs:"ORDERS_TABLE SCOPE STRIPE_SECRET_KEY" help:"Close an order, so that nothing can charge it. Needs what refresh needs."`
 	Refund    refunds       `cmd:"" help:"Give money of an order back, or end a refund whose result is unknown."`
-	Republish republish     `cmd:"" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
-	Receipts  receipts      `cmd:"" help:"List doubtful receipts, or those of an order, and resolve one. Needs RECEIPTS_TABLE."`
+	Republish republish     `cmd:"" needs:"ORDERS_TABLE SCOPE EVENT_BUS" help:"Send an order's events to the event bus again. Needs ORDERS_TABLE, EVENT_BUS, SCOPE."`
+	Receipts  receipts      `cmd:"" needs:"RECEIPTS_TABLE" help:"List doubtful receipts, or those of an order, and resolve one. Needs RECEIPTS_TABLE."`
 	Restore   restore       `cmd:"" help:"Bring rows back: all from a damaged table, or one from its PaymentIntent."`
-	Watch     watchCommand  `cmd:"" help:"Show queues, waiting orders and dead letters as they change."`
-	Dead      dead          `cmd:"" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
-	Erase     erase         `cmd:"" help:"Erase a person: replace a customerId in every row. Needs ORDERS_TABLE."`
-	Stock     stock         `cmd:"" help:"Show the stock of a SKU, or add units. Needs STOCK_TABLE."`
-	Audit     auditTable    `cmd:"" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
+	Watch     watchCommand  `cmd:"" needs:"ORDERS_TABLE QUEUE_URL DEAD_LETTER_QUEUE_URL" help:"Show queues, waiting orders and dead letters as they change."`
+	Dead      dead          `cmd:"" needs:"ORDERS_TABLE SCOPE STRIPE_SECRET_KEY QUEUE_URL DEAD_LETTER_QUEUE_URL" name:"dead-letters" help:"List, redrive or discard dead letters, each with a verdict."`
+	Erase     erase         `cmd:"" needs:"ORDERS_TABLE" help:"Erase a person: replace a customerId in every row. Needs ORDERS_TABLE."`
+	Stock     stock         `cmd:"" needs:"STOCK_TABLE" help:"Show the stock of a SKU, or add units. Needs STOCK_TABLE."`
+	Audit     auditTable    `cmd:"" needs:"ORDERS_TABLE SCOPE STRIPE_SECRET_KEY" help:"Compare the table with Stripe, and repair rows. Needs what refresh needs."`
 	Verify    verifyHistory `cmd:"" help:"Check the invariants on what happened: rows, Stripe, events and log lines, live or from files."`
 	Check     check         `cmd:"" help:"List what make deploy needs, and what is missing on this machine."`
-	Smoke     smoke         `cmd:"" help:"Send orders through everything deployed, in Stripe's test mode. Needs what refresh needs, and the queues."`
+	Smoke     smoke         `cmd:"" needs:"ORDERS_TABLE SCOPE STRIPE_SECRET_KEY QUEUE_URL DEAD_LETTER_QUEUE_URL" help:"Send orders through everything deployed, in Stripe's test mode. Needs what refresh needs, and the queues."`
 }
 
 func main() {
@@ -99,11 +99,20 @@ func explain(k *kong.Kong) error {
 	})
 }
 
-// run runs the command that k has parsed.
+// run runs the command that k has parsed, in the deployment with the variables that the
+// command or a group of commands needs.
 func (c *commands) run(ctx context.Context, k *kong.Context, sh shell.Shell) error {
 	sh.JSON = c.JSON
 	k.BindTo(ctx, (*context.Context)(nil))
-	return k.Run(sh)
+	var needs []string
+	for n := k.Selected(); n.Parent != nil; n = n.Parent {
+		needs = append(needs, strings.Fields(n.Tag.Get("needs"))...)
+	}
+	err := k.BindToProvider(func() (cloud.Deployment, error) { return cloud.Open(ctx, sh, needs...) })
+	if err == nil {
+		err = k.Run(sh)
+	}
+	return err
 }
 
 // dead is `orders dead-letters`.
@@ -116,10 +125,10 @@ type dead struct {
 
 // refunds are the commands of `orders refund`.
 type refunds struct {
-	Make    makeRefund    `cmd:"" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and REFUND_QUEUE_URL."`
-	List    listRefunds   `cmd:"" help:"List the refunds that only a person can end. Needs ORDERS_TABLE."`
-	Batch   batchRefunds  `cmd:"" help:"Give money of many orders back, as a file says. Needs what make needs."`
-	Resolve resolveRefund `cmd:"" help:"End a refund whose result is unknown. Needs what refresh needs."`
+	Make    makeRefund    `cmd:"" needs:"ORDERS_TABLE SCOPE REFUND_QUEUE_URL" default:"withargs" help:"Give money of an order back, once. Needs ORDERS_TABLE, SCOPE and REFUND_QUEUE_URL."`
+	List    listRefunds   `cmd:"" needs:"ORDERS_TABLE" help:"List the refunds that only a person can end. Needs ORDERS_TABLE."`
+	Batch   batchRefunds  `cmd:"" needs:"ORDERS_TABLE SCOPE REFUND_QUEUE_URL" help:"Give money of many orders back, as a file says. Needs what make needs."`
+	Resolve resolveRefund `cmd:"" needs:"ORDERS_TABLE SCOPE STRIPE_SECRET_KEY" help:"End a refund whose result is unknown. Needs what refresh needs."`
 }
 
 // receipts are the commands of `orders receipts`.

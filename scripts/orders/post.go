@@ -25,16 +25,12 @@ var errNoAnswer = errors.New("nothing posted: no answer can come from standard i
 
 // Run asks and posts every line, or none if one of them is neither a valid order nor a
 // refund.
-func (p post) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "QUEUE_URL")
-	if err != nil {
-		return err
-	}
+func (p post) Run(ctx context.Context, d cloud.Deployment) error {
 	from := batch.Source{File: p.File, CSV: p.CSV, Column: p.Column}
-	if p.File == "-" && sh.Terminal {
-		fmt.Fprintln(sh.ErrOut, "reading messages from standard input, until Ctrl-D; or orders post FILE")
+	if p.File == "-" && d.Terminal {
+		fmt.Fprintln(d.ErrOut, "reading messages from standard input, until Ctrl-D; or orders post FILE")
 	}
-	messages, err := from.Read(sh.In)
+	messages, err := from.Read(d.In)
 	if err != nil {
 		return err
 	}
@@ -48,14 +44,14 @@ func (p post) Run(ctx context.Context, sh shell.Shell) error {
 	}
 	batches := batch.Sender{
 		Orders: d.QueueAt(d.Queue), Refunds: d.QueueAt(d.RefundQueue),
-		File: from.Name(), Rate: p.Rate, Progress: sh.Progress,
+		File: from.Name(), Rate: p.Rate, Progress: d.Progress,
 	}
 	posted, err := batches.SendAll(ctx, messages)
-	sh.Progress("")
+	d.Progress("")
 	if err != nil {
 		return fmt.Errorf("%d of %d messages posted to %s\n%w", posted, len(messages), d.Queue, err)
 	}
-	return sh.Result(fmt.Sprintf("messages posted: %d\n", posted), map[string]int{"posted": posted})
+	return d.Result(fmt.Sprintf("messages posted: %d\n", posted), map[string]int{"posted": posted})
 }
 
 // confirm prints what the messages ask for and where, and asks.

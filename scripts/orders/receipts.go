@@ -21,11 +21,7 @@ type listReceipts struct {
 }
 
 // Run prints the receipts.
-func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "RECEIPTS_TABLE")
-	if err != nil {
-		return err
-	}
+func (l listReceipts) Run(ctx context.Context, d cloud.Deployment) error {
 	all, err := l.read(ctx, d.Receipts())
 	if err != nil {
 		return err
@@ -38,11 +34,11 @@ func (l listReceipts) Run(ctx context.Context, sh shell.Shell) error {
 		if i.Wanted() {
 			wanted++
 		}
-		if err := sh.Result(view.Receipt(i), view.NewReceiptJSON(i)); err != nil {
+		if err := d.Result(view.Receipt(i), view.NewReceiptJSON(i)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(sh.People(), "receipts: %d, doubtful: %d, to be sent: %d\n", len(all), open, wanted)
+	fmt.Fprintf(d.People(), "receipts: %d, doubtful: %d, to be sent: %d\n", len(all), open, wanted)
 	if open > 0 {
 		return shell.Left("%d doubtful receipts: see orders receipts resolve --help", open)
 	}
@@ -75,10 +71,10 @@ type resolveReceipt struct {
 }
 
 // Run resolves one receipt, or those of a list.
-func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
+func (r resolveReceipt) Run(ctx context.Context, d cloud.Deployment) error {
 	if r.List == nil {
 		word := map[bool]string{true: "sent", false: "not-sent"}[r.Sent]
-		return decide(ctx, sh, r.Yes, decision{r.Order, r.Receipt, word})
+		return decide(ctx, d, r.Yes, decision{r.Order, r.Receipt, word})
 	}
 	var all []decision
 	for n, line := range strings.Split(string(r.List), "\n") {
@@ -91,7 +87,7 @@ func (r resolveReceipt) Run(ctx context.Context, sh shell.Shell) error {
 		}
 		all = append(all, decision{words[0], words[1], words[2]})
 	}
-	return decide(ctx, sh, r.Yes, all...)
+	return decide(ctx, d, r.Yes, all...)
 }
 
 type sendReceiptAgain struct {
@@ -101,8 +97,8 @@ type sendReceiptAgain struct {
 }
 
 // Run records that another e-mail is wanted.
-func (r sendReceiptAgain) Run(ctx context.Context, sh shell.Shell) error {
-	return decide(ctx, sh, r.Yes, decision{r.Order, r.Receipt, "again"})
+func (r sendReceiptAgain) Run(ctx context.Context, d cloud.Deployment) error {
+	return decide(ctx, d, r.Yes, decision{r.Order, r.Receipt, "again"})
 }
 
 // decision is what a person says of a receipt: sent, not-sent or again.
@@ -130,12 +126,8 @@ func (c decision) after(ctx context.Context, d cloud.Deployment) (seen, after re
 
 // decide shows the receipts, asks once, and records the decisions. It goes on after a
 // receipt about which a person cannot decide this.
-func decide(ctx context.Context, sh shell.Shell, yes bool, all ...decision) error {
-	d, err := cloud.Open(ctx, sh, "RECEIPTS_TABLE")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(sh.People(), "table %s in %s\n\n", d.ReceiptsTable, d.AWS.Region)
+func decide(ctx context.Context, d cloud.Deployment, yes bool, all ...decision) error {
+	fmt.Fprintf(d.People(), "table %s in %s\n\n", d.ReceiptsTable, d.AWS.Region)
 	var changes [][2]receipt.Item
 	var left []error
 	for _, c := range all {
@@ -145,7 +137,7 @@ func decide(ctx context.Context, sh shell.Shell, yes bool, all ...decision) erro
 			continue
 		}
 		changes = append(changes, [2]receipt.Item{seen, after})
-		fmt.Fprintf(sh.People(), "%-8s  %s", c.word, view.Receipt(seen))
+		fmt.Fprintf(d.People(), "%-8s  %s", c.word, view.Receipt(seen))
 	}
 	if len(changes) == 0 {
 		return errors.Join(left...)
@@ -155,9 +147,9 @@ func decide(ctx context.Context, sh shell.Shell, yes bool, all ...decision) erro
 		word, what = strconv.Itoa(len(changes)), "number of receipts above"
 	}
 	if slices.ContainsFunc(all, func(c decision) bool { return c.word != "sent" }) {
-		fmt.Fprint(sh.People(), "\nIt is sent by the next event. A customer who has the e-mail gets it twice.\n")
+		fmt.Fprint(d.People(), "\nIt is sent by the next event. A customer who has the e-mail gets it twice.\n")
 	}
-	if !yes && !sh.Confirms("Type the "+what+" to record it: ", word) {
+	if !yes && !d.Confirms("Type the "+what+" to record it: ", word) {
 		return shell.ErrNotConfirmed
 	}
 	for _, c := range changes {

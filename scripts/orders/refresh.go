@@ -33,13 +33,13 @@ func (r refresh) Validate() error {
 }
 
 // Run settles one order, or those that are due, from Stripe's answer.
-func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
-	if r.AllDue {
-		return r.allDue(ctx, sh)
-	}
-	d, err := openUnder(ctx, sh, r.Scope)
+func (r refresh) Run(ctx context.Context, d cloud.Deployment) error {
+	d, err := under(d, r.Scope)
 	if err != nil {
 		return err
+	}
+	if r.AllDue {
+		return r.allDue(ctx, d)
 	}
 	summary, after, err := settleRow(ctx, d, order.ID(r.ID))
 	if err != nil {
@@ -48,11 +48,10 @@ func (r refresh) Run(ctx context.Context, sh shell.Shell) error {
 	return printRow(ctx, d, summary, after)
 }
 
-// openUnder opens the deployment, under another scope unless that is "", and prints what
-// is about to change.
-func openUnder(ctx context.Context, sh shell.Shell, scope string) (cloud.Deployment, error) {
-	d, err := cloud.OpenStripe(ctx, sh)
-	if err == nil && scope != "" {
+// under returns the deployment under another scope, unless that is "", and prints what is
+// about to change.
+func under(d cloud.Deployment, scope string) (_ cloud.Deployment, err error) {
+	if scope != "" {
 		d.Scope, err = order.NewScope(scope)
 	}
 	if err == nil {
@@ -111,13 +110,9 @@ func settleRow(ctx context.Context, d cloud.Deployment, id order.ID) (string, or
 }
 
 // allDue looks at every order that is due, with the code of the function of the schedule.
-func (r refresh) allDue(ctx context.Context, sh shell.Shell) error {
+func (r refresh) allDue(ctx context.Context, d cloud.Deployment) error {
 	if r.Rate < 1 {
 		return shell.ErrRate
-	}
-	d, err := openUnder(ctx, sh, r.Scope)
-	if err != nil {
-		return err
 	}
 	refresher, store := d.Refresher(), d.Store()
 	pace, calls := cloud.NewPace(float64(r.Rate)), 0

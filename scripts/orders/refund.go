@@ -29,16 +29,12 @@ type makeRefund struct {
 }
 
 // Run makes one refund.
-func (m makeRefund) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "REFUND_QUEUE_URL", "SCOPE")
-	if err != nil {
-		return err
-	}
+func (m makeRefund) Run(ctx context.Context, d cloud.Deployment) error {
 	mode := "unknown"
 	if r, err := d.Store().Load(ctx, order.ID(m.Order)); err == nil { // refund returns the error
 		mode = cloud.ModeOf(r.Mode == order.LiveMode)
 	}
-	fmt.Fprintf(sh.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
+	fmt.Fprintf(d.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
 		d.Table, d.AWS.Region, d.Scope, mode, d.RefundQueue)
 	if err := newRefundPoster(d).refund(ctx, m); err != nil {
 		return fmt.Errorf("refund order %q: %w", m.Order, d.Explain(err))

@@ -29,26 +29,22 @@ type batchRefunds struct {
 }
 
 // Run says what each row would do, asks once, and posts the refunds.
-func (b batchRefunds) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "REFUND_QUEUE_URL", "SCOPE")
-	if err != nil {
-		return err
-	}
+func (b batchRefunds) Run(ctx context.Context, d cloud.Deployment) error {
 	from := batch.Source{File: b.File, Column: b.Column}
-	lines, err := from.ReadRefunds(sh.In, refund.Draft{RefundID: b.RefundID, Reason: b.Reason})
+	lines, err := from.ReadRefunds(d.In, refund.Draft{RefundID: b.RefundID, Reason: b.Reason})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sh.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
+	fmt.Fprintf(d.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
 		d.Table, d.AWS.Region, d.Scope, d.Mode(), d.RefundQueue)
 	if d.Key.Reveal() == "" {
-		fmt.Fprintln(sh.People(), notRead)
+		fmt.Fprintln(d.People(), notRead)
 	}
 	p := planner{newRefundPoster(d), b.RefundID, map[order.ID]refund.Account{}}
 	rows, err := p.plan(ctx, lines)
 	var left error
 	if err == nil {
-		left, err = sumUp(sh, rows)
+		left, err = sumUp(d.Shell, rows)
 	}
 	if err != nil {
 		return fmt.Errorf("nothing posted: %w", d.Explain(err))
@@ -64,19 +60,19 @@ func (b batchRefunds) Run(ctx context.Context, sh shell.Shell) error {
 		return left
 	case b.DryRun:
 		return shell.Left("refunds not posted: %d", len(messages))
-	case !b.Yes && !sh.Confirms(ask, strconv.Itoa(len(messages))):
+	case !b.Yes && !d.Confirms(ask, strconv.Itoa(len(messages))):
 		return shell.ErrNotConfirmed
 	}
 	queue := d.QueueAt(d.RefundQueue)
-	sender := batch.Sender{Refunds: queue, File: from.Name(), Rate: b.Rate, Progress: sh.Progress}
+	sender := batch.Sender{Refunds: queue, File: from.Name(), Rate: b.Rate, Progress: d.Progress}
 	posted, err := sender.SendAll(ctx, messages)
-	sh.Progress("")
+	d.Progress("")
 	if err != nil {
 		return fmt.Errorf("%d of %d refunds posted, and none is made twice: run it again\n%w",
 			posted, len(messages), err)
 	}
 	text := fmt.Sprintf("posted: %d. To see which are made, run it again in a minute\n", posted)
-	return errors.Join(sh.Result(text, map[string]int{"posted": posted}), left)
+	return errors.Join(d.Result(text, map[string]int{"posted": posted}), left)
 }
 
 // What is to be done with a row.

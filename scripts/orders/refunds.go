@@ -17,11 +17,7 @@ type listRefunds struct{}
 
 // Run prints the refunds that only a person can end, of the orders in the index. An order
 // that cannot be decoded is named, and hides no other.
-func (listRefunds) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
-	if err != nil {
-		return err
-	}
+func (listRefunds) Run(ctx context.Context, d cloud.Deployment) error {
 	var problems []error
 	n := 0
 	for id, err := range d.Store().Due(ctx, cloud.LastDue()) {
@@ -40,10 +36,10 @@ func (listRefunds) Run(ctx context.Context, sh shell.Shell) error {
 			}
 		}
 		if text.Len() > 0 {
-			problems = append(problems, sh.Result(text.String(), view.NewAccountJSON(a)))
+			problems = append(problems, d.Result(text.String(), view.NewAccountJSON(a)))
 		}
 	}
-	fmt.Fprintf(sh.People(), "refunds that wait for a person: %d\n", n)
+	fmt.Fprintf(d.People(), "refunds that wait for a person: %d\n", n)
 	if err := errors.Join(problems...); err != nil || n == 0 {
 		return err
 	}

@@ -37,11 +37,7 @@ func (r republish) Validate() error {
 }
 
 // Run publishes the events of one order, or of all in a period.
-func (r republish) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "EVENT_BUS", "SCOPE")
-	if err != nil {
-		return err
-	}
+func (r republish) Run(ctx context.Context, d cloud.Deployment) error {
 	fmt.Fprintf(d.People(), "table %s and event bus %s in %s, scope %s\n\n",
 		d.Table, d.Bus, d.AWS.Region, d.Scope)
 	p := republisher{Deployment: d, Publisher: outbox.Publisher{Bus: eventbridge.New(d.AWS, d.Bus, d.Scope)}}
@@ -49,6 +45,7 @@ func (r republish) Run(ctx context.Context, sh shell.Shell) error {
 	if r.Until.Typed() {
 		p.until = r.Until.At(d.Now())
 	}
+	var err error
 	if r.ID != "" {
 		p.until = p.until.AddDate(1, 0, 0) // the clock of a worker may be ahead
 		err = p.order(ctx, order.ID(r.ID))
@@ -62,7 +59,7 @@ func (r republish) Run(ctx context.Context, sh shell.Shell) error {
 		return fmt.Errorf("%w\nevents published before: %d", d.Explain(err), p.published)
 	}
 	text := fmt.Sprintf("events published to %s: %d\n", d.Bus, p.published)
-	err = sh.Result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
+	err = d.Result(text, map[string]int{"published": p.published, "unreadable": p.unreadable})
 	if err == nil && p.unreadable > 0 {
 		err = shell.Left("orders that cannot be read, with events not published: %d", p.unreadable)
 	}

@@ -22,13 +22,9 @@ type resolveRefund struct {
 }
 
 // Run resolves one refund.
-func (r resolveRefund) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.OpenStripe(ctx, sh)
-	if err != nil {
-		return err
-	}
+func (r resolveRefund) Run(ctx context.Context, d cloud.Deployment) error {
 	d.Where()
-	resolver := resolver{Shell: sh, store: d.Accounts(), provider: d.Refunds(), scope: d.Scope}
+	resolver := resolver{Shell: d.Shell, store: d.Accounts(), provider: d.Refunds(), scope: d.Scope}
 	if err := resolver.resolve(ctx, r); err != nil {
 		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, d.Explain(err))
 	}

@@ -40,7 +40,10 @@ func (r restore) Run(ctx context.Context, sh shell.Shell) error {
 	if r.FromTable != "" {
 		return r.salvageTable(ctx, sh)
 	}
-	d, err := openUnder(ctx, sh, r.Scope)
+	d, err := cloud.OpenStripe(ctx, sh)
+	if err == nil {
+		d, err = under(d, r.Scope)
+	}
 	if err == nil {
 		err = r.one(ctx, d)
 	}

@@ -15,11 +15,7 @@ type show struct {
 }
 
 // Run prints one order.
-func (s show) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE")
-	if err != nil {
-		return err
-	}
+func (s show) Run(ctx context.Context, d cloud.Deployment) error {
 	f, notRead, err := d.Ask(ctx, order.ID(s.ID))
 	if err != nil {
 		return fmt.Errorf("show order %q: %w", s.ID, err)
@@ -27,7 +23,7 @@ func (s show) Run(ctx context.Context, sh shell.Shell) error {
 	if f.Record == nil && len(f.Intents) == 0 {
 		return errors.Join(fmt.Errorf("show order %q: %w", s.ID, d.Explain(order.ErrNotFound)), notRead)
 	}
-	if err := sh.Result(f.Text(), f.JSON()); err != nil {
+	if err := d.Result(f.Text(), f.JSON()); err != nil {
 		return err
 	}
 	if notRead != nil { // the row is shown, because Stripe may be what is down

@@ -40,11 +40,7 @@ func (s stock) Validate() error {
 }
 
 // Run prints the stock of one SKU, after it has asked and changed it.
-func (s stock) Run(ctx context.Context, sh shell.Shell) error {
-	d, err := cloud.Open(ctx, sh, "STOCK_TABLE")
-	if err != nil {
-		return err
-	}
+func (s stock) Run(ctx context.Context, d cloud.Deployment) error {
 	changes := s.Add != 0 || s.Recount != nil
 	now, err := d.Store().Stock(ctx, s.SKU)
 	switch missing := errors.Is(err, order.ErrNotFound); {

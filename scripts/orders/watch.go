@@ -19,13 +19,9 @@ type watchCommand struct {
 }
 
 // Run shows the deployment.
-func (w watchCommand) Run(ctx context.Context, sh shell.Shell) error {
+func (w watchCommand) Run(ctx context.Context, d cloud.Deployment) error {
 	if w.Every < time.Second || w.Rate < 1 {
 		return errors.New("--every: want at least 1s; --rate: want at least 1")
-	}
-	d, err := cloud.Open(ctx, sh, "ORDERS_TABLE", "QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
-	if err != nil {
-		return err
 	}
 	sources := d.Watched()
 	if w.Scan {
@@ -33,15 +29,15 @@ func (w watchCommand) Run(ctx context.Context, sh shell.Shell) error {
 			return d.CountAll(ctx, float64(w.Rate))
 		}
 	}
-	if !sh.Terminal || sh.JSON {
-		return w.once(ctx, sh, sources)
+	if !d.Terminal || d.JSON {
+		return once(ctx, d.Shell, sources)
 	}
 	title := fmt.Sprintf("table %s and queue %s in %s", d.Table, d.Queue, d.AWS.Region)
 	return watch.Screen{Title: title, Sources: sources, Every: w.Every}.Show(ctx)
 }
 
 // once prints one snapshot.
-func (w watchCommand) once(ctx context.Context, sh shell.Shell, s watch.Sources) error {
+func once(ctx context.Context, sh shell.Shell, s watch.Sources) error {
 	n := s.Read(ctx)
 	if s.Scan != nil {
 		orders, err := s.Scan(ctx)
