@@ -29,6 +29,9 @@ import (
 	"orderonce/scripts/orders/cloud"
 )
 
+// auditLine is the beginning of a command line that is not slowed down.
+const auditLine = "audit --stripe-rate=1e6 --table-rate=1e6 "
+
 // later is when the tests audit: every lease and every idempotency key has ended.
 func later() time.Time { return noon().Add(2 * day) }
 
@@ -69,10 +72,7 @@ func (w *auditFixture) intentOf(id order.ID) string {
 func (w *auditFixture) audit(flags string) (printed string, code int, classes map[order.ID]audit.Class) {
 	w.Helper()
 	name := filepath.Join(w.TempDir(), "audit.csv")
-	sh := testShell(w.environ)
-	sh.Now = later
-	line := "audit --from=49h --to=47h --stripe-rate=1e6 --table-rate=1e6 --csv " + name + " " + flags
-	printed, code = runs(w.T, sh, line, "")
+	printed, code = w.runs(step{line: auditLine + "--from=49h --to=47h --csv " + name + " " + flags, later: 2 * day})
 	text, err := os.ReadFile(name)
 	must(w.T, err)
 	records, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
@@ -150,7 +150,7 @@ func (w *auditFixture) plants() map[order.ID]planted {
 			w.givesBack(w.intentOf(id), 1000)()
 		}, audit.RefundsDiffer},
 		"REFUND-UNKNOWN": {pays, func(id order.ID) {
-			must(w.T, w.begin(id, "R-1").Finish(w.Context(), refundtable.New(w.store), refund.Outcome{Status: refund.Unknown}, noon()))
+			must(w.T, w.begin(id, "R-1", noon()).Finish(w.Context(), refundtable.New(w.store), refund.Outcome{Status: refund.Unknown}, noon()))
 		}, audit.RefundUnknown},
 		"DISPUTED": {pays, func(id order.ID) { w.dispute(id) }, audit.DisputeUnrecorded},
 		"DISPUTE-WON": {pays, func(id order.ID) {
@@ -195,9 +195,7 @@ func (w *auditFixture) verified() (found map[order.ID]bool) {
 	for _, from := range []string{
 		"--stripe-rate=1e6 --table-rate=1e6 --save=" + dir, "--rows=" + dir + "/rows.jsonl --stripe=" + dir + "/stripe.jsonl",
 	} {
-		sh := testShell(w.environ)
-		sh.Now = later
-		printed, code := runs(w.T, sh, "verify --json --from=49h --to=47h --rest=0s "+from, "")
+		printed, code := w.runs(step{line: "verify --json --from=49h --to=47h --rest=0s " + from, later: 2 * day})
 		before := found
 		found = map[order.ID]bool{}
 		for _, match := range regexp.MustCompile(`(?m)^{"orderId":"([^"]+)","findings"`).FindAllStringSubmatch(printed, -1) {
@@ -248,10 +246,7 @@ func TestAnAuditNamesAndRepairsWhatDiffers(t *testing.T) {
 	lease := order.Lease{Owner: "worker", From: later(), Until: later().Add(time.Minute)}
 	_, err := order.Begin(t.Context(), w.store, ordertest.Order("HELD"), lease, nil)
 	must(t, err)
-	r, err := refund.New(refund.Draft{OrderID: "REFUND-HELD", RefundID: "R-1", Amount: 1, Reason: "duplicate"})
-	must(t, err)
-	_, err = refund.Begin(t.Context(), refundtable.New(w.store), r, lease)
-	must(t, err)
+	w.begin("REFUND-HELD", "R-1", later())
 	charges := w.charges()
 	charges["HELD"] = 1 // when its message comes back
 	differing := map[order.ID]bool{}
@@ -335,40 +330,27 @@ func TestAnInterruptedAuditSaysHowToContinue(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "a.html")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	dir := ""
-	for _, tt := range []struct {
-		claim   string
-		ctx     context.Context
-		environ string
-		typed   string
-		flags   string
-		want    string
-		code    int
-	}{
-		{"Ctrl-C", canceled, "", "", "--from=49h --to=47h", "context canceled\ncontinue it: orders audit --resume ", 1},
-		{"no permission", t.Context(), "", "", "--resume DIR", "permission\ncontinue it: orders audit --resume ", 1},
-		{"another scope", t.Context(), "SCOPE=other", "", "--resume DIR", audit.ErrOtherJob.Error(), 1},
-		{
-			"not confirmed", t.Context(), "", "no\n", "--resume DIR --repair",
-			`Type "repair" to repair 1 orders. No money moves: ` + "\nnothing was changed\ncontinue it", 1,
-		},
-		{
-			"as JSON", t.Context(), "", "", "--resume DIR --json", `{"orderId":"ORD-1","class":"missing_row","intent":"pi_000001",` +
-				`"detail":"no row, pi_000001 succeeded, 39.98 USD","risk":"charged_again","bind":true}` + "\n" + `{"summary":{`, 2,
-		},
-		{"confirmed", t.Context(), "", "repair\n", "--from=49h --to=47h --repair --html " + page, "repaired 1 of 1 orders", 0},
-	} {
-		sh := testShell(append(w.environ, tt.environ))
-		sh.Now = later
-		line := "audit --stripe-rate=1e6 --table-rate=1e6 " + strings.ReplaceAll(tt.flags, "DIR", dir)
-		printed, code := runsUntil(tt.ctx, t, sh, line, tt.typed)
-		if part := missingPart(printed, tt.want); part != "" || code != tt.code {
-			t.Fatalf("%s: got exit code %d and\n%s\nwant %d and %q", tt.claim, code, printed, tt.code, part)
-		}
-		if _, after, found := strings.Cut(printed, "orders audit --resume "); found {
-			dir = strings.Fields(after)[0]
-		}
+	const window, resume = "--from=49h --to=47h ", "context canceled\ncontinue it: orders audit --resume "
+	printed, code := w.runs(step{ctx: canceled, line: auditLine + window, later: 2 * day})
+	if part := missingPart(printed, resume); part != "" || code != 1 {
+		t.Fatalf("Ctrl-C: got exit code %d and\n%s\nwant 1 and %q", code, printed, part)
 	}
+	dir := strings.Fields(printed[strings.Index(printed, "--resume "):])[1]
+	again := auditLine + "--resume " + dir
+	w.steps(
+		step{line: again, later: 2 * day, code: 1, claim: "no permission", want: "permission\ncontinue it: orders audit --resume " + dir},
+		step{line: again, later: 2 * day, code: 1, environ: "SCOPE=other", want: audit.ErrOtherJob.Error()},
+		step{
+			line: again + " --repair", later: 2 * day, typed: "no\n", code: 1,
+			want: `Type "repair" to repair 1 orders. No money moves: ` + "\nnothing was changed\ncontinue it",
+		},
+		step{
+			line: again + " --json", later: 2 * day, code: 2,
+			want: `{"orderId":"ORD-1","class":"missing_row","intent":"pi_000001",` +
+				`"detail":"no row, pi_000001 succeeded, 39.98 USD","risk":"charged_again","bind":true}` + "\n" + `{"summary":{`,
+		},
+		step{line: auditLine + window + "--repair --html " + page, later: 2 * day, typed: "repair\n", want: "repaired 1 of 1 orders"},
+	)
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the work folder is left: %v", err)
 	}
@@ -418,10 +400,7 @@ func TestTheGuideShowsARealSession(t *testing.T) {
 	w.banks(w.intentOf("ORD-1007"))()
 	guide, err := os.ReadFile("../../docs/guides/audit.md")
 	must(t, err)
-	sh := testShell(w.environ)
-	sh.Now = later
-	const line = "audit --from=2026-11-21 --to=2026-11-22 --stripe-rate=1e6 --table-rate=1e6 --repair"
-	printed, _ := runs(t, sh, line, "repair\n")
+	printed, _ := w.runs(step{line: auditLine + "--from=2026-11-21 --to=2026-11-22 --repair", typed: "repair\n", later: 2 * day})
 	if printed = strings.ReplaceAll(printed, w.engine.Table, "orderonce-dev-orders"); !strings.Contains(string(guide), printed) {
 		t.Errorf("docs/guides/audit.md lacks\n%s", printed)
 	}

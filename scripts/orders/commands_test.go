@@ -62,7 +62,7 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 		"post --csv --column order=x testdata/orders.csv":  "--column order: want one of orderId, ",
 		"refresh ORD-1 --scope NotAScope":                  `scope "NotAScope"`,
 	} {
-		printed, code := runs(t, testShell(environment("DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead")), line, "")
+		printed, code := runs(t.Context(), t, testShell(environment("DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead")), line, "")
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
 		at := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "orders: error: ") })
 		if at < 0 || !strings.Contains(lines[at], want) || code == 0 || len(lines) > 5 {
@@ -90,7 +90,7 @@ func TestTheVersionNamesTheCommit(t *testing.T) {
 	if got, want := describe(&build), want+", revision 750ed151, go1.26"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if printed, code := runs(t, testShell(nil), "--version", ""); code != 0 || !strings.HasPrefix(printed, want+", ") {
+	if printed, code := runs(t.Context(), t, testShell(nil), "--version", ""); code != 0 || !strings.HasPrefix(printed, want+", ") {
 		t.Errorf("got exit code %d and %q, want %q first", code, printed, want)
 	}
 }
@@ -255,9 +255,7 @@ func TestList(t *testing.T) {
 		{"list --status pending --status not_sent --limit 2", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
 		{"list --status pending --status not_sent --limit 0", 0, []string{"ORD-2 pending", "ORD-5 not_sent"}},
 	} {
-		sh := testShell(d.environ)
-		sh.Now = func() time.Time { return noon().Add(tt.later) }
-		printed, _ := runs(t, sh, tt.line, "")
+		printed, _ := d.runs(step{line: tt.line, later: tt.later})
 		var got []string
 		for row := range strings.Lines(printed) {
 			got = append(got, strings.Join(strings.Fields(row)[:2], " "))
@@ -304,9 +302,7 @@ func TestTwoListsHaveTheSameOrder(t *testing.T) {
 	d.process(takes, "ORD-1", "ORD-2", "ORD-3", "ORD-4", "ORD-5", "ORD-6")
 	first := ""
 	for minute := range 16 {
-		sh := testShell(d.environ)
-		sh.Now = func() time.Time { return noon().Add(time.Duration(minute) * time.Minute) }
-		printed, _ := runs(t, sh, "list --status pending", "")
+		printed, _ := d.runs(step{line: "list --status pending", later: time.Duration(minute) * time.Minute})
 		if first == "" {
 			first = printed
 		}
@@ -358,19 +354,13 @@ func TestRefreshAllDue(t *testing.T) {
 	}
 	interrupted, interrupt := context.WithCancel(t.Context())
 	d.engine.Proxy.Before(func(dynamodbtest.Call) { interrupt() })
-	sh := testShell(d.environ)
-	sh.Now = func() time.Time { return noon().Add(9 * day) }
-	if printed, code := runsUntil(interrupted, t, sh, due, ""); code != 2 || !strings.Contains(printed, "interrupted: orders that") {
-		t.Errorf("interrupted: got exit code %d and\n%s\nwant 2, and that orders are left", code, printed)
-	}
+	d.steps(step{line: due, ctx: interrupted, later: 9 * day, code: 2, want: "interrupted: orders that were not looked at are still due"})
 }
 
 // refund refunds 10.00 USD of an order, as the function does.
 func (d *deployment) refund(id order.ID, now func() time.Time) {
 	d.Helper()
-	r, err := refund.New(refund.Draft{OrderID: string(id), RefundID: "R-1", Amount: 1000, Reason: "duplicate"})
-	must(d.T, err)
-	d.makes(r, now)
+	d.makes(refundOf(d.T, id, "R-1", 1000), now)
 }
 
 // makes makes a refund as the function does.

@@ -144,7 +144,8 @@ func TestAListIsAPageAndCountsTheRest(t *testing.T) {
 		"dead-letters list": 50, "dead-letters list --all": 65, "--json dead-letters list": 65,
 		"dead-letters redrive --dry-run": 50, "dead-letters redrive --dry-run --all": 61,
 	} {
-		printed, _ := runs(t, testShell(p.environ), line, "")
+		p.terminal = false
+		printed, _ := p.runs(step{line: line})
 		if got := strings.Count(printed, "message 0") + strings.Count(printed, `{"messageId"`); got != want {
 			t.Errorf("orders %s: printed %d messages, want %d", line, got, want)
 		}
@@ -167,7 +168,7 @@ func TestAMessageOfANewerReleaseIsKept(t *testing.T) {
 	const keep = "\n         keep this if a newer release knows it: roll forward"
 	const newer, list = "message body: unknown field \"tax\"" + keep, "dead-letters list --reason invalid_order --order "
 	p.steps(
-		step{line: list + "NEWER", want: "fix      NEWER  invalid_order  not charged\n" + newer},
+		step{line: list + "NEWER", want: "fix      NEWER  invalid_order  not charged\n" + newer, lacks: "discard"},
 		step{
 			line: list + "PAID",
 			want: "PAID  invalid_order  charged and settled\n" + newer +
@@ -180,9 +181,6 @@ func TestAMessageOfANewerReleaseIsKept(t *testing.T) {
 			want: "kept     NEWER  a newer release may read it: add --save FILE\ndiscarded: 0 messages, left: 1\n",
 		},
 	)
-	if printed, _ := runs(t, testShell(p.environ), list+"NEWER", ""); strings.Contains(printed, "discard") {
-		t.Errorf("printed\n%s\nwant no advice to discard a message that a newer release reads", printed)
-	}
 }
 
 // A message that another reader takes while the person thinks is not redriven silently.
@@ -214,6 +212,7 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	t.Parallel()
 	p := newLetterFixture(t)
 	const strange = "Jane Doe\nredrive  ORD-2\u009b31m\u202e"
+	const personal = "Jane\n" + pays + "\nORD-2\n\u009b\n\u202e"
 	attributes := map[string]sqstest.Attribute{"mine": sqstest.Text(strange), sqs.AttrTrace: sqstest.Text(strange)}
 	for _, name := range []string{"reason", "detail", "order-id", "first-message-id", "first-sent", "times-parked", "dropped"} {
 		attributes["orderonce-"+name] = sqstest.Text(strange)
@@ -224,7 +223,7 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	}
 	p.steps(
 		step{
-			line: "dead-letters show PAID", want: "discard  PAID  provider_unknown\n  buyer: [withheld: length 8, with ' ']\n" +
+			line: "dead-letters show PAID", lacks: personal, want: "discard  PAID  provider_unknown\n  buyer: [withheld: length 8, with ' ']\n" +
 				"  photo: [2 bytes]\n\"customerId\":\"[withheld]\"\n\"sku\":\"MUG\"\nstatus     paid",
 		},
 		step{line: "dead-letters show PAID", want: "orderonce-reason: provider_unknown"},
@@ -232,15 +231,9 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 		step{line: "dead-letters show STRANGE --body", want: `mine: Jane Doe\nredrive  ORD-2\u009b31m\u202e`},
 		step{line: "dead-letters show OTHER-24", want: "redrive  OTHER-24  store_unavailable"},
 		step{line: "dead-letters show NONE", code: 1, want: `show "NONE": the dead-letter queue has no such message`},
+		step{line: "dead-letters list", want: "PAID\nSTRANGE", lacks: personal},
+		step{line: "dead-letters show STRANGE", want: "STRANGE", lacks: personal},
 	)
-	for _, line := range []string{"dead-letters list", "dead-letters show STRANGE", "dead-letters show PAID"} {
-		printed, _ := runs(t, testShell(p.environ), line, "")
-		for _, personal := range []string{"Jane", pays, "\nredrive  ORD-2", "\u009b", "\u202e"} {
-			if strings.Contains(printed, personal) {
-				t.Errorf("orders %s: printed\n%s\nwant no %q in it", line, printed, personal)
-			}
-		}
-	}
 }
 
 func TestShowPrintsTheFacts(t *testing.T) {

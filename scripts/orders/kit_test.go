@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,15 +96,7 @@ func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (stri
 
 // runs runs a command line as main does, and returns what is on the screen at the end and
 // the exit code. typed is standard input.
-func runs(t *testing.T, sh shell.Shell, line, typed string) (printed string, code int) {
-	t.Helper()
-	return runsUntil(t.Context(), t, sh, line, typed)
-}
-
-// runsUntil is runs with a context that may end.
-func runsUntil(
-	ctx context.Context, t *testing.T, sh shell.Shell, line, typed string,
-) (printed string, code int) {
+func runs(ctx context.Context, t *testing.T, sh shell.Shell, line, typed string) (printed string, code int) {
 	t.Helper()
 	var c commands
 	var out strings.Builder
@@ -166,32 +159,79 @@ func missingPart(text, parts string) string {
 type step struct {
 	claim   string
 	before  func()
+	ctx     context.Context // nil: that of the test
 	line    string
 	typed   string
 	environ string // a change of the environment
 	later   time.Duration
 	want    string // parts of what is printed, one a line, in their order
+	lacks   string // what is not printed, likewise
 	code    int
+}
+
+// person types command lines.
+type person struct {
+	*testing.T
+
+	environ  []string
+	terminal bool // the person reads what is printed
+}
+
+// runs runs the command line of a step, and returns what runs does.
+func (p *person) runs(s step) (printed string, code int) {
+	p.Helper()
+	sh := testShell(append(slices.Clone(p.environ), s.environ))
+	sh.Now, sh.Terminal = func() time.Time { return noon().Add(s.later) }, p.terminal
+	return runs(cmp.Or(s.ctx, p.Context()), p.T, sh, s.line, s.typed)
+}
+
+// steps runs command lines one after the other. None prints who pays, how, or a secret.
+func (p *person) steps(steps ...step) {
+	p.Helper()
+	for _, s := range steps {
+		if s.before != nil {
+			s.before()
+		}
+		printed, code := p.runs(s)
+		if part := missingPart(printed, s.want); part != "" || code != s.code {
+			p.Errorf("%s: orders %s: exit code %d, want %d, and %q in\n%s", s.claim, s.line, code, s.code, part, printed)
+		}
+		lacks := strings.FieldsFunc(s.lacks, func(r rune) bool { return r == '\n' })
+		if !strings.Contains(s.line, "--body") {
+			lacks = append(lacks, "CUST987", "canary", pretendKey, "cus_")
+		}
+		for _, part := range lacks {
+			if strings.Contains(printed, part) {
+				p.Errorf("%s: orders %s: printed %s:\n%s", s.claim, s.line, part, printed)
+			}
+		}
+	}
 }
 
 // deployment is a table in the engine and a pretend Stripe, as the commands and the
 // function use them.
 type deployment struct {
 	*testing.T
+	person
 	rows
 
-	environ  []string
 	stripe   *stripetest.Server
 	store    *dynamodb.Store
 	payments *charge.Payments
 	engine   *dynamodbtest.Harness
-	terminal bool // a person reads what is printed
 }
 
 func deploy(t *testing.T) *deployment {
 	t.Helper()
+	return deployWith(t, stripetest.Options{})
+}
+
+// deployWith is deploy with options of the pretend Stripe.
+func deployWith(t *testing.T, o stripetest.Options) *deployment {
+	t.Helper()
 	h := dynamodbtest.Open(t)
-	s, err := stripetest.Serve(stripetest.Options{Rules: stripetest.Rules{Key: pretendKey}, Now: noon})
+	o.Key, o.Now = pretendKey, noon
+	s, err := stripetest.Serve(o)
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	credentials, err := h.Config.Credentials.Retrieve(t.Context())
@@ -203,29 +243,8 @@ func deploy(t *testing.T) *deployment {
 	)
 	payments := charge.New(stripe.Options{Key: pretendKey, Scope: scope, BaseURL: s.URL})
 	return &deployment{
-		T: t, rows: rows{t, h.Client, h.Table}, environ: environ, stripe: s, store: dynamodb.New(h.Config, h.Table),
-		payments: payments, engine: h,
-	}
-}
-
-// steps runs command lines one after the other. None prints who pays, how, or a secret.
-func (d *deployment) steps(steps ...step) {
-	d.Helper()
-	for _, s := range steps {
-		if s.before != nil {
-			s.before()
-		}
-		sh := testShell(append(slices.Clone(d.environ), s.environ))
-		sh.Now, sh.Terminal = func() time.Time { return noon().Add(s.later) }, d.terminal
-		printed, code := runs(d.T, sh, s.line, s.typed)
-		if part := missingPart(printed, s.want); part != "" || code != s.code {
-			d.Errorf("%s: orders %s: exit code %d, want %d, and %q in\n%s", s.claim, s.line, code, s.code, part, printed)
-		}
-		for _, secret := range []string{"CUST987", "canary", pretendKey, "cus_"} {
-			if strings.Contains(printed, secret) && !strings.Contains(s.line, "--body") {
-				d.Errorf("%s: orders %s: printed %s:\n%s", s.claim, s.line, secret, printed)
-			}
-		}
+		T: t, person: person{T: t, environ: environ}, rows: rows{t, h.Client, h.Table}, stripe: s,
+		store: dynamodb.New(h.Config, h.Table), payments: payments, engine: h,
 	}
 }
 

@@ -34,28 +34,22 @@ func lines(n int) []string {
 // orderQueue is a queue that counts the calls to it.
 type orderQueue struct {
 	*sqstest.Server
+	person
 
-	environ []string
-	calls   int
+	calls int
 }
 
 // newOrderQueue returns a queue whose second call fails with a code, unless that is "".
 func newOrderQueue(t *testing.T, second string) *orderQueue {
 	t.Helper()
-	q := new(orderQueue)
-	q.environ, q.Server = serveQueues(t, sqstest.Options{Before: func(c sqstest.Call) {
+	q := &orderQueue{person: person{T: t}}
+	environ, server := serveQueues(t, sqstest.Options{Before: func(c sqstest.Call) {
 		if q.calls++; q.calls == 2 && second != "" {
 			q.Fail(c.Operation, 1, second)
 		}
 	}}, nil)
-	q.environ = append(q.environ, "REFUND_QUEUE_URL="+q.QueueURL("refunds"))
+	q.Server, q.environ = server, environment(append(environ, "REFUND_QUEUE_URL="+server.QueueURL("refunds"))...)
 	return q
-}
-
-// posts runs `orders post` with standard input.
-func (q *orderQueue) posts(t *testing.T, in, flags string) (printed string, code int) {
-	t.Helper()
-	return runs(t, testShell(environment(q.environ...)), "post --yes "+flags, in)
 }
 
 func bodies(all []sqstest.Message) (texts []string) {
@@ -129,10 +123,7 @@ func TestPost(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			q := newOrderQueue(t, tt.fails)
-			printed, code := q.posts(t, strings.Join(tt.in, "\n"), tt.flags)
-			if part := missingPart(printed, tt.want); part != "" || code != tt.code || strings.Contains(printed, "canary") {
-				t.Errorf("got exit code %d and\n%s\nwant %d, %q and no payer", code, printed, tt.code, part)
-			}
+			q.steps(step{line: "post --yes " + tt.flags, typed: strings.Join(tt.in, "\n"), want: tt.want, code: tt.code})
 			if diff := cmp.Diff(bodies(messagesOf(t, q.Server, "orders", "refunds")), tt.held); diff != "" || q.calls != tt.calls {
 				t.Errorf("%d calls, want %d; in the queue (-got +want):\n%s", q.calls, tt.calls, diff)
 			}
@@ -144,6 +135,7 @@ func TestPost(t *testing.T) {
 func TestPostAsks(t *testing.T) {
 	t.Parallel()
 	q := newOrderQueue(t, "")
+	q.terminal = true
 	file, one := filepath.Join(t.TempDir(), "orders.jsonl"), filepath.Join(t.TempDir(), "one.jsonl")
 	euros := strings.Replace(sale("ORD-3", 84900, "pm_1"), `"usd"`, `"eur"`, 1)
 	text := strings.Join(append(lines(2), euros, refundLine, "{}"), "\n")
@@ -160,12 +152,7 @@ func TestPostAsks(t *testing.T) {
 		{file, "post\n", sums + "Type post to post 5 messages: post\nmessages posted: 5", 5, 0},
 		{one, "post\n", "Type post to post 1 message: post\nmessages posted: 1", 6, 0},
 	} {
-		sh := testShell(environment(q.environ...))
-		sh.Terminal = true
-		printed, code := runs(t, sh, "post --allow-invalid "+tt.file, tt.in)
-		if part := missingPart(printed, tt.want); part != "" || code != tt.code {
-			t.Errorf("got exit code %d, want %d, and %q in\n%s", code, tt.code, part, printed)
-		}
+		q.steps(step{line: "post --allow-invalid " + tt.file, typed: tt.in, want: tt.want, code: tt.code})
 		if held := len(messagesOf(t, q.Server, "orders", "refunds")); held != tt.held {
 			t.Errorf("%s: got %d messages, want %d", tt.want, held, tt.held)
 		}
@@ -184,7 +171,7 @@ func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
 		},
 	}))
 	q := newOrderQueue(t, "")
-	q.posts(t, "", file)
+	q.steps(step{line: "post --yes " + file})
 	got := messagesOf(t, q.Server, "orders")
 	if len(got) != 1 || got[0].Body != body || len(got[0].Attributes) != 1 ||
 		got[0].Attributes[sqs.AttrFirstSent].Text != noon().Format(time.RFC3339) {
@@ -199,7 +186,7 @@ func TestPostToAFIFOQueue(t *testing.T) {
 	q := newOrderQueue(t, "")
 	q.environ = append(q.environ, "QUEUE_URL="+q.QueueURL("orders.fifo"), "REFUND_QUEUE_URL="+q.QueueURL("refunds.fifo"))
 	for range 2 {
-		q.posts(t, strings.Join(append(lines(12), refundLine, "{}"), "\n"), "--allow-invalid --rate 1000")
+		q.steps(step{line: "post --yes --allow-invalid --rate 1000", typed: strings.Join(append(lines(12), refundLine, "{}"), "\n")})
 	}
 	all, groups := messagesOf(t, q.Server, "orders.fifo", "refunds.fifo"), map[string]int{}
 	for _, message := range all {
@@ -213,10 +200,9 @@ func TestPostToAFIFOQueue(t *testing.T) {
 // A person forgot to start the local system.
 func TestARefusedConnectionAsksWhetherTheLocalSystemRuns(t *testing.T) {
 	t.Parallel()
-	sh := testShell(environment("AWS_MAX_ATTEMPTS=1", "QUEUE_URL=http://127.0.0.1:1/orders"))
-	for _, line := range []string{"post --yes", "list --due"} {
-		if printed, code := runs(t, sh, line, lines(1)[0]); code != 1 || !strings.Contains(printed, "is `make up` running?") {
-			t.Errorf("orders %s: got exit code %d and\n%s\nwant the question whether make up is running", line, code, printed)
-		}
-	}
+	p := person{T: t, environ: environment("AWS_MAX_ATTEMPTS=1", "QUEUE_URL=http://127.0.0.1:1/orders")}
+	p.steps(
+		step{line: "post --yes", typed: lines(1)[0], code: 1, want: "is `make up` running?"},
+		step{line: "list --due", code: 1, want: "is `make up` running?"},
+	)
 }

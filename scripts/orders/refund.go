@@ -36,31 +36,10 @@ func (m makeRefund) Run(ctx context.Context, d cloud.Deployment) error {
 	}
 	fmt.Fprintf(d.People(), "table %s in %s, scope %s, Stripe in %s mode\nqueue %s\n\n",
 		d.Table, d.AWS.Region, d.Scope, mode, d.RefundQueue)
-	if err := newRefundPoster(d).refund(ctx, m); err != nil {
+	if err := m.refund(ctx, d); err != nil {
 		return fmt.Errorf("refund order %q: %w", m.Order, d.Explain(err))
 	}
 	return nil
-}
-
-// refundPoster posts refunds and watches them.
-type refundPoster struct {
-	shell.Shell
-
-	account  func(context.Context, order.ID) (refund.Account, error)
-	atStripe func(context.Context, refund.Account) (view.Report, error)
-	send     func(ctx context.Context, id order.ID, body string) error
-	every    time.Duration
-}
-
-func newRefundPoster(d cloud.Deployment) refundPoster {
-	queue := d.QueueAt(d.RefundQueue)
-	return refundPoster{
-		Shell: d.Shell, account: d.Accounts().Load, atStripe: d.PaymentsOf, every: lookEvery,
-		send: func(ctx context.Context, id order.ID, body string) error {
-			_, err := queue.Send(ctx, id, strconv.FormatInt(d.Now().UnixNano(), 10), body)
-			return err
-		},
-	}
 }
 
 const notRead = "Stripe was not read, without STRIPE_SECRET_KEY: an order that was charged twice is not recognized"
@@ -72,12 +51,12 @@ var (
 	errChargedTwice = errors.New("charged twice")
 )
 
-func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
-	a, err := c.account(ctx, order.ID(m.Order))
+func (m makeRefund) refund(ctx context.Context, d cloud.Deployment) error {
+	a, err := d.Accounts().Load(ctx, order.ID(m.Order))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.People(), view.Account(a))
+	fmt.Fprintln(d.People(), view.Account(a))
 	if !a.Status.Charged() {
 		return &refund.NotChargedError{Status: a.Status}
 	}
@@ -85,29 +64,30 @@ func (c refundPoster) refund(ctx context.Context, m makeRefund) error {
 	if err != nil {
 		return err
 	}
-	if made, err := before(a, r, c.Now()); err != nil {
+	if made, err := before(a, r, d.Now()); err != nil {
 		return err
 	} else if made {
-		fmt.Fprintf(c.People(), "nothing posted: refund %s was made before; "+
+		fmt.Fprintf(d.People(), "nothing posted: refund %s was made before; "+
 			"another refund needs another --refund-id\n", r.ID())
-		return c.Record(view.NewAccountJSON(a))
+		return d.Record(view.NewAccountJSON(a))
 	}
 	amount := order.Money{Amount: r.Amount(), Currency: a.Charged.Currency}
 	for _, i := range alike(a, r) {
-		fmt.Fprintf(c.People(), "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
+		fmt.Fprintf(d.People(), "WARNING: refund %s gives %s back as well: it is %s\n", i.ID, amount, i.Status)
 	}
-	if err := c.chargedOnce(ctx, a, m.Intent); err != nil {
+	if err := chargedOnce(ctx, d, a, m.Intent); err != nil {
 		return err
 	}
 	left := order.Money{Amount: a.Left(), Currency: a.Charged.Currency}
-	fmt.Fprintf(c.People(), "Refund %s gives back %s of %s left. ", r.ID(), amount, left)
-	if !m.Yes && !c.Confirms("Type the order id to make it: ", m.Order) {
+	fmt.Fprintf(d.People(), "Refund %s gives back %s of %s left. ", r.ID(), amount, left)
+	if !m.Yes && !d.Confirms("Type the order id to make it: ", m.Order) {
 		return shell.ErrNotConfirmed
 	}
-	if err := c.send(ctx, r.OrderID(), jobs.RefundBody(r)); err != nil {
+	_, err = d.QueueAt(d.RefundQueue).Send(ctx, r.OrderID(), strconv.FormatInt(d.Now().UnixNano(), 10), jobs.RefundBody(r))
+	if err != nil {
 		return err
 	}
-	return c.follow(ctx, r, m.Limit)
+	return m.follow(ctx, d, r)
 }
 
 // request returns the refund. Its default id follows from the arguments alone.
@@ -132,7 +112,7 @@ func (m makeRefund) request(a refund.Account) (refund.Request, error) {
 
 // chargedOnce returns an error if another payment charged the order as well, and holds
 // money: the person may mean that one. named is the payment that they insist on.
-func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named order.IntentID) error {
+func chargedOnce(ctx context.Context, d cloud.Deployment, a refund.Account, named order.IntentID) error {
 	switch named {
 	case "":
 	case a.Intent:
@@ -141,10 +121,10 @@ func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named o
 		return fmt.Errorf("--intent %s: the order's own payment is %s; refund another one in Stripe's Dashboard",
 			named, a.Intent)
 	}
-	f, err := c.atStripe(ctx, a)
+	f, err := d.PaymentsOf(ctx, a)
 	switch insist := fmt.Sprintf("to give back %s all the same: --intent %s", a.Intent, a.Intent); {
 	case errors.Is(err, cloud.ErrNoKey):
-		fmt.Fprintln(c.People(), notRead)
+		fmt.Fprintln(d.People(), notRead)
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, insist)
 	case f.Charges() > 1:
@@ -152,7 +132,7 @@ func (c refundPoster) chargedOnce(ctx context.Context, a refund.Account, named o
 			errChargedTwice, a.OrderID, insist)
 	}
 	if back := f.BackElsewhere(); back != "" {
-		fmt.Fprintf(c.People(), "WARNING: %s: the customer may have what you want to give back\n", back)
+		fmt.Fprintf(d.People(), "WARNING: %s: the customer may have what you want to give back\n", back)
 	}
 	return nil
 }
@@ -198,20 +178,20 @@ func alike(a refund.Account, r refund.Request) (others []refund.Item) {
 }
 
 // follow waits until the refund is settled, and prints each change and the outcome.
-func (c refundPoster) follow(ctx context.Context, r refund.Request, limit time.Duration) error {
-	fmt.Fprintf(c.People(), "Posted refund %s, waiting up to %s ...\n", r.ID(), limit)
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func (m makeRefund) follow(ctx context.Context, d cloud.Deployment, r refund.Request) error {
+	fmt.Fprintf(d.People(), "Posted refund %s, waiting up to %s ...\n", r.ID(), m.Limit)
+	ctx, cancel := context.WithTimeout(ctx, m.Limit)
 	defer cancel()
 	var printed string
 	var a refund.Account
 	var i refund.Item
-	err := cloud.Until(ctx, c.every, func() (done bool, err error) {
-		if a, err = c.account(ctx, r.OrderID()); err != nil {
+	err := cloud.Until(ctx, lookEvery, func() (done bool, err error) {
+		if a, err = d.Accounts().Load(ctx, r.OrderID()); err != nil {
 			return false, err
 		}
 		i, _ = a.Item(r.ID())
 		if s := view.Refund(i); s != printed {
-			fmt.Fprintln(c.People(), "  "+s)
+			fmt.Fprintln(d.People(), "  "+s)
 			printed = s
 		}
 		return i.Status != "" && i.Status != refund.Open, nil
@@ -220,12 +200,12 @@ func (c refundPoster) follow(ctx context.Context, r refund.Request, limit time.D
 	case ctx.Err() != nil && err != nil:
 		return fmt.Errorf("refund %s: not settled after %s: %s: run the same command again. "+
 			"If processing is stopped, it waits in the refund queue. It may be parked: orders dead-letters show %s",
-			r.ID(), limit, cmp.Or(printed, "no answer of the table"), r.OrderID())
+			r.ID(), m.Limit, cmp.Or(printed, "no answer of the table"), r.OrderID())
 	case err != nil:
 		return err
 	}
-	fmt.Fprintln(c.People(), "\n"+view.Account(a))
-	return errors.Join(c.Record(view.NewAccountJSON(a)), outcomeError(i))
+	fmt.Fprintln(d.People(), "\n"+view.Account(a))
+	return errors.Join(d.Record(view.NewAccountJSON(a)), outcomeError(i))
 }
 
 // outcomeError returns an error unless the refund was made, with what to do next.

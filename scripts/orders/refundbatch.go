@@ -40,7 +40,7 @@ func (b batchRefunds) Run(ctx context.Context, d cloud.Deployment) error {
 	if d.Key.Reveal() == "" {
 		fmt.Fprintln(d.People(), notRead)
 	}
-	p := planner{newRefundPoster(d), b.RefundID, map[order.ID]refund.Account{}}
+	p := planner{d, b.RefundID, map[order.ID]refund.Account{}}
 	rows, err := p.plan(ctx, lines)
 	var left error
 	if err == nil {
@@ -100,7 +100,7 @@ type row struct {
 
 // planner decides about rows. accounts are those from which rows will give money back.
 type planner struct {
-	refundPoster
+	cloud.Deployment
 
 	id       string // of rows without one
 	accounts map[order.ID]refund.Account
@@ -132,7 +132,7 @@ func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) 
 	}
 	a, read := p.accounts[order.ID(l.OrderID)]
 	if !read {
-		a, err = p.account(ctx, order.ID(l.OrderID))
+		a, err = p.Accounts().Load(ctx, order.ID(l.OrderID))
 	}
 	for _, why := range []error{order.ErrNotFound, order.ErrCorrupt, order.ErrUnknownVersion} {
 		if errors.Is(err, why) {
@@ -160,7 +160,7 @@ func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) 
 		return r.will(toSkip, fmt.Sprintf("refund %s of this amount is %s: a row for another one needs a refundId",
 			others[0].ID, others[0].Status)), nil
 	}
-	f, err := p.atStripe(ctx, a)
+	f, err := p.PaymentsOf(ctx, a)
 	if err != nil && !errors.Is(err, cloud.ErrNoKey) {
 		return r, err
 	}

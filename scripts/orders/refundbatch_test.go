@@ -23,8 +23,8 @@ func fileOf(t *testing.T, lines ...string) string {
 // The same command says what it would do, does it, and says what came of it.
 func TestRefundBatch(t *testing.T) {
 	t.Parallel()
-	d, q := deploy(t), newOrderQueue(t, "")
-	d.environ = append(d.environ, q.environ...)
+	d := deploy(t)
+	queue := d.queueRefunds(nil)
 	d.process(pays, "PAID", "PARTLY", "OVER", "EURO", "OTHER", "AGAIN", "TWICE", "CORRUPT", "ROUND")
 	d.process(takes, "PENDING")
 	d.refund("PARTLY", noon) // R-1 of 10.00 USD
@@ -49,7 +49,7 @@ func TestRefundBatch(t *testing.T) {
 	const asks = "refund  PAID wrong-price\n 9.98 USD  of 39.98 USD left\nrefund  PARTLY wrong-price\n 29.98 USD  of 29.98 USD left, 10.00 USD went back before\n" +
 		skipped + "refund \n 2  39.96 USD\nskip\n 11  \n"
 	arrive := func(later time.Duration) {
-		for _, m := range messagesOf(t, q.Server, "refunds") {
+		for _, m := range messagesOf(t, queue, "refunds") {
 			job, err := jobs.NewDecoder().Decode(m.Body)
 			must(t, err)
 			d.makes(job.Refund, func() time.Time { return noon().Add(later) })

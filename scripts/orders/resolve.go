@@ -24,20 +24,10 @@ type resolveRefund struct {
 // Run resolves one refund.
 func (r resolveRefund) Run(ctx context.Context, d cloud.Deployment) error {
 	d.Where()
-	resolver := resolver{Shell: d.Shell, store: d.Accounts(), provider: d.Refunds(), scope: d.Scope}
-	if err := resolver.resolve(ctx, r); err != nil {
+	if err := r.resolve(ctx, d); err != nil {
 		return fmt.Errorf("resolve refund %q of order %q: %w", r.Refund, r.Order, d.Explain(err))
 	}
 	return nil
-}
-
-// resolver ends refunds as a person decides, unless the provider contradicts.
-type resolver struct {
-	shell.Shell
-
-	store    refund.Store
-	provider refund.Provider
-	scope    order.Scope
 }
 
 var (
@@ -46,9 +36,9 @@ var (
 	errContradicted = errors.New("Stripe contradicts it") //nolint:staticcheck // ST1005: a name
 )
 
-func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
-	refresher := refund.Refresher{Store: d.store, Provider: d.provider, Scope: d.scope, Now: d.Now}
-	a, err := refresher.Refresh(ctx, order.ID(r.Order))
+// resolve ends the refund as the person decides, unless Stripe contradicts.
+func (r resolveRefund) resolve(ctx context.Context, d cloud.Deployment) error {
+	a, err := d.Refresher().Refresh(ctx, order.ID(r.Order))
 	if err != nil {
 		return err
 	}
@@ -60,14 +50,14 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 		return fmt.Errorf("%w: %s is open: its message comes back, or redrive it from the dead-letter queue",
 			errNotUnknown, i.ID)
 	}
-	session := d.provider.Open(ctx)
+	session := d.Refunds().Open(ctx)
 	defer session.Close()
 	ledger, err := session.Read(ctx, a.Intent)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(d.People(), view.Account(a), view.Ledger(ledger), "\n")
-	outcome, err := d.outcome(ctx, session, r, a, i, ledger)
+	outcome, err := r.outcome(ctx, d, session, a, i, ledger)
 	if err != nil {
 		return err
 	}
@@ -81,7 +71,7 @@ func (d resolver) resolve(ctx context.Context, r resolveRefund) error {
 	// Save compares the refund with what the person saw: a worker may have claimed it since.
 	after, err := refund.Settled(a, i.ID, outcome, d.Now())
 	if err == nil {
-		a, err = d.store.Save(ctx, a, after)
+		a, err = d.Accounts().Save(ctx, a, after)
 	}
 	if err != nil {
 		return err
@@ -96,11 +86,11 @@ func undecided(i refund.Item) bool { return i.Status == refund.Unknown || i.Stat
 
 // outcome returns the outcome that the person gives the refund, or an error if Stripe
 // contradicts it.
-func (d resolver) outcome(
-	ctx context.Context, s refund.Session, r resolveRefund, a refund.Account, i refund.Item, l refund.Ledger,
+func (r resolveRefund) outcome(
+	ctx context.Context, d cloud.Deployment, s refund.Session, a refund.Account, i refund.Item, l refund.Ledger,
 ) (refund.Outcome, error) {
 	if r.NotMade {
-		return d.notMade(a, i, l)
+		return notMade(d, a, i, l)
 	}
 	switch {
 	case i.Refund == refund.ProviderID(r.Made) && !undecided(i):
@@ -112,14 +102,14 @@ func (d resolver) outcome(
 	if err != nil {
 		return refund.Outcome{}, err
 	}
-	if err := refund.Verify(made, d.scope, a, i); err != nil {
+	if err := refund.Verify(made, d.Scope, a, i); err != nil {
 		return refund.Outcome{}, fmt.Errorf("%w: %s: %w", errContradicted, made.ID, err)
 	}
 	return refund.Outcome{Status: made.Status, Refund: made.ID, Failure: made.Failure}, nil
 }
 
 // notMade returns the outcome of a refund that was not made, after a warning.
-func (d resolver) notMade(a refund.Account, i refund.Item, l refund.Ledger) (refund.Outcome, error) {
+func notMade(d cloud.Deployment, a refund.Account, i refund.Item, l refund.Ledger) (refund.Outcome, error) {
 	for _, made := range l.Refunds {
 		if made.For == i.ID && made.OrderID == a.OrderID {
 			return refund.Outcome{}, fmt.Errorf("%w: %s of it is %s", errContradicted, made.ID, made.Status)

@@ -173,7 +173,7 @@ func enters(t *testing.T, i *incidents.Incident, folder string, c command) strin
 	sh := testShell(environ)
 	sh.Terminal, sh.Now = true, time.Now
 	line := strings.NewReplacer("--save ", "--save "+folder+"/", " scripts/orders/", " ").Replace(c.line)
-	printed, _ := runs(t, sh, line, c.typed)
+	printed, _ := runs(t.Context(), t, sh, line, c.typed)
 	must(t, i.Settle())
 	return printed
 }

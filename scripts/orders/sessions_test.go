@@ -39,7 +39,7 @@ func TestEverySession(t *testing.T) {
 		return r.block(block, func(c command) string {
 			ctx, cancel := s.UntilExit(t.Context())
 			defer cancel()
-			printed, _ := runsUntil(ctx, t, sh, c.line, c.typed)
+			printed, _ := runs(ctx, t, sh, c.line, c.typed)
 			must(t, incidents.Drained(ctx, s, 5*time.Minute))
 			return printed
 		})

@@ -61,7 +61,7 @@ func TestSmoke(t *testing.T) {
 			defer cancel()
 			sh := testShell(s.OperatorEnv())
 			sh.Now = time.Now
-			printed, code := runsUntil(ctx, t, sh, "smoke --customer cus_Smoke --method "+methods, "")
+			printed, code := runs(ctx, t, sh, "smoke --customer cus_Smoke --method "+methods, "")
 			if part := missingPart(printed, tt.want); part != "" || code != 0 {
 				t.Errorf("got exit code %d (%v) and\n%s\nwant %q", code, context.Cause(ctx), printed, part)
 			}
@@ -195,7 +195,7 @@ func TestSmokeEndsBeforeItWaits(t *testing.T) {
 				address = ""
 			}
 			sh := testShell(append(environment(environ...), "STRIPE_API_BASE="+address, change))
-			printed, code := runs(t, sh, "smoke"+tt.flags, "")
+			printed, code := runs(t.Context(), t, sh, "smoke"+tt.flags, "")
 			if part := missingPart(printed, tt.want); part != "" || code != 1 || strings.Contains(printed, "canary") {
 				t.Errorf("got exit code %d and\n%s\nwant 1 and %q", code, printed, part)
 			}
@@ -274,7 +274,7 @@ func TestEachFaultFailsItsStep(t *testing.T) {
 			change := strings.NewReplacer("=QUEUE", "="+queue.QueueURL("refunds"), "=URL", "="+wrong.URL, "=TABLE", "="+receipts).Replace(tt.environ)
 			sh := testShell(append(append(d.environ, environ...), change, "REFUND_DEAD_LETTER_QUEUE_URL="+queue.QueueURL("dead")))
 			line := "smoke --limit 5s --customer cus_Me --method " + cmp.Or(tt.methods, methods) + " --only " + tt.step
-			printed, code := runsUntil(ctx, t, sh, line, "")
+			printed, code := runs(ctx, t, sh, line, "")
 			want := fmt.Sprintf("%-8s FAILED\nsmoke step %[1]s: \n%s", tt.step, tt.want)
 			if part := missingPart(printed, want); part != "" || code != 1 || strings.Count(printed, "FAILED") != 1 {
 				t.Errorf("got exit code %d and\n%s\nwant 1 and %q", code, printed, part)

@@ -232,7 +232,7 @@ func smokeCancel(ctx context.Context, t *smokeTest) (string, error) {
 // outlives a request.
 func smokeRefund(ctx context.Context, t *smokeTest) (string, error) {
 	m := makeRefund{Order: t.paid.draft.ID, Amount: "0.40", Reason: "duplicate", Yes: true, Limit: t.Limit}
-	if err := newRefundPoster(t.quiet).refund(ctx, m); err != nil {
+	if err := m.refund(ctx, t.quiet); err != nil {
 		return "", fmt.Errorf("order %q: %w", m.Order, err)
 	}
 	a, err := t.Accounts().Load(ctx, t.paid.ID())
