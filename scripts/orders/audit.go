@@ -36,7 +36,13 @@ func (a auditTable) Run(ctx context.Context, d cloud.Deployment) error {
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	left, err := a.start(d, f).run(ctx)
+	b := d.Books(a.StripeRate, a.TableRate)
+	left, err := auditing{
+		auditTable: a, Shell: d.Shell, folder: f, repairer: d.Repairer(), stripe: b.Stripe,
+		auditor: &audit.Auditor{Books: b, Scope: d.Scope, Now: d.Now, Progress: func(s audit.Summary) {
+			d.Progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
+		}},
+	}.run(ctx)
 	switch {
 	case err != nil:
 		return errors.Join(fmt.Errorf("audit: %w\ncontinue it: orders audit --resume %s", err, dir), f.Close())
@@ -55,17 +61,6 @@ type auditing struct {
 	folder   *audit.Folder
 	repairer *audit.Repairer
 	stripe   *cloud.Pace
-}
-
-func (a auditTable) start(d cloud.Deployment, f *audit.Folder) auditing {
-	b := d.Books(a.StripeRate, a.TableRate)
-	progress := func(s audit.Summary) {
-		d.Progress("%d PaymentIntents, %d rows, %d orders compared", s.Payments.Items, s.Rows.Items, s.Orders)
-	}
-	return auditing{
-		auditTable: a, Shell: d.Shell, folder: f, repairer: d.Repairer(), stripe: b.Stripe,
-		auditor: &audit.Auditor{Books: b, Scope: d.Scope, Now: d.Now, Progress: progress},
-	}
 }
 
 // run compares, reports and, if asked to, repairs. It returns how many orders still
@@ -213,8 +208,6 @@ func (a auditing) printPlans() (n int, err error) {
 	return n, nil
 }
 
-var errStillDiffers = errors.New("it still differs")
-
 // repairOne repairs an order and compares it again.
 func (a auditing) repairOne(ctx context.Context, p audit.Plan) error {
 	if err := a.repairer.Repair(ctx, p); err != nil {
@@ -224,7 +217,7 @@ func (a auditing) repairOne(ctx context.Context, p audit.Plan) error {
 		ID: p.OrderID, Payments: []audit.Payment{{Intent: order.Intent{ID: p.Intent, OrderID: p.OrderID}}},
 	})
 	if err == nil && len(result.Findings) > 0 {
-		err = fmt.Errorf("%w: %s", errStillDiffers, result.Findings[0])
+		err = fmt.Errorf("it still differs: %s", result.Findings[0])
 	}
 	return err
 }

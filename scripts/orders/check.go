@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -56,39 +57,41 @@ func (m machine) credentials() string {
 	if m.env["AWS_ACCESS_KEY_ID"] != "" && m.env["AWS_SECRET_ACCESS_KEY"] != "" {
 		return "AWS_ACCESS_KEY_ID"
 	}
-	for _, name := range []string{
-		"AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-	} {
-		if m.env[name] != "" {
-			return name
-		}
-	}
-	for _, path := range []string{
+	return cmp.Or(m.first(
+		[]string{
+			"AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+			"AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		},
+		`aws_access_key_id|sso_\w+|role_arn|credential_process|login_session`,
 		m.file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), m.file("AWS_CONFIG_FILE", "config"),
-	} {
-		if regexp.MustCompile(`(?m)^\s*(aws_access_key_id|sso_\w+|role_arn|credential_process|login_session)\s*=`).
-			MatchString(m.read(path)) {
-			return path
-		}
-	}
-	return ""
+	))
 }
 
 func (m machine) region() string {
-	for _, name := range []string{"TF_VAR_region", "AWS_REGION", "AWS_DEFAULT_REGION"} {
-		if region := m.env[name]; region != "" {
-			return name + "=" + region
+	variable, path := m.first([]string{"TF_VAR_region", "AWS_REGION", "AWS_DEFAULT_REGION"}, "region",
+		"infra/terraform/environments/"+m.env["ENV"]+".tfvars", // make deploy ENV=prod
+		"infra/terraform/terraform.tfvars", m.file("AWS_CONFIG_FILE", "config"))
+	if variable != "" {
+		return variable + "=" + m.env[variable]
+	}
+	return path
+}
+
+// first returns the first of the variables that is set, or else the first of the files
+// that sets a name of a pattern.
+func (m machine) first(variables []string, name string, files ...string) (variable, path string) {
+	for _, variable := range variables {
+		if m.env[variable] != "" {
+			return variable, ""
 		}
 	}
-	for _, path := range []string{
-		"infra/terraform/environments/" + m.env["ENV"] + ".tfvars", // make deploy ENV=prod
-		"infra/terraform/terraform.tfvars", m.file("AWS_CONFIG_FILE", "config"),
-	} {
-		if regexp.MustCompile(`(?m)^\s*region\s*=`).MatchString(m.read(path)) {
-			return path
+	sets := regexp.MustCompile(`(?m)^\s*(` + name + `)\s*=`)
+	for _, path := range files {
+		if sets.MatchString(m.read(path)) {
+			return "", path
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // stripeKey returns the key's mode and nothing else of it.

@@ -54,18 +54,11 @@ func newLetterFixture(t *testing.T) *letterFixture {
 }
 
 func (p *letterFixture) park(why order.Reason, body string) {
-	p.send(body, map[string]sqstest.Attribute{
+	send(p.T, p.queues, "dead", sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{
 		sqs.AttrReason: sqstest.Text(string(why)), "buyer": sqstest.Text("Jane Doe"),
 		sqs.AttrFirstSent: sqstest.Text(noon().Add(-150 * time.Hour).Format(time.RFC3339)),
 		"photo":           {Type: "Binary", Binary: []byte{1, 2}},
-	})
-}
-
-func (p *letterFixture) send(body string, attributes map[string]sqstest.Attribute) {
-	p.queues.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Send(now, "dead", sqstest.Draft{Body: body, Attributes: attributes})
-		must(p.T, err)
-	})
+	}})
 }
 
 // orders returns the orders that a queue has messages of, "?" for an invalid one.
@@ -102,9 +95,9 @@ func TestDeadLettersAreSelected(t *testing.T) {
 		step{
 			line: "dead-letters show 0af76519-16cd-43dd-8448-eb211c80319c", claim: "by its first id", want: "look     UNNAMED  none",
 			before: func() {
-				p.send(bodyOf("UNNAMED", pays), map[string]sqstest.Attribute{
+				send(t, p.queues, "dead", sqstest.Draft{Body: bodyOf("UNNAMED", pays), Attributes: map[string]sqstest.Attribute{
 					sqs.AttrFirstMessageID: sqstest.Text("0af76519-16cd-43dd-8448-eb211c80319c"),
-				})
+				}})
 			},
 		},
 		step{line: "dead-letters show 00000000-0000-4000-8000-000000000002", claim: "by its id", want: "discard  PAID"},
@@ -217,7 +210,7 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	for _, name := range []string{"reason", "detail", "order-id", "first-message-id", "first-sent", "times-parked", "dropped"} {
 		attributes["orderonce-"+name] = sqstest.Text(strange)
 	}
-	p.send(bodyOf("STRANGE", pays), attributes)
+	send(t, p.queues, "dead", sqstest.Draft{Body: bodyOf("STRANGE", pays), Attributes: attributes})
 	for n := range 25 { // a message may be behind many others
 		p.park(order.ReasonStore, bodyOf(order.ID(fmt.Sprint("OTHER-", n)), pays))
 	}

@@ -50,14 +50,11 @@ func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 			t.Parallel()
 			environ, server := serveQueues(t, sqstest.Options{}, nil)
 			const messages = 400 // more than the pipe has room for
-			server.Machine(func(m *sqstest.Machine, now time.Time) {
-				for range messages {
-					_, err := m.Send(now, "dead", sqstest.Draft{Body: strings.Repeat("x", 400), Attributes: map[string]sqstest.Attribute{
-						sqs.AttrOrderID: sqstest.Text("ORD-1"),
-					}})
-					must(t, err)
-				}
-			})
+			for range messages {
+				send(t, server, "dead", sqstest.Draft{Body: strings.Repeat("x", 400), Attributes: map[string]sqstest.Attribute{
+					sqs.AttrOrderID: sqstest.Text("ORD-1"),
+				}})
+			}
 			c := exec.CommandContext(t.Context(), binary, strings.Fields(line)...)
 			c.Env = append(slices.Clone(d.environ), environ...)
 			var printed strings.Builder

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -185,6 +187,14 @@ func (p *person) runs(s step) (printed string, code int) {
 	return runs(cmp.Or(s.ctx, p.Context()), p.T, sh, s.line, s.typed)
 }
 
+// file writes a file with these lines, and returns its name.
+func (p *person) file(lines ...string) string {
+	p.Helper()
+	name := filepath.Join(p.TempDir(), "file")
+	must(p.T, os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	return name
+}
+
 // steps runs command lines one after the other. None prints who pays, how, or a secret.
 func (p *person) steps(steps ...step) {
 	p.Helper()
@@ -246,6 +256,14 @@ func deployWith(t *testing.T, o stripetest.Options) *deployment {
 		T: t, person: person{T: t, environ: environ}, rows: rows{t, h.Client, h.Table}, stripe: s,
 		store: dynamodb.New(h.Config, h.Table), payments: payments, engine: h,
 	}
+}
+
+// create creates a table beside that of the orders, and returns its name.
+func (d *deployment) create(name string, definition func(name string) *sdk.CreateTableInput) string {
+	d.Helper()
+	name = d.table + "-" + name
+	must(d.T, dynamodbtest.Create(d.Context(), d.client, definition(name)))
+	return name
 }
 
 // process processes an order of 39.98 USD once, with a payment method.
@@ -401,6 +419,15 @@ func messagesOf(t *testing.T, s *sqstest.Server, queues ...string) (all []sqstes
 
 // sale returns the message of an order of one book that costs so many cents.
 func sale(id order.ID, cents int64, method string) string { return incidents.Sale(id, cents, method) }
+
+// send puts a message into a queue.
+func send(t *testing.T, s *sqstest.Server, queue string, d sqstest.Draft) {
+	t.Helper()
+	s.Machine(func(m *sqstest.Machine, now time.Time) {
+		_, err := m.Send(now, queue, d)
+		must(t, err)
+	})
+}
 
 // bodyOf returns the message of the order that process processes.
 func bodyOf(id order.ID, method string) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,11 +135,9 @@ func TestPostAsks(t *testing.T) {
 	t.Parallel()
 	q := newOrderQueue(t, "")
 	q.terminal = true
-	file, one := filepath.Join(t.TempDir(), "orders.jsonl"), filepath.Join(t.TempDir(), "one.jsonl")
 	euros := strings.Replace(sale("ORD-3", 84900, "pm_1"), `"usd"`, `"eur"`, 1)
 	text := strings.Join(append(lines(2), euros, refundLine, "{}"), "\n")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
-	must(t, os.WriteFile(one, []byte(euros), 0o600))
+	file, one := q.file(text), q.file(euros)
 	const sums = "/orders in us-east-1, Stripe in test mode\norders        1, which charge 849.00 EUR\n" +
 		"orders        2, which charge 48.00 USD\nrefunds       1\ninvalid       1, which the function parks\n"
 	for _, tt := range []struct {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"orderonce/adapters/dynamodb/dynamodbtest"
@@ -14,8 +11,7 @@ import (
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	d := deploy(t)
-	table := d.engine.Table + "-receipts"
-	must(t, dynamodbtest.Create(t.Context(), d.engine.Client, dynamodbtest.ReceiptsDefinition(table)))
+	table := d.create("receipts", dynamodbtest.ReceiptsDefinition)
 	store := receipttable.New(d.engine.Config, table)
 	for _, i := range []receipt.Item{
 		{OrderID: "ORD-1001", Key: receipt.Paid, Status: receipt.Doubtful, Failure: "no_response"},
@@ -27,11 +23,6 @@ func TestReceipts(t *testing.T) {
 		must(t, err)
 	}
 	d.environ = append(d.environ, "RECEIPTS_TABLE="+table)
-	list := func(lines ...string) string {
-		file := filepath.Join(t.TempDir(), "list")
-		must(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
-		return file
-	}
 	const doubt = "ORD-1001  paid  doubtful since 2026-11-21T12:00:00Z  no_response\n"
 	d.steps(
 		step{line: "receipts", want: doubt + "receipts: 2, doubtful: 2\n2 doubtful receipts: see orders receipts resolve", code: 2},
@@ -56,9 +47,9 @@ func TestReceipts(t *testing.T) {
 			line: "receipts resolve ORD-1001 paid --not-sent --yes", claim: "it was not, after all",
 			want: "not-sent  ORD-1001\ngets it twice\nORD-1001  paid  failed since\nto send it: orders republish ORD-1001",
 		},
-		step{line: "receipts resolve --list " + list("ORD-2 paid sent", "", "ORD-2 not-sent"), code: 1, want: "--list: line 3: want an orderId"},
+		step{line: "receipts resolve --list " + d.file("ORD-2 paid sent", "", "ORD-2 not-sent"), code: 1, want: "--list: line 3: want an orderId"},
 		step{
-			line:  "receipts resolve --list " + list("ORD-2 paid not-sent", "ORD-1001 refund#R-1 not-sent", "ORD-1001 paid sent"),
+			line:  "receipts resolve --list " + d.file("ORD-2 paid not-sent", "ORD-1001 refund#R-1 not-sent", "ORD-1001 paid sent"),
 			typed: "2\n", code: 2,
 			want: "not-sent  ORD-2\nsent      ORD-1001  paid  failed\nType the number of receipts above to record it: 2\n" +
 				"ORD-2  paid  failed\nto send it: orders republish ORD-2\nORD-1001  paid  sent\n" +

@@ -465,7 +465,7 @@ func TestRefundOfAnOrderThatWasChargedTwice(t *testing.T) {
 			want: "WARNING: 39.98 USD of pi_000002, another payment of this order, went back already: the\n" + gives,
 		},
 		step{
-			line: "refund batch --refund-id R-1 --dry-run " + fileOf(t, "orderId,amount", "TWICE,10.00"), code: 2,
+			line: "refund batch --refund-id R-1 --dry-run " + d.file("orderId,amount", "TWICE,10.00"), code: 2,
 			want: "refund  TWICE R-1\n 10.00 USD  of 39.98 USD left, and 39.98 USD of pi_000002, another payment of this order, went back already",
 		},
 	)

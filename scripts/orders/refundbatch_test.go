@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,14 +8,6 @@ import (
 	"orderonce/adapters/stripe/stripetest"
 	"orderonce/scripts/jobs"
 )
-
-// fileOf returns the name of a file with lines.
-func fileOf(t *testing.T, lines ...string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "refunds")
-	must(t, os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
-	return name
-}
 
 // The same command says what it would do, does it, and says what came of it.
 func TestRefundBatch(t *testing.T) {
@@ -33,7 +22,7 @@ func TestRefundBatch(t *testing.T) {
 	d.another("TWICE", string(scope), true)
 	d.edit("CORRUPT", dynamodb.Item{"fingerprint": nil})
 	d.stripe.Advance(2 * time.Minute)
-	wrong := "refund batch --refund-id wrong-price " + fileOf(t, "\ufefforderId,note,amount,refundId,currency",
+	wrong := "refund batch --refund-id wrong-price " + d.file("\ufefforderId,note,amount,refundId,currency",
 		"PAID,,9.98,,USD", "PARTLY,,29.98,,", "OVER,,39.99,,", "EURO,,1.00,,eur", "OTHER,,11.00,R-1,", "PAID,,30.01,second,", "AGAIN,,10.00,,",
 		"TWICE,,10.00,,", "CORRUPT,,1.00,,", "PENDING,,39.98,,", "NONE,,1.00,,", "no id,,1.00,,", "ROUND,,9.999,,")
 	const skipped = "skip    OVER wrong-price\n 39.99 USD  refund of 39.99 USD exceeds the 39.98 USD that is left\n" +
@@ -87,7 +76,7 @@ func TestRefundBatch(t *testing.T) {
 			want: "made    PARTLY wrong-price\nrefund  PAID wrong-price\n 9.98 USD  of 30.00 USD left\nposted: 1.",
 		},
 		step{
-			line: "--json refund batch --refund-id wrong-price " + fileOf(t, `{"orderId":"PAID","amount":998}`,
+			line: "--json refund batch --refund-id wrong-price " + d.file(`{"orderId":"PAID","amount":998}`,
 				`{"orderId":"OTHER","amount":1000,"refundId":"R-1","reason":"duplicate"}`), claim: "all are made, as JSON",
 			before: func() { arrive(26 * time.Hour) },
 			want: `{"action":"made","orderId":"PAID","refundId":"wrong-price","amount":998,"currency":"usd","why":"succeeded, re_` +

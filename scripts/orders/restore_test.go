@@ -17,9 +17,7 @@ import (
 // damagedTable creates a table with the items of orders of the live one.
 func (d *deployment) damagedTable(ids ...order.ID) rows {
 	d.Helper()
-	name := d.table + "-damaged"
-	must(d.T, dynamodbtest.Create(d.Context(), d.client, dynamodbtest.TableDefinition(name)))
-	damaged := rows{d.T, d.client, name}
+	damaged := rows{d.T, d.client, d.create("damaged", dynamodbtest.TableDefinition)}
 	for _, id := range ids {
 		damaged.put(d.of(id)...)
 	}

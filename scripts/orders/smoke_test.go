@@ -238,19 +238,15 @@ func TestEachFaultFailsItsStep(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t)
-			receipts := d.engine.Table + "-receipts"
-			must(t, dynamodbtest.Create(t.Context(), d.engine.Client, dynamodbtest.ReceiptsDefinition(receipts)))
+			receipts := d.create("receipts", dynamodbtest.ReceiptsDefinition)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			var queue *sqstest.Server
 			park := sync.OnceFunc(func() {
 				m := messagesOf(t, queue, "orders")[1]
-				queue.Machine(func(q *sqstest.Machine, now time.Time) {
-					_, err := q.Send(now, "dead", sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
-						sqs.AttrReason: sqstest.Text(string(tt.parks)), sqs.AttrFirstMessageID: sqstest.Text(m.ID),
-					}})
-					must(t, err)
-				})
+				send(t, queue, "dead", sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
+					sqs.AttrReason: sqstest.Text(string(tt.parks)), sqs.AttrFirstMessageID: sqstest.Text(m.ID),
+				}})
 			})
 			environ, queue := serveQueues(t, sqstest.Options{Before: func(c sqstest.Call) {
 				var in struct{ MessageBody string }
