@@ -31,9 +31,9 @@ func (l listDead) Run(ctx context.Context, on cloud.Deployment) error {
 		}
 		return false, d.print(letter)
 	}
-	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()), d.page.full, visit)
+	counts, err := d.each(ctx, l.Select.Limit, l.Select.filter(d.Now()), d.full, visit)
 	if err == nil {
-		fmt.Fprintf(d.People(), "\n%s", counts)
+		fmt.Fprintf(d.People(), "\n%s", d.describe(counts))
 	}
 	return err
 }
@@ -57,7 +57,7 @@ func (s showDead) Run(ctx context.Context, on cloud.Deployment) error {
 	}
 	counts, err := d.each(ctx, mostShown, named, nil, show)
 	if err == nil && counts.matched == 0 {
-		err = fmt.Errorf("show %q: %w%s", s.ID, errNoDeadLetter, counts.unseen())
+		err = fmt.Errorf("show %q: %w%s", s.ID, errNoDeadLetter, d.unseen(counts.pages))
 	}
 	return err
 }
@@ -87,39 +87,34 @@ func (s selection) filter(now time.Time) deadletters.Filter {
 	return f
 }
 
-// triage is where a person works through the dead letters.
+// triage is where a person works through the dead letters. Of thousands it prints the
+// first, and then how many there are for each reason.
 type triage struct {
 	cloud.Deployment
 
 	sources deadletters.Sources
 	queue   *deadletters.Queue
-	page    *page
-}
-
-// page is the part of a list that is printed: of thousands of messages the first, and
-// then how many there are for each reason.
-type page struct {
-	left int  // negative: no end
-	more bool // messages were not printed
+	left    int  // so many more are printed; negative: all
+	more    bool // some were not printed
 }
 
 const pageSize = 50
 
 // full reports whether no other message is printed.
-func (p *page) full() bool {
-	p.more = p.more || p.left == 0
-	return p.left == 0
+func (d *triage) full() bool {
+	d.more = d.more || d.left == 0
+	return d.left == 0
 }
 
-func openTriage(d cloud.Deployment, all bool) triage {
+func openTriage(d cloud.Deployment, all bool) *triage {
 	// With `| head`, a write fails instead of killing the process, which holds messages.
 	signal.Ignore(syscall.SIGPIPE)
-	shown := &page{left: pageSize}
+	left := pageSize
 	if all || d.JSON {
-		shown.left = -1
+		left = -1
 	}
-	return triage{
-		Deployment: d, queue: d.Letters(), page: shown,
+	return &triage{
+		Deployment: d, queue: d.Letters(), left: left,
 		sources: deadletters.Sources{
 			Orders: d.Store(), Accounts: d.Accounts(), Payments: d.Payments(), Refunds: d.Refunds(), Scope: d.Scope,
 		},
@@ -129,12 +124,12 @@ func openTriage(d cloud.Deployment, all bool) triage {
 // each calls visit with every message that f selects, and counts reasons and verdicts.
 // Once enough, if there is one, returns true, it only counts reasons, and reads neither
 // rows nor Stripe. It fails if no message has a field of f: the name is mistyped.
-func (d triage) each(
+func (d *triage) each(
 	ctx context.Context, limit int, f deadletters.Filter, enough func() bool,
 	visit deadletters.Visit[deadletters.Letter],
 ) (t tally, err error) {
 	looked := 0
-	t.kinds, t.page, t.fifo = map[kind]int{}, d.page, strings.HasSuffix(string(d.DeadLetters), ".fifo")
+	t.kinds = map[kind]int{}
 	t.pages, err = d.queue.Each(ctx, limit, func(ctx context.Context, m deadletters.Message) (bool, error) {
 		looked++
 		d.Progress("%s looked at", view.Messages(looked))
@@ -167,8 +162,6 @@ type tally struct {
 	pages   deadletters.Pages
 	matched int
 	kinds   map[kind]int
-	page    *page
-	fifo    bool
 }
 
 // kind is a reason, and the verdict on messages with it.
@@ -180,9 +173,9 @@ type kind struct {
 // unread is in place of a verdict if neither row nor Stripe was read.
 const unread deadletters.Action = "without a verdict"
 
-// String returns the counts as a line for people. Below it are the reasons, if not every
+// describe returns the counts as a line for people. Below it are the reasons, if not every
 // message was printed, and what was not seen.
-func (t tally) String() string {
+func (d *triage) describe(t tally) string {
 	actions, parts := map[deadletters.Action]int{}, []string{}
 	for k, n := range t.kinds {
 		actions[k.action] += n
@@ -197,7 +190,7 @@ func (t tally) String() string {
 		line += fmt.Sprintf("; not selected: %d", other)
 	}
 	lines := []string{line}
-	if t.page.more {
+	if d.more {
 		for _, k := range slices.SortedFunc(maps.Keys(t.kinds), func(a, b kind) int {
 			return cmp.Or(t.kinds[b]-t.kinds[a], cmp.Compare(a.reason, b.reason), cmp.Compare(a.action, b.action))
 		}) {
@@ -206,19 +199,19 @@ func (t tally) String() string {
 		const more = "printed are the first %d; --all prints each, --reason=REASON those of one reason"
 		lines = append(lines, fmt.Sprintf(more, pageSize))
 	}
-	return strings.Join(lines, "\n") + t.unseen() + "\n"
+	return strings.Join(lines, "\n") + d.unseen(t.pages) + "\n"
 }
 
 // unseen returns what the queue holds beside the messages that were looked at: a line for
 // people, or "".
-func (t tally) unseen() string {
-	more := fmt.Sprintf("SQS counts about %d more", t.pages.Unseen)
+func (d *triage) unseen(p deadletters.Pages) string {
+	more := fmt.Sprintf("SQS counts about %d more", p.Unseen)
 	switch {
-	case !t.pages.Ended:
+	case !p.Ended:
 		return "\nthe limit was reached, and " + more + ": see --limit"
-	case t.pages.Unseen == 0:
+	case p.Unseen == 0:
 		return ""
-	case t.fifo:
+	case strings.HasSuffix(string(d.DeadLetters), ".fifo"):
 		more += ": behind the first ten of their message group, which have to be redriven or discarded first, or"
 	default:
 		more += ":"
@@ -228,11 +221,11 @@ func (t tally) unseen() string {
 }
 
 // print prints a dead letter, a paragraph for people, if the page has room for it.
-func (d triage) print(l deadletters.Letter) error {
+func (d *triage) print(l deadletters.Letter) error {
 	d.Progress("")
-	if d.page.full() {
+	if d.full() {
 		return nil
 	}
-	d.page.left--
+	d.left--
 	return d.Result(view.Letter(l, d.Now()), view.NewLetterJSON(l))
 }

@@ -21,6 +21,7 @@ import (
 	"orderonce/domain/order"
 	"orderonce/domain/refund"
 	"orderonce/scripts/orders/batch"
+	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/view"
 )
@@ -143,8 +144,8 @@ func TestAListIsAPageAndCountsTheRest(t *testing.T) {
 			t.Errorf("orders %s: printed %d messages, want %d", line, got, want)
 		}
 	}
-	behind := tally{fifo: true, pages: deadletters.Pages{Ended: true, Unseen: 15}}
-	if got := behind.unseen(); !strings.Contains(got, "15 more: behind the first ten of their message group") {
+	behind := triage{Deployment: cloud.Deployment{Env: cloud.Env{DeadLetters: "dead.fifo"}}}
+	if got := behind.unseen(deadletters.Pages{Ended: true, Unseen: 15}); !strings.Contains(got, "15 more: behind the first ten of their message group") {
 		t.Errorf("got %q, want why they cannot be seen", got)
 	}
 }
@@ -363,6 +364,8 @@ func TestDiscardKeepsAnOrderThatMayBeChargedUntilItIsCanceled(t *testing.T) {
 	)
 }
 
+// A message that was posted again without its age would look younger than a row that
+// replaced a lost one.
 func TestDiscardSavesAMessageBeforeItDeletesIt(t *testing.T) {
 	t.Parallel()
 	p := newLetterFixture(t)
@@ -393,5 +396,12 @@ func TestDiscardSavesAMessageBeforeItDeletesIt(t *testing.T) {
 	}
 	if saved != 2 {
 		t.Errorf("saved %d messages, want both:\n%s", saved, text)
+	}
+	p.steps(step{line: "post --yes " + file, want: "messages posted: 2"})
+	for _, m := range messagesOf(t, p.queues, "orders") {
+		sent := m.Attributes[sqs.AttrFirstSent].Text
+		if want := noon().Add(-150 * time.Hour).Format(time.RFC3339); m.Body != bodyOf("PAID", pays) || len(m.Attributes) != 1 || sent != want {
+			t.Errorf("posted %+v, want the order as it was first sent at %s", m, want)
+		}
 	}
 }

@@ -93,7 +93,7 @@ var errLeft = errors.New("selected messages are left, or were not seen, in the d
 // empty lists the selected messages whose verdict allows the task and, if the person
 // agrees, takes them. Between the two it does not hold them, because a person may think
 // for an hour.
-func (d triage) empty(ctx context.Context, t task) error {
+func (d *triage) empty(ctx context.Context, t task) error {
 	kind := "dead-letter queue"
 	if d.DeadLetters == d.Queue {
 		kind = "order queue"
@@ -115,7 +115,7 @@ func (d triage) empty(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.People(), "\n%s\n", counts)
+	fmt.Fprintf(d.People(), "\n%s\n", d.describe(counts))
 	if len(chosen) > 0 && (t.DryRun || !d.Terminal && !t.Yes) {
 		fmt.Fprintf(d.People(), "dry run: %s would be %s\n", view.Messages(len(chosen)), t.done)
 		return shell.LeftError{Err: errLeft}
@@ -137,7 +137,7 @@ func (d triage) empty(ctx context.Context, t task) error {
 	if took > 0 {
 		text += t.then
 	}
-	text += counts.unseen() + "\n"
+	text += d.unseen(counts.pages) + "\n"
 	if err := d.Result(text, map[string]int{t.done: took, "left": left, "unseen": unseen}); err != nil {
 		return err
 	}
@@ -149,12 +149,12 @@ func (d triage) empty(ctx context.Context, t task) error {
 
 // take does the task with each chosen message whose verdict still allows it. It returns
 // their number, and that of the chosen messages that it met.
-func (d triage) take(ctx context.Context, t task, chosen map[string]bool) (took, met int, err error) {
+func (d *triage) take(ctx context.Context, t task, chosen map[string]bool) (took, met int, err error) {
 	if len(chosen) == 0 {
 		return 0, 0, nil
 	}
-	if d.page.full() {
-		d.page.left = pageSize // those that stay after all
+	if d.full() {
+		d.left = pageSize // those that stay after all
 	}
 	visit := func(ctx context.Context, l deadletters.Letter) (bool, error) {
 		if !t.takes(l) { // it is another one by now

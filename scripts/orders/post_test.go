@@ -2,21 +2,14 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 
-	"orderonce/adapters/sqs"
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
-	"orderonce/scripts/orders/batch"
-	"orderonce/scripts/orders/deadletters"
 )
 
 const refundLine = `{"type":"refund","orderId":"ORD-1","refundId":"R-1","amount":1000,"reason":"duplicate"}`
@@ -153,26 +146,6 @@ func TestPostAsks(t *testing.T) {
 		if held := len(messagesOf(t, q.Server, "orders", "refunds")); held != tt.held {
 			t.Errorf("%s: got %d messages, want %d", tt.want, held, tt.held)
 		}
-	}
-}
-
-// A message that was posted again without its age would look younger than a row that
-// replaced a lost one.
-func TestPostKeepsTheAgeOfASavedMessage(t *testing.T) {
-	t.Parallel()
-	file, body := filepath.Join(t.TempDir(), "discarded.jsonl"), lines(1)[0]
-	must(t, batch.Save(file, deadletters.Message{
-		ID: "message-1", Body: body, Reason: order.ReasonRecordLost, FirstSent: noon(),
-		Attributes: map[string]types.MessageAttributeValue{
-			sqs.AttrReason: {DataType: aws.String("String"), StringValue: aws.String("record_lost")},
-		},
-	}))
-	q := newOrderQueue(t, "")
-	q.steps(step{line: "post --yes " + file})
-	got := messagesOf(t, q.Server, "orders")
-	if len(got) != 1 || got[0].Body != body || len(got[0].Attributes) != 1 ||
-		got[0].Attributes[sqs.AttrFirstSent].Text != noon().Format(time.RFC3339) {
-		t.Errorf("got %+v, want the order as it was first sent at %s", got, noon())
 	}
 }
 

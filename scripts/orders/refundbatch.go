@@ -40,8 +40,7 @@ func (b batchRefunds) Run(ctx context.Context, d cloud.Deployment) error {
 	if d.Key.Reveal() == "" {
 		fmt.Fprintln(d.People(), notRead)
 	}
-	p := planner{d, b.RefundID, map[order.ID]refund.Account{}}
-	rows, err := p.plan(ctx, lines)
+	rows, err := b.plan(ctx, d, lines)
 	var left error
 	if err == nil {
 		left, err = sumUp(d.Shell, rows)
@@ -98,41 +97,36 @@ type row struct {
 	request refund.Request
 }
 
-// planner decides about rows. accounts are those from which rows will give money back.
-type planner struct {
-	cloud.Deployment
-
-	id       string // of rows without one
-	accounts map[order.ID]refund.Account
-}
-
 // plan returns what the rows would do, those that need a person last. It returns an error
 // if that cannot be known of one.
-func (p planner) plan(ctx context.Context, lines []batch.Refund) (rows []row, err error) {
+func (b batchRefunds) plan(ctx context.Context, d cloud.Deployment, lines []batch.Refund) (rows []row, err error) {
+	accounts := map[order.ID]refund.Account{}
 	for n, l := range lines {
-		p.Progress("%d of %d rows read", n, len(lines))
-		r, err := p.decide(ctx, l)
+		d.Progress("%d of %d rows read", n, len(lines))
+		r, err := b.decide(ctx, d, accounts, l)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
 	}
-	p.Progress("")
+	d.Progress("")
 	slices.SortStableFunc(rows, func(r, other row) int {
 		return cmp.Compare(slices.Index(actions(), r.Action), slices.Index(actions(), other.Action))
 	})
 	return rows, nil
 }
 
-// decide returns what a row would do.
-func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) {
+// decide returns what a row would do after those before it, which leave these accounts.
+func (b batchRefunds) decide(
+	ctx context.Context, d cloud.Deployment, accounts map[order.ID]refund.Account, l batch.Refund,
+) (r row, err error) {
 	r = row{OrderID: l.OrderID, RefundID: l.RefundID, line: l.Line}
 	if !order.ValidID(l.OrderID) {
 		return r.will(toSkip, order.ErrNotFound), nil
 	}
-	a, read := p.accounts[order.ID(l.OrderID)]
+	a, read := accounts[order.ID(l.OrderID)]
 	if !read {
-		a, err = p.Accounts().Load(ctx, order.ID(l.OrderID))
+		a, err = d.Accounts().Load(ctx, order.ID(l.OrderID))
 	}
 	for _, why := range []error{order.ErrNotFound, order.ErrCorrupt, order.ErrUnknownVersion} {
 		if errors.Is(err, why) {
@@ -146,7 +140,7 @@ func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) 
 		return r.will(toSkip, err), nil
 	}
 	r.Amount, r.Currency = r.request.Amount(), a.Charged.Currency
-	made, err := before(a, r.request, p.Now())
+	made, err := before(a, r.request, d.Now())
 	i, known := a.Item(r.request.ID())
 	others := alike(a, r.request)
 	switch {
@@ -154,20 +148,20 @@ func (p planner) decide(ctx context.Context, l batch.Refund) (r row, err error) 
 		return r.will(toSkip, err), nil
 	case made:
 		return r.will(isMade, view.Refund(i)), nil
-	case i.Status == refund.Open && !i.Abandoned(p.Now()):
+	case i.Status == refund.Open && !i.Abandoned(d.Now()):
 		return r.will(toWait, view.Refund(i)), nil
-	case !known && l.RefundID == p.id && len(others) > 0:
+	case !known && l.RefundID == b.RefundID && len(others) > 0:
 		return r.will(toSkip, fmt.Sprintf("refund %s of this amount is %s: a row for another one needs a refundId",
 			others[0].ID, others[0].Status)), nil
 	}
-	f, err := p.PaymentsOf(ctx, a)
+	f, err := d.PaymentsOf(ctx, a)
 	if err != nil && !errors.Is(err, cloud.ErrNoKey) {
 		return r, err
 	}
 	if f.Charges() > 1 {
 		return r.will(toSkip, fmt.Sprintf("charged twice: see orders show %s", a.OrderID)), nil
 	}
-	p.accounts[a.OrderID] = refund.Begun(a, r.request, order.Lease{Owner: r.RefundID, From: p.Now()})
+	accounts[a.OrderID] = refund.Begun(a, r.request, order.Lease{Owner: r.RefundID, From: d.Now()})
 	why := fmt.Sprintf("of %s left", order.Money{Amount: a.Left(), Currency: r.Currency})
 	if back := a.Refunded(); back > 0 {
 		why += fmt.Sprintf(", %s went back before", order.Money{Amount: back, Currency: r.Currency})
