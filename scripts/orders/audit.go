@@ -52,7 +52,6 @@ func (a auditTable) Run(ctx context.Context, d cloud.Deployment) error {
 	return f.Remove()
 }
 
-// auditing is an audit under way.
 type auditing struct {
 	auditTable
 	shell.Shell

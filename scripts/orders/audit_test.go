@@ -55,7 +55,7 @@ func (w *auditFixture) lose(id order.ID) { w.remove(w.of(id)...) }
 func (w *auditFixture) at(now time.Time, id order.ID, method string) {
 	w.Helper()
 	w.methods[id] = method
-	process(w.T, w.store, w.payments, ordertest.OrderWith(id, method), now)
+	w.deliver(ordertest.OrderWith(id, method), now)
 }
 
 // intentOf returns the intent that an order's row names.

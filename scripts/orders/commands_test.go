@@ -61,11 +61,13 @@ func TestAWrongCommandLineIsAnsweredInAFewLines(t *testing.T) {
 		"dead-letters redrive --verdict other":             "--verdict must be one of ",
 		"post --csv --column order=x testdata/orders.csv":  "--column order: want one of orderId, ",
 		"refresh ORD-1 --scope NotAScope":                  `scope "NotAScope"`,
+		"smoke":                                            "got a live one, which refuses the smoke test's cards",
 	} {
-		printed, code := runs(t.Context(), t, testShell(environment("DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead")), line, "")
+		environ := environment("DEAD_LETTER_QUEUE_URL=https://sqs.example/1/dead", "STRIPE_SECRET_KEY=sk_live_canary")
+		printed, code := runs(t.Context(), t, testShell(environ), line, "")
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
 		at := slices.IndexFunc(lines, func(s string) bool { return strings.HasPrefix(s, "orders: error: ") })
-		if at < 0 || !strings.Contains(lines[at], want) || code == 0 || len(lines) > 5 {
+		if at < 0 || !strings.Contains(lines[at], want) || code == 0 || len(lines) > 5 || strings.Contains(printed, "canary") {
 			t.Errorf("orders %s: got exit code %d and\n%s\nwant %q in at most five lines", line, code, printed, want)
 		}
 	}

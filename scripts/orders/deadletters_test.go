@@ -298,10 +298,6 @@ func TestRedriveAndDiscard(t *testing.T) {
 		"discard of all asks scripts too": {
 			step: step{line: discard + " --force --yes", code: 1, want: "nothing was changed"}, dead: whole,
 		},
-		"discard of all but what another message may charge": {
-			step: step{line: discard + " --force --yes", typed: "discard\n", code: 2, want: "discarded: 4 messages, left: 1\n"},
-			dead: []string{"REFUSED"},
-		},
 		"discard on a pipe": {step: step{line: discard + " --force", typed: "discard\n", code: 2}, pipe: true, dead: whole},
 		"as many as the limit": {
 			step: step{

@@ -27,7 +27,7 @@ func TestErase(t *testing.T) {
 	other, held := of("ORD-1003", "CUST-70", pays), of("ORD-1004", "CUST-7", pays)
 	all := []order.Order{paid, refused, other, held}
 	for _, o := range all[:3] {
-		process(t, d.store, d.payments, o, noon())
+		d.deliver(o, noon())
 	}
 	lease := order.Lease{Owner: "owner", From: noon(), Until: noon().Add(time.Minute)}
 	claim, err := order.Begin(t.Context(), d.store, held, lease, nil)
@@ -80,7 +80,7 @@ func TestErase(t *testing.T) {
 	must(t, claim.Release(t.Context(), d.store, order.ReasonOutOfTime, noon()))
 	for range 2 {
 		for _, o := range all { // its message comes again
-			process(t, d.store, d.payments, o, noon().Add(time.Hour))
+			d.deliver(o, noon().Add(time.Hour))
 		}
 	}
 	d.refund("ORD-1001", noon)

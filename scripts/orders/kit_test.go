@@ -54,7 +54,6 @@ const (
 // noon is when the orders of these tests were created.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 123_000_000, time.UTC) }
 
-// must ends the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
@@ -236,7 +235,6 @@ func deploy(t *testing.T) *deployment {
 	return deployWith(t, stripetest.Options{})
 }
 
-// deployWith is deploy with options of the pretend Stripe.
 func deployWith(t *testing.T, o stripetest.Options) *deployment {
 	t.Helper()
 	h := dynamodbtest.Open(t)
@@ -270,21 +268,19 @@ func (d *deployment) create(name string, definition func(name string) *sdk.Creat
 func (d *deployment) process(method string, ids ...order.ID) {
 	d.Helper()
 	for _, id := range ids {
-		process(d.T, d.store, d.payments, ordertest.OrderWith(id, method), noon())
+		d.deliver(ordertest.OrderWith(id, method), noon())
 	}
 }
 
-// process processes an order's message at a time. The producer has just sent it, so that
+// deliver processes an order's message at a time. The producer has just sent it, so that
 // its age prevents nothing.
-func process(t *testing.T, claims order.Store, payments order.Payments, o order.Order, now time.Time) {
-	t.Helper()
-	stock, tracks := claims.(interface{ TracksStock() bool })
+func (d *deployment) deliver(o order.Order, now time.Time) {
 	p := &order.Processor{
-		Store: claims, Payments: payments, Scope: scope, Now: func() time.Time { return now }, ConfirmTime: time.Second,
-		TracksStock: tracks && stock.TracksStock(),
+		Store: d.store, Payments: d.payments, Scope: scope, Now: func() time.Time { return now }, ConfirmTime: time.Second,
+		TracksStock: d.store.TracksStock(),
 	}
 	lease := order.Lease{Owner: fmt.Sprint("owner-", o.ID(), now.Unix()), From: now, Until: now.Add(time.Minute)}
-	p.Process(t.Context(), o, now, lease)
+	p.Process(d.Context(), o, now, lease)
 }
 
 // atStripe returns what changes the Stripe double.
@@ -317,7 +313,6 @@ func (d *deployment) another(id order.ID, scope string, confirm bool) {
 	})
 }
 
-// rows are the items of a table, as an administrator sees them.
 type rows struct {
 	*testing.T
 

@@ -60,7 +60,6 @@ func (l list) Run(ctx context.Context, d cloud.Deployment) error {
 	return l.print(d.Shell, d.Rows(ctx, 0))
 }
 
-// waiting reads the orders of the index, one by one.
 func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[cloud.Row, error] {
 	store, until := d.Store(), cloud.LastDue()
 	if l.Due {
@@ -84,18 +83,14 @@ func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[cloud.R
 		}
 		registrations := registrationtable.Store{Orders: store}
 		for r, err := range registrations.Unsent(ctx, until) {
-			if !yield(cloud.Row{Record: unsent(r)}, err) {
+			unsent := order.Record{
+				OrderID: r.OrderID, Status: intake.NotSent, Total: r.Total, CreatedAt: r.At, UpdatedAt: r.At,
+				LastError: "its client must put it again",
+			}
+			if !yield(cloud.Row{Record: unsent}, err) {
 				return
 			}
 		}
-	}
-}
-
-// unsent returns the registration of an order that may not have been sent as a record.
-func unsent(r intake.Registration) order.Record {
-	return order.Record{
-		OrderID: r.OrderID, Status: intake.NotSent, Total: r.Total, CreatedAt: r.At, UpdatedAt: r.At,
-		LastError: "its client must put it again",
 	}
 }
 
@@ -148,7 +143,6 @@ func (l list) print(sh shell.Shell, found iter.Seq2[cloud.Row, error]) error {
 	return errors.Join(corrupt...)
 }
 
-// matches reports whether an order is one that is asked for.
 func (l list) matches(r order.Record, now time.Time) bool {
 	return (len(l.Status) == 0 || slices.Contains(l.Status, r.Status)) && (!l.Holding || len(r.Stock) > 0) &&
 		within(r.UpdatedAt, l.UpdatedSince, l.UpdatedUntil, now) &&

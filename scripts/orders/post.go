@@ -54,7 +54,6 @@ func (p post) Run(ctx context.Context, d cloud.Deployment) error {
 	return d.Result(fmt.Sprintf("messages posted: %d\n", posted), map[string]int{"posted": posted})
 }
 
-// confirm prints what the messages ask for and where, and asks.
 func (p post) confirm(d cloud.Deployment, messages []batch.Message) error {
 	if p.Yes || len(messages) == 0 {
 		return nil

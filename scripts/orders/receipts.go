@@ -163,7 +163,6 @@ func decide(ctx context.Context, d cloud.Deployment, yes bool, all ...decision) 
 	return nil
 }
 
-// record writes a decision, and prints the receipt afterwards.
 func record(ctx context.Context, d cloud.Deployment, seen, after receipt.Item) error {
 	_, err := d.Receipts().Save(ctx, seen, after)
 	if errors.Is(err, order.ErrStale) {

@@ -149,7 +149,6 @@ type dueOutcome struct {
 	Unavailable map[order.ID]string     `json:"unavailable,omitempty"` // the table or Stripe did not answer
 }
 
-// dueReport returns a run as text for a person and as JSON.
 func dueReport(d settle.Reconciled) (string, dueOutcome) {
 	o := dueOutcome{Results: d.Followed, Failed: map[order.ID]string{}, Unavailable: map[order.ID]string{}}
 	var b strings.Builder

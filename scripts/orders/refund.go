@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -167,14 +168,11 @@ func tooLittle(a refund.Account, err error) error {
 
 // alike returns the other refunds of the same amount that were made or may be: one of
 // them may be what the person means.
-func alike(a refund.Account, r refund.Request) (others []refund.Item) {
-	for _, i := range a.Items {
+func alike(a refund.Account, r refund.Request) []refund.Item {
+	return slices.DeleteFunc(slices.Clone(a.Items), func(i refund.Item) bool {
 		over := i.Status == refund.Failed || i.Status == refund.Refused
-		if i.ID != r.ID() && i.Amount == r.Amount() && !over {
-			others = append(others, i)
-		}
-	}
-	return others
+		return i.ID == r.ID() || i.Amount != r.Amount() || over
+	})
 }
 
 // follow waits until the refund is settled, and prints each change and the outcome.

@@ -172,7 +172,6 @@ func (b batchRefunds) decide(
 	return r.will(toRefund, why), nil
 }
 
-// will returns the row with what is to be done, and why.
 func (r row) will(action string, why any) row {
 	r.Action, r.Why = action, fmt.Sprint(why)
 	return r

@@ -122,7 +122,6 @@ func (p *republisher) find(ctx context.Context) (events int, ids []order.ID, err
 	return events, ids, nil
 }
 
-// republisher publishes the events of rows again.
 type republisher struct {
 	cloud.Deployment
 	outbox.Publisher
@@ -148,7 +147,6 @@ func (p *republisher) orderOrReport(ctx context.Context, id order.ID) error {
 	return err
 }
 
-// order publishes the events of one order.
 func (p *republisher) order(ctx context.Context, id order.ID) error {
 	found, err := p.Store().Load(ctx, id)
 	if err != nil {

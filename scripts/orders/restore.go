@@ -137,7 +137,6 @@ func (r restore) salvageTable(ctx context.Context, sh shell.Shell) error {
 	return s.report(d)
 }
 
-// plan compares the tables.
 func (r restore) plan(ctx context.Context, tables salvage.Tables) (salvaged, error) {
 	s := salvaged{Found: map[order.Status]int{}, Alone: map[order.ID]string{}}
 	for f, err := range tables.Differing(ctx) {

@@ -30,7 +30,7 @@ func TestRestoreAfterAReusedKey(t *testing.T) {
 	p := newLetterFixture(t)
 	p.trackStock(20)
 	deliver := func(id order.ID, method string) {
-		process(t, p.store, p.payments, ordertest.OrderWith(id, method), noon().Add(time.Minute))
+		p.deliver(ordertest.OrderWith(id, method), noon().Add(time.Minute))
 	}
 	p.process(pays, "SAME", "OTHER", "TWICE") // pi_000002 and more
 	p.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.Confirm})
@@ -81,7 +81,7 @@ func TestRestoreFromADamagedTable(t *testing.T) {
 		backup[id] = d.of(id)
 	}
 	for _, id := range []order.ID{"OLDER", "EDITED", "LOST"} {
-		process(t, d.store, d.payments, ordertest.OrderWith(id, pays), noon().Add(time.Minute))
+		d.deliver(ordertest.OrderWith(id, pays), noon().Add(time.Minute))
 	}
 	d.refund("REFUNDED", noon)
 	d.put(dynamodb.Item{"orderId": dynamodb.Text("REGISTERED"), "sk": dynamodb.Text("intake"), "caller": dynamodb.Text("c")})

@@ -55,7 +55,6 @@ func smokeCards() []string {
 	return []string{"pm_card_visa", "pm_card_chargeCustomerFail", "pm_card_authenticationRequired"}
 }
 
-// smokeTest is one run of the smoke test.
 type smokeTest struct {
 	cloud.Deployment
 	smoke
@@ -115,7 +114,6 @@ func (s smoke) steps() (wanted []smokeStep, err error) {
 	return wanted, err
 }
 
-// run runs the steps, and prints what each of them saw.
 func (t *smokeTest) run(ctx context.Context, steps []smokeStep) error {
 	variables, worked := env.ToMap(t.Environ), map[string]bool{"": true}
 	var failed []error

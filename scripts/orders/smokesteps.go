@@ -57,7 +57,6 @@ func (t *smokeTest) smokeStock(ctx context.Context, units int64) (err error) {
 	return err
 }
 
-// post posts an order's message and returns its id.
 func (t *smokeTest) post(ctx context.Context, d order.Draft) (string, error) {
 	return t.QueueAt(t.Queue).Send(ctx, order.ID(d.ID), newID(t.Now()), orders.Encode(d))
 }

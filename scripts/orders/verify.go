@@ -57,7 +57,6 @@ func (v verifyHistory) Run(ctx context.Context, sh shell.Shell) error {
 	return nil
 }
 
-// verifying is a verification under way.
 type verifying struct {
 	verifyHistory
 	shell.Shell
@@ -67,7 +66,6 @@ type verifying struct {
 	shown    int
 }
 
-// run reads everything, checks it, and prints what it finds.
 func (v *verifying) run(ctx context.Context, dir string) (s verify.Summary, err error) {
 	check := &verify.Verifier{
 		Now: v.Now(), Ordered: v.InOrder, Found: v.found,
@@ -166,7 +164,6 @@ func addAll[T any](pages iter.Seq2[audit.Page[T], error], add func(T) error) err
 	return nil
 }
 
-// readFiles reads each file to its end.
 func (v *verifying) readFiles(f *verify.Folder) (err error) {
 	read := func(names []string, read func(name string, in io.Reader) error) {
 		for _, name := range names {
@@ -223,7 +220,6 @@ func (v *verifying) found(r verify.Report) error {
 	return v.Result(b.String(), r)
 }
 
-// summarize prints what was read, and the invariants.
 func (v *verifying) summarize(s verify.Summary) error {
 	var b strings.Builder
 	if more := v.shown - shownFindings; more > 0 {
