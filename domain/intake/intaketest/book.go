@@ -64,9 +64,6 @@ func (m *Memory) Find(ctx context.Context, id order.ID) (intake.Entry, error) {
 	return intake.Entry{Registration: m.registrations[id], Record: record}, err
 }
 
-// racers is the number of concurrent goroutines.
-const racers = 50
-
 // TestBook tests the contract of intake.Book. open returns a book and the store of its
 // orders. They may be the same each time: no two tests of one run use the same order.
 // Books keep times to the millisecond.
@@ -142,16 +139,13 @@ func (x bookTest) registers() {
 }
 
 func (x bookTest) races() {
-	got, errs := make([]intake.Registration, racers), make([]error, racers)
-	var racing sync.WaitGroup
-	for i := range racers {
-		racing.Go(func() {
-			r := x.first
-			r.Caller = intake.Caller(fmt.Sprintf("racer %d", i))
-			got[i], errs[i] = x.Register(x.Context(), r)
-		})
-	}
-	racing.Wait()
+	got := make([]intake.Registration, ordertest.Racers)
+	errs := ordertest.Race(func(i int) (err error) {
+		r := x.first
+		r.Caller = intake.Caller(fmt.Sprintf("racer %d", i))
+		got[i], err = x.Register(x.Context(), r)
+		return err
+	})
 	for i, r := range got {
 		if errs[i] != nil || r != got[0] {
 			x.Errorf("racer %d: got %+v, %v, want %+v", i, r, errs[i], got[0])

@@ -239,10 +239,8 @@ func (b *Bank) respond(
 ) (order.Intent, order.ErrorKind) {
 	r, used := b.keys[k]
 	switch {
-	case fault == ReturnsUnavailable:
-		return order.Intent{}, order.KindUnavailable
-	case fault == ReturnsMisconfigured:
-		return order.Intent{}, order.KindMisconfigured
+	case fault == ReturnsUnavailable, fault == ReturnsMisconfigured:
+		return order.Intent{}, fault.Kind()
 	case used && r.request != request:
 		return order.Intent{}, order.KindKeyReused
 	case used && r.failed:

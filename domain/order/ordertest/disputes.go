@@ -99,13 +99,10 @@ func (x disputesTest) wantDisputeFailure(id order.IntentID, want order.ErrorKind
 
 func (x disputesTest) fails() {
 	x.Dispute(x.intent)
-	for fault, want := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
-		LosesRequest: order.KindUnknown, LosesResponse: order.KindUnknown,
-	} {
+	for _, fault := range []Fault{ReturnsUnavailable, ReturnsMisconfigured, LosesRequest, LosesResponse} {
 		x.Fail(ListDisputes, fault)
-		e := x.wantDisputeFailure(x.intent, want)
-		if responded := want != order.KindUnknown; (e.RequestID != "") != responded {
+		e := x.wantDisputeFailure(x.intent, fault.Kind())
+		if (e.RequestID == "") != fault.Lost() {
 			x.Errorf("%s: got request id %q, want one if and only if the provider responded", fault, e.RequestID)
 		}
 	}

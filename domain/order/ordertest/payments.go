@@ -56,6 +56,20 @@ const (
 	StoresFailureAfterEffect Fault = "stores_failure_after_effect" // 500 after the effect, replayed under the key
 )
 
+// Kind is the kind of the error that the caller gets.
+func (f Fault) Kind() order.ErrorKind {
+	switch f { //nolint:exhaustive // after the others the caller does not know what happened
+	case ReturnsUnavailable:
+		return order.KindUnavailable
+	case ReturnsMisconfigured:
+		return order.KindMisconfigured
+	}
+	return order.KindUnknown
+}
+
+// Lost reports whether the caller gets no response.
+func (f Fault) Lost() bool { return f == LosesRequest || f == LosesResponse }
+
 // PaymentsUnderTest is a port and controls of the provider behind it. A provider starts
 // without intents and faults.
 type PaymentsUnderTest struct {

@@ -153,7 +153,7 @@ func confirmPromises() []paymentPromise {
 		},
 		{
 			"fifty concurrent confirms, two under each key, charge once", Pays, 1,
-			[]step{prepared, (*paymentsTest).confirmRace, confirm(racers+1, paid)},
+			[]step{prepared, (*paymentsTest).confirmRace, confirm(Racers+1, paid)},
 		},
 		{
 			"a decline is an intent and its card is not charged again", Declines, 0, []step{
@@ -270,10 +270,8 @@ func invalidPromises() (all []paymentPromise) {
 			[]step{use(id), confirm(1, order.KindRefused), cancel(1, order.KindRefused)},
 		})
 	}
-	for fault, kind := range map[Fault]order.ErrorKind{
-		ReturnsUnavailable: order.KindUnavailable, ReturnsMisconfigured: order.KindMisconfigured,
-		LosesRequest: unknown,
-	} {
+	for _, fault := range []Fault{ReturnsUnavailable, ReturnsMisconfigured, LosesRequest} {
+		kind := fault.Kind()
 		all = append(all, paymentPromise{
 			"a call that " + string(fault) + " has no effect, and succeeds later under the same key", Pays, 1, []step{
 				fails(Prepare, fault), prepare(0, kind), prepared, fails(Confirm, fault), confirm(1, kind), uncharged,
@@ -307,8 +305,8 @@ func (x *paymentsTest) prepareDifferentContent() {
 }
 
 func (x *paymentsTest) prepareRace() {
-	intents := make([]order.Intent, racers)
-	errs := race(func(i int) (err error) {
+	intents := make([]order.Intent, Racers)
+	errs := Race(func(i int) (err error) {
 		intents[i], err = x.Payments.Prepare(x.ctx, x.order, x.firstKey())
 		return err
 	})
@@ -330,8 +328,8 @@ func (x *paymentsTest) succeeded(err error) bool {
 }
 
 func (x *paymentsTest) confirmRace() {
-	intents := make([]order.Intent, racers)
-	errs := race(func(i int) (err error) {
+	intents := make([]order.Intent, Racers)
+	errs := Race(func(i int) (err error) {
 		intents[i], err = x.confirm(x.intent, i/2+1)
 		return err
 	})
@@ -395,12 +393,8 @@ func (x *paymentsTest) findAll() {
 // provider's support asks for the request id of a response, and cannot find an invented
 // one.
 func (x *paymentsTest) failsWell() {
-	for fault, want := range map[Fault]struct {
-		kind     order.ErrorKind
-		responds bool
-	}{
-		ReturnsUnavailable: {order.KindUnavailable, true}, ReturnsMisconfigured: {order.KindMisconfigured, true},
-		StoresFailure: {unknown, true}, LosesRequest: {unknown, false}, LosesResponse: {unknown, false},
+	for _, fault := range []Fault{
+		ReturnsUnavailable, ReturnsMisconfigured, StoresFailure, LosesRequest, LosesResponse,
 	} {
 		x := x.withOrder(string(fault), Pays)
 		id := x.mustPrepare()
@@ -421,9 +415,9 @@ func (x *paymentsTest) failsWell() {
 		} {
 			x.Fail(call, fault)
 			i, err := do()
-			x.wantFailure(want.kind)(i, err)
-			if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.RequestID != "") != want.responds {
-				x.Errorf("%s %s: got %v, want a request id: %t", call, fault, err, want.responds)
+			x.wantFailure(fault.Kind())(i, err)
+			if e, ok := errors.AsType[*order.PaymentError](err); ok && (e.RequestID == "") != fault.Lost() {
+				x.Errorf("%s %s: got %v, want a request id: %t", call, fault, err, !fault.Lost())
 			}
 		}
 	}

@@ -195,7 +195,7 @@ func (x savesTest[T]) repeated() {
 func (x savesTest[T]) race() {
 	id := x.id()
 	states := [...]T{x.Bare(id), x.Full(id)}
-	errs := race(func(i int) error {
+	errs := Race(func(i int) error {
 		_, err := x.Save(x.Context(), x.Missing(id), states[i%2])
 		return err
 	})
@@ -214,17 +214,17 @@ func (x savesTest[T]) race() {
 	}
 }
 
-// racers is the number of concurrent goroutines.
-const racers = 50
+// Racers is the number of concurrent goroutines of a Race.
+const Racers = 50
 
-// race calls do concurrently with 0 to racers-1 and returns the errors.
-func race(do func(i int) error) []error {
+// Race calls do concurrently with 0 to Racers-1 and returns the errors.
+func Race(do func(i int) error) []error {
 	var (
-		errs  = make([]error, racers)
+		errs  = make([]error, Racers)
 		start = make(chan struct{})
 		wg    sync.WaitGroup
 	)
-	for i := range racers {
+	for i := range Racers {
 		wg.Go(func() {
 			<-start
 			errs[i] = do(i)

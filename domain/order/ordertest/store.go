@@ -428,8 +428,8 @@ func (x stockTest) refused() {
 }
 
 func (x stockTest) lastUnits() {
-	claims := make([]order.Claim, racers)
-	for i, err := range race(func(i int) (err error) {
+	claims := make([]order.Claim, Racers)
+	for i, err := range Race(func(i int) (err error) {
 		o := x.of(fmt.Sprint(i), order.Quantities{x.sku("a"): 1}).order
 		claims[i], err = order.Begin(x.Context(), x, o, lease("first", at(0)), o.Quantities())
 		return err
@@ -447,8 +447,8 @@ func (x stockTest) lastUnits() {
 			short++
 		}
 	}
-	if held != units || short != racers-units {
-		x.Errorf("got %d orders with stock and %d without, want %d and %d", held, short, units, racers-units)
+	if held != units || short != Racers-units {
+		x.Errorf("got %d orders with stock and %d without, want %d and %d", held, short, units, Racers-units)
 	}
 	x.wantSKU(order.Stock{SKU: x.sku("a"), Reserved: units})
 }

@@ -144,17 +144,16 @@ func (s *session) Create(ctx context.Context, o refund.CreateParams) (refund.Ref
 	if !s.open || b.Now().Sub(s.readAt) > maxIdle {
 		return refund.Refund{}, &order.PaymentError{Kind: order.KindUnavailable, Err: errNotSent}
 	}
-	if err := rejected(fault); err != nil {
-		return refund.Refund{}, err
-	}
-	if fault == ordertest.LosesRequest {
-		s.open = false
+	s.open = !fault.Lost()
+	switch fault { //nolint:exhaustive // create knows the others
+	case ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured:
+		return refund.Refund{}, failed(fault.Kind())
+	case ordertest.LosesRequest:
 		b.late = append(b.late, func() { _, _ = b.create(o, intent, "") })
 		return refund.Refund{}, failed(order.KindUnknown)
 	}
 	r, err := b.create(o, intent, fault)
 	if fault == ordertest.LosesResponse {
-		s.open = false
 		return refund.Refund{}, failed(order.KindUnknown)
 	}
 	return r, err
@@ -166,17 +165,6 @@ var (
 )
 
 func failed(k order.ErrorKind) error { return &order.PaymentError{Kind: k, Err: errRejected} }
-
-// rejected returns the error of a fault that has no effect and says so.
-func rejected(f ordertest.Fault) error {
-	switch f { //nolint:exhaustive // the others may have an effect
-	case ordertest.ReturnsUnavailable:
-		return failed(order.KindUnavailable)
-	case ordertest.ReturnsMisconfigured:
-		return failed(order.KindMisconfigured)
-	}
-	return nil
-}
 
 // create returns the response to one request.
 func (b *Bank) create(
@@ -283,11 +271,10 @@ func (b *Bank) next(c Call) (f ordertest.Fault) {
 
 // fail returns the error of the next fault of a read.
 func (b *Bank) fail(c Call) error {
-	f := b.next(c)
-	if err := rejected(f); err != nil || f == "" {
-		return err
+	if f := b.next(c); f != "" {
+		return failed(f.Kind())
 	}
-	return failed(order.KindUnknown)
+	return nil
 }
 
 // Complete executes the requests that were lost, or answered with a failure, before their

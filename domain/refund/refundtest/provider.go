@@ -368,18 +368,15 @@ func (x providerTest) unknown() {
 
 func (x providerTest) readFails() {
 	r := x.mustCreate(x.of("R1", part))
-	for fault, want := range map[ordertest.Fault]order.ErrorKind{
-		ordertest.ReturnsUnavailable:   order.KindUnavailable,
-		ordertest.ReturnsMisconfigured: order.KindMisconfigured,
-		ordertest.LosesRequest:         order.KindUnknown,
-		ordertest.LosesResponse:        order.KindUnknown,
+	for _, fault := range []ordertest.Fault{
+		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest, ordertest.LosesResponse,
 	} {
 		x.read()
 		x.Fail(ReadRefund, fault)
-		x.wantFailure(want)(x.session.ReadRefund(x.Context(), r.ID))
+		x.wantFailure(fault.Kind())(x.session.ReadRefund(x.Context(), r.ID))
 		x.Fail(Read, fault)
 		l, err := x.session.Read(x.Context(), x.intent)
-		x.wantFailure(want)(refund.Refund{}, err)
+		x.wantFailure(fault.Kind())(refund.Refund{}, err)
 		if len(l.Refunds) > 0 || l.Charged != 0 {
 			x.Errorf("%s: got %+v with an error", fault, l)
 		}
@@ -390,20 +387,20 @@ func (x providerTest) readFails() {
 func (x providerTest) createFails() {
 	const unmade, made = "[]", "[1000]"
 	for fault, want := range map[ordertest.Fault]struct {
-		kind, again order.ErrorKind // "" is no error
-		first, now  string          // refunds that count after each request
+		again      order.ErrorKind // "" is no error
+		first, now string          // refunds that count after each request
 	}{
-		ordertest.ReturnsUnavailable:       {order.KindUnavailable, "", unmade, made},
-		ordertest.ReturnsMisconfigured:     {order.KindMisconfigured, "", unmade, made},
-		ordertest.LosesRequest:             {order.KindUnknown, "", unmade, made},
-		ordertest.LosesResponse:            {order.KindUnknown, "", made, made},
-		ordertest.StoresFailure:            {order.KindUnknown, order.KindReplayed, unmade, unmade},
-		ordertest.StoresFailureAfterEffect: {order.KindUnknown, order.KindReplayed, made, made},
+		ordertest.ReturnsUnavailable:       {"", unmade, made},
+		ordertest.ReturnsMisconfigured:     {"", unmade, made},
+		ordertest.LosesRequest:             {"", unmade, made},
+		ordertest.LosesResponse:            {"", made, made},
+		ordertest.StoresFailure:            {order.KindReplayed, unmade, unmade},
+		ordertest.StoresFailureAfterEffect: {order.KindReplayed, made, made},
 	} {
 		x := x.paidWith(order.ID("ORD-"+strings.ReplaceAll(string(fault), " ", "-")), x.Method(ordertest.Pays))
 		o := x.of("R1", part)
 		x.Fail(Create, fault)
-		x.wantFailure(want.kind)(x.create(o))
+		x.wantFailure(fault.Kind())(x.create(o))
 		first := fmt.Sprint(x.Made(x.intent))
 		_, err := x.create(o)
 		now := fmt.Sprint(x.Made(x.intent))
@@ -432,7 +429,7 @@ func (x providerTest) notSent(o refund.CreateParams) {
 func (x providerTest) createsUnread() {
 	x.mustCreate(x.of("R0", part))
 	made := x.read().Refunds[0].ID
-	failed := func(c Call, f ordertest.Fault, want order.ErrorKind) func(providerTest) {
+	failed := func(c Call, f ordertest.Fault) func(providerTest) {
 		return func(x providerTest) {
 			x.read()
 			x.Fail(c, f)
@@ -440,7 +437,7 @@ func (x providerTest) createsUnread() {
 			if c == Create {
 				_, err = x.session.Create(x.Context(), x.of("R1", part))
 			}
-			x.wantFailure(want)(refund.Refund{}, err)
+			x.wantFailure(f.Kind())(refund.Refund{}, err)
 		}
 	}
 	for claim, prepare := range map[string]func(providerTest){
@@ -450,11 +447,11 @@ func (x providerTest) createsUnread() {
 				x.Fatal(err)
 			}
 		},
-		"after a read that was turned away":      failed(Read, ordertest.ReturnsUnavailable, order.KindUnavailable),
-		"after a read with a wrong key":          failed(Read, ordertest.ReturnsMisconfigured, order.KindMisconfigured),
-		"after a read whose request was lost":    failed(Read, ordertest.LosesRequest, order.KindUnknown),
-		"after a read whose response was lost":   failed(Read, ordertest.LosesResponse, order.KindUnknown),
-		"after a create whose response was lost": failed(Create, ordertest.LosesResponse, order.KindUnknown),
+		"after a read that was turned away":      failed(Read, ordertest.ReturnsUnavailable),
+		"after a read with a wrong key":          failed(Read, ordertest.ReturnsMisconfigured),
+		"after a read whose request was lost":    failed(Read, ordertest.LosesRequest),
+		"after a read whose response was lost":   failed(Read, ordertest.LosesResponse),
+		"after a create whose response was lost": failed(Create, ordertest.LosesResponse),
 		"on a closed session":                    func(x providerTest) { x.read(); x.session.Close() },
 	} {
 		x := x.withSession()
