@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"orderonce/adapters/internal/awstest"
 )
 
 // Call is one call to the engine. Its bytes must not be changed.
@@ -28,11 +29,10 @@ type Call struct {
 // Proxy forwards requests and responses between clients and an engine unchanged. It
 // counts calls, and makes those fail that a Fault describes. It reads no clock.
 type Proxy struct {
-	URL string // base URL for clients
+	*awstest.HTTP // with the base URL for clients
 
 	upstream  string
 	transport *http.Transport
-	server    *http.Server
 	closed    context.Context // ends with Close; a call in flight outlives its client, but not the proxy
 	cancel    context.CancelFunc
 
@@ -47,15 +47,10 @@ type Proxy struct {
 type callbacks struct{ before, after, observe func(Call) }
 
 // NewProxy starts a proxy in front of endpoint, on a free port of 127.0.0.1. It serves
-// until Close; ctx limits only the start.
-func NewProxy(ctx context.Context, endpoint string) (*Proxy, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for a proxy of %q: %w", endpoint, err)
-	}
+// until Close, also after the end of ctx.
+func NewProxy(ctx context.Context, endpoint string) (p *Proxy, err error) {
 	ignore := func(Call) {}
-	p := &Proxy{
-		URL:      "http://" + listener.Addr().String(),
+	p = &Proxy{
 		upstream: strings.TrimSuffix(endpoint, "/"),
 		// Decompression would break x-amz-crc32, which covers the bytes as sent.
 		transport: &http.Transport{MaxIdleConnsPerHost: idleConnections, DisableCompression: true},
@@ -63,9 +58,8 @@ func NewProxy(ctx context.Context, endpoint string) (*Proxy, error) {
 		callbacks: callbacks{before: ignore, after: ignore, observe: ignore},
 	}
 	p.closed, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
-	go func() { _ = p.server.Serve(listener) }() // returns http.ErrServerClosed
-	return p, nil
+	p.HTTP, err = awstest.Listen(p)
+	return p, err
 }
 
 // Close stops the proxy and drops calls in flight. It does not wait for blocked
@@ -73,10 +67,7 @@ func NewProxy(ctx context.Context, endpoint string) (*Proxy, error) {
 func (p *Proxy) Close() error {
 	p.cancel()
 	p.transport.CloseIdleConnections()
-	if err := p.server.Close(); err != nil {
-		return fmt.Errorf("close the proxy of %q: %w", p.upstream, err)
-	}
-	return nil
+	return p.HTTP.Close()
 }
 
 // Before sets a function that runs before each call is matched with faults and forwarded,

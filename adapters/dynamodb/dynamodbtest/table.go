@@ -62,7 +62,7 @@ const Expiry = "expiresAt"
 
 // TableDefinition returns the definition of the orders table.
 func TableDefinition(name string) *dynamodb.CreateTableInput {
-	d := definition(name, "orderId", "sk")
+	d := Definition(name, "orderId", "sk")
 	addIndex(d, types.ProjectionTypeKeysOnly, "open", "openShard", "dueAt")
 	d.StreamSpecification = &types.StreamSpecification{
 		StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage,
@@ -72,16 +72,16 @@ func TableDefinition(name string) *dynamodb.CreateTableInput {
 
 // ReceiptsDefinition returns the definition of the receipts table.
 func ReceiptsDefinition(name string) *dynamodb.CreateTableInput {
-	d := definition(name, "orderId", "sk")
+	d := Definition(name, "orderId", "sk")
 	addIndex(d, types.ProjectionTypeAll, "doubtful", "doubtful", "updatedAt")
 	return d
 }
 
 // StockTableDefinition returns the definition of the stock table.
-func StockTableDefinition(name string) *dynamodb.CreateTableInput { return definition(name, "sku") }
+func StockTableDefinition(name string) *dynamodb.CreateTableInput { return Definition(name, "sku") }
 
-// definition returns a table with a partition key and a sort key, if there is one.
-func definition(name string, key ...string) *dynamodb.CreateTableInput {
+// Definition returns a table with a partition key and a sort key, if there is one.
+func Definition(name string, key ...string) *dynamodb.CreateTableInput {
 	d := &dynamodb.CreateTableInput{TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest}
 	d.KeySchema = schema(d, key)
 	return d

@@ -93,11 +93,6 @@ func (s *Server) Fail(code string, times int) {
 	s.Server.Fail(slices.Repeat([]awstest.Fault{{Kind: awstest.Refuse, Code: code}}, times)...)
 }
 
-// Lose makes the next times requests have their effect, and then closes the connection.
-func (s *Server) Lose(times int) {
-	s.Server.Fail(slices.Repeat([]awstest.Fault{{Kind: awstest.LoseAfter}}, times)...)
-}
-
 type entry struct {
 	Detail, DetailType, EventBusName, Source string
 
@@ -118,8 +113,6 @@ func (s *Server) serve(_ int, fault awstest.Fault, r *http.Request) awstest.Resp
 	switch {
 	case fault.Kind == awstest.Refuse:
 		return failure(fault.Code, "on demand")
-	case fault.Kind == awstest.LoseBefore:
-		return awstest.Response{}
 	case r.Header.Get("X-Amz-Target") != "AWSEvents.PutEvents":
 		return failure("UnknownOperationException", r.Header.Get("X-Amz-Target"))
 	case err != nil:

@@ -1,5 +1,5 @@
-// Package awstest serves a double of an AWS service on 127.0.0.1, with faults. It knows
-// no service.
+// Package awstest serves a double of an AWS service, or of another one, on 127.0.0.1,
+// with faults. It knows no service.
 package awstest
 
 import (

@@ -3,11 +3,12 @@ package sqstest
 import (
 	"cmp"
 	"context"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"orderonce/adapters/internal/awstest"
 )
 
 // Options configure Serve. The zero Options use a free port and the real clock.
@@ -29,11 +30,9 @@ type Call struct {
 // Server serves a Machine with the AWS JSON 1.0 protocol. It does not check signatures:
 // any credentials are valid. It is safe for concurrent use.
 type Server struct {
-	URL string // http://127.0.0.1:port, the endpoint for an SDK
+	*awstest.HTTP // with the endpoint for an SDK
 
 	options Options
-	http    *http.Server
-	served  sync.WaitGroup
 	closed  chan struct{}
 	close   func()
 
@@ -46,30 +45,21 @@ type Server struct {
 }
 
 // Serve starts a server on a free port of 127.0.0.1. Close stops it.
-func Serve(o Options) (*Server, error) {
+func Serve(o Options) (s *Server, err error) {
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the real clock is the default
 	}
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{
-		URL: "http://" + listener.Addr().String(), options: o, closed: make(chan struct{}),
-		machine: New(0), busy: map[string]int{},
-	}
+	s = &Server{options: o, closed: make(chan struct{}), machine: New(0), busy: map[string]int{}}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.alarm = time.AfterFunc(time.Hour, s.Wake)
-	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute}
-	s.served.Go(func() { _ = s.http.Serve(listener) }) // always ErrServerClosed
-	return s, nil
+	s.HTTP, err = awstest.Listen(http.HandlerFunc(s.serve))
+	return s, err
 }
 
 // Close stops the server, and ends long polls, Drained and mappings.
 func (s *Server) Close() error {
 	s.close()
-	err := s.http.Close()
-	s.served.Wait()
+	err := s.HTTP.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alarm.Stop()

@@ -46,7 +46,7 @@ func (m *Machine) Disputes() []*Dispute { return slices.Clone(m.disputes) }
 // charge may be disputed several times (pm_card_createMultipleDisputes). The event
 // charge.dispute.funds_withdrawn, which follows at Stripe, is not modeled.
 func (m *Machine) OpenDispute(now time.Time, intent string) (*Dispute, error) {
-	i, err := m.unlocked(intent, func(s Status) bool { return s == StatusSucceeded })
+	i, err := m.unlocked(intent, is(StatusSucceeded))
 	if err != nil {
 		return nil, err
 	}

@@ -2,15 +2,15 @@ package stripetest
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"orderonce/adapters/internal/awstest"
 )
 
 // APIVersion is the version of Stripe's API that is modeled.
@@ -48,13 +48,12 @@ type Call struct {
 
 // Server serves a Machine.
 type Server struct {
-	URL string // Such as http://127.0.0.1:4242.
+	*awstest.HTTP
 
 	options Options
-	http    *http.Server
 	close   sync.Once
 	closed  chan struct{}
-	running sync.WaitGroup // the server, and executing calls
+	running sync.WaitGroup // executing calls
 	ahead   atomic.Int64   // How far Advance has moved the clock, in nanoseconds.
 
 	mu      sync.Mutex
@@ -64,28 +63,22 @@ type Server struct {
 }
 
 // Serve starts a Server on a free port of 127.0.0.1. Close stops it.
-func Serve(options Options) (*Server, error) {
+func Serve(options Options) (s *Server, err error) {
 	if options.Now == nil {
 		options.Now = time.Now //nolint:forbidigo // The real clock is the default; tests pass their own.
 	}
-	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		return nil, fmt.Errorf("serve Stripe double: %w", err)
+	s = &Server{
+		options: options, closed: make(chan struct{}), machine: New(options.Rules), counts: map[Endpoint]int{},
 	}
-	s := &Server{
-		URL: "http://" + listener.Addr().String(), options: options,
-		closed: make(chan struct{}), machine: New(options.Rules), counts: map[Endpoint]int{},
-	}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.running.Go(func() { _ = s.http.Serve(listener) }) // if the listener fails, clients notice
-	return s, nil
+	s.HTTP, err = awstest.Listen(s)
+	return s, err
 }
 
 // Close closes every connection, ends every delay and waits for executing calls. A second
 // Close does nothing.
 func (s *Server) Close() (err error) {
 	s.close.Do(func() {
-		err = s.http.Close() // first, so that no delayed response arrives
+		err = s.HTTP.Close() // first, so that no delayed response arrives
 		close(s.closed)
 		s.running.Wait()
 	})

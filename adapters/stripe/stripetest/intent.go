@@ -77,8 +77,8 @@ func number(id string) int {
 	return n
 }
 
-// change replaces an intent by its next version, which it returns.
-func (m *Machine) change(old *Intent, set func(*Intent)) *Intent {
+// replace replaces an intent by its next version, which it returns.
+func (m *Machine) replace(old *Intent, set func(*Intent)) *Intent {
 	next := *old
 	set(&next)
 	m.intents[number(old.ID)-1] = &next
@@ -132,17 +132,17 @@ func (m *Machine) charge(now time.Time, c *call, intent *Intent, as card, method
 	switch as { //nolint:exhaustive // every other card declines
 	case succeeds:
 		charge := m.record(now, intent, Charged, ChargeFailure{}, c)
-		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
+		return Response{Status: 200, Intent: m.replace(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusSucceeded, method, charge, nil
 		})}
 	case processing:
-		return Response{Status: 200, Intent: m.change(intent, func(i *Intent) {
+		return Response{Status: 200, Intent: m.replace(intent, func(i *Intent) {
 			i.Status, i.PaymentMethod, i.LastError = StatusProcessing, method, nil
 		})}
 	}
 	failure := declineOf(as, method)
 	charge := m.record(now, intent, Declined, chargeFailure(as, failure), c)
-	declined := m.change(intent, func(i *Intent) {
+	declined := m.replace(intent, func(i *Intent) {
 		i.Status, i.PaymentMethod, i.LatestCharge, i.LastError = StatusRequiresPaymentMethod, "", charge, failure
 	})
 	response := *failure
@@ -161,7 +161,7 @@ func (m *Machine) cancelIntent(_ time.Time, c *call) Response {
 }
 
 func (m *Machine) cancel(i *Intent) *Intent {
-	return m.change(i, func(i *Intent) { i.Status = StatusCanceled })
+	return m.replace(i, func(i *Intent) { i.Status = StatusCanceled })
 }
 
 func confirmable(s Status) bool {

@@ -11,18 +11,19 @@ import (
 // listed is an object that lists show.
 type listed interface {
 	*Intent | *Refund | *Dispute
-	about() (id, intent string)
+	about() (id, intent string, created time.Time)
 	wire() object
 }
 
-func (i *Intent) about() (id, intent string)  { return i.ID, i.ID }
-func (r *Refund) about() (id, intent string)  { return r.ID, r.Intent }
-func (d *Dispute) about() (id, intent string) { return d.ID, d.Intent }
+func (i *Intent) about() (id, intent string, created time.Time) { return i.ID, i.ID, i.Created }
+func (r *Refund) about() (id, intent string, created time.Time) { return r.ID, r.Intent, r.Created }
+
+func (d *Dispute) about() (id, intent string, created time.Time) { return d.ID, d.Intent, d.Created }
 
 // find returns the current version of an object, or nil.
 func find[T listed](all []T, id string) T { //nolint:ireturn // a pointer
 	for _, o := range all {
-		if is, _ := o.about(); is == id {
+		if is, _, _ := o.about(); is == id {
 			return o
 		}
 	}
@@ -31,10 +32,13 @@ func find[T listed](all []T, id string) T { //nolint:ireturn // a pointer
 
 // page returns a page of the objects that are shown, newest first
 // (docs.stripe.com/api/pagination). Lists of disputes and refunds may be those of one
-// intent.
+// intent. Of the limits of created, the two of a half-open interval are modeled.
 func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(T) object) Response {
 	of, after := c.Form.Get("payment_intent"), c.Form.Get("starting_after")
-	limit, refused := integer(c.Form, "limit", 10)
+	limit, refusedLimit := integer(c.Form, "limit", 10)
+	from, refusedFrom := integer(c.Form, "created[gte]", 0)
+	before, refusedBefore := integer(c.Form, "created[lt]", 1<<62)
+	refused := first(refusedLimit, refusedFrom, refusedBefore)
 	switch {
 	case of != "" && m.Intent(of) == nil:
 		return *missing("payment_intent", "payment_intent", of)
@@ -47,8 +51,8 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 	}
 	data, more, started := []any{}, false, after == ""
 	for _, o := range slices.Backward(all) {
-		id, intent := o.about()
-		show := started && (of == "" || of == intent) && shown(o)
+		id, intent, created := o.about()
+		show := started && (of == "" || of == intent) && created.Unix() >= from && created.Unix() < before && shown(o)
 		started = started || id == after
 		if more = show && len(data) == int(limit); more {
 			break
@@ -60,29 +64,16 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 	return Response{Status: 200, list: object{"object": "list", "url": c.Path, "has_more": more, "data": data}}
 }
 
-// listIntents lists intents (docs.stripe.com/api/payment_intents/list). Of the limits of
-// created, the two of a half-open interval are modeled.
+// listIntents lists intents (docs.stripe.com/api/payment_intents/list).
 func (m *Machine) listIntents(_ time.Time, c *call) Response {
-	created, refused := c.created()
-	if refused != nil {
-		return *refused
-	}
 	customer, charges := c.Form.Get("customer"), len(c.expansions()) > 0
-	shown := func(i *Intent) bool { return (customer == "" || customer == i.Customer) && created(i.Created) }
+	shown := func(i *Intent) bool { return customer == "" || customer == i.Customer }
 	return page(m, c, m.intents, shown, func(i *Intent) object {
 		if charges {
 			return m.withCharge(i)
 		}
 		return i.wire()
 	})
-}
-
-// created returns the filter of a half-open interval.
-func (c *call) created() (shown func(time.Time) bool, refused *Response) {
-	from, refusedFrom := integer(c.Form, "created[gte]", 0)
-	before, refusedBefore := integer(c.Form, "created[lt]", 1<<62)
-	shown = func(t time.Time) bool { return t.Unix() >= from && t.Unix() < before }
-	return shown, first(refusedFrom, refusedBefore)
 }
 
 // withCharge is an intent with its latest charge.
@@ -95,11 +86,7 @@ func (m *Machine) withCharge(i *Intent) object {
 }
 
 func (m *Machine) listDisputes(_ time.Time, c *call) Response {
-	created, refused := c.created()
-	if refused != nil {
-		return *refused
-	}
-	return page(m, c, m.disputes, func(d *Dispute) bool { return created(d.Created) }, func(d *Dispute) object {
+	return page(m, c, m.disputes, func(*Dispute) bool { return true }, func(d *Dispute) object {
 		o := d.wire()
 		if len(c.expansions()) > 0 {
 			o["payment_intent"] = m.Intent(d.Intent).wire()
@@ -109,23 +96,15 @@ func (m *Machine) listDisputes(_ time.Time, c *call) Response {
 }
 
 func (m *Machine) listRefunds(now time.Time, c *call) Response {
-	created, refused := c.created()
-	if refused != nil {
-		return *refused
-	}
-	visible, intents := m.shownRefund(now), len(c.expansions()) > 0
-	listed := func(r *Refund) bool { return visible(r) && created(r.Created) }
-	return page(m, c, m.refunds, listed, func(r *Refund) object {
+	visible := func(r *Refund) bool { return now.Sub(r.Created) >= m.rules.RefundLag }
+	intents := len(c.expansions()) > 0
+	return page(m, c, m.refunds, visible, func(r *Refund) object {
 		o := r.wire()
 		if intents {
 			o["payment_intent"] = m.withCharge(m.Intent(r.Intent))
 		}
 		return o
 	})
-}
-
-func (m *Machine) shownRefund(now time.Time) func(*Refund) bool {
-	return func(r *Refund) bool { return now.Sub(r.Created) >= m.rules.RefundLag }
 }
 
 // search finds intents by their metadata. That it lags (docs.stripe.com/search) is not

@@ -17,24 +17,15 @@ var (
 // CancelInDashboard cancels an intent as a person can, in the statuses in which the API
 // can.
 func (m *Machine) CancelInDashboard(_ time.Time, id string) error {
-	intent, err := m.unlocked(id, cancelable)
-	if err != nil {
-		return err
-	}
-	m.cancel(intent)
-	return nil
+	return m.change(id, cancelable, func(i *Intent) { m.cancel(i) })
 }
 
 // EditInDashboard edits an intent as a person can, in any status, which clears its last
 // error. docs.stripe.com/api/payment_intents/object: last_payment_error "will be
 // cleared if the PaymentIntent is later updated for any reason".
 func (m *Machine) EditInDashboard(_ time.Time, id string) error {
-	intent, err := m.unlocked(id, func(Status) bool { return true })
-	if err != nil {
-		return err
-	}
-	m.change(intent, func(i *Intent) { i.LastError = nil })
-	return nil
+	anyStatus := func(Status) bool { return true }
+	return m.change(id, anyStatus, func(i *Intent) { m.replace(i, func(i *Intent) { i.LastError = nil }) })
 }
 
 // DeleteCustomer deletes a customer, as a person or the API can. From then on,
@@ -49,26 +40,27 @@ func (m *Machine) DetachMethod(id string) { m.gone[id] = true }
 // CustomerPays makes an unpaid intent succeed, as if the customer used another card or
 // authenticated the payment.
 func (m *Machine) CustomerPays(now time.Time, id string) error {
-	intent, err := m.unlocked(id, confirmable)
-	if err != nil {
-		return err
-	}
-	m.charge(now, &call{}, intent, succeeds, "pm_card_visa")
-	return nil
+	return m.change(id, confirmable, func(i *Intent) { m.charge(now, &call{}, i, succeeds, "pm_card_visa") })
 }
 
 // Settle ends the processing of an intent: it is paid, or declined.
 func (m *Machine) Settle(now time.Time, id string, ok bool) error {
-	intent, err := m.unlocked(id, func(s Status) bool { return s == StatusProcessing })
-	if err != nil {
-		return err
-	}
 	as := succeeds
 	if !ok {
 		as = declines
 	}
-	m.charge(now, &call{}, intent, as, intent.PaymentMethod)
-	return nil
+	return m.change(id, is(StatusProcessing), func(i *Intent) { m.charge(now, &call{}, i, as, i.PaymentMethod) })
+}
+
+func is(want Status) func(Status) bool { return func(s Status) bool { return s == want } }
+
+// change changes an intent that is unlocked.
+func (m *Machine) change(id string, allowed func(Status) bool, how func(*Intent)) error {
+	intent, err := m.unlocked(id, allowed)
+	if err == nil {
+		how(intent)
+	}
+	return err
 }
 
 // unlocked returns an intent that no request has locked and whose status is allowed.

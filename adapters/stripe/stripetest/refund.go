@@ -52,7 +52,7 @@ func (m *Machine) Refunds() []*Refund { return slices.Clone(m.refunds) }
 // RefundInDashboard refunds a part of an intent's charge as an operator can: without
 // metadata.
 func (m *Machine) RefundInDashboard(now time.Time, intent string, amount int64) (*Refund, error) {
-	i, err := m.unlocked(intent, func(s Status) bool { return s == StatusSucceeded })
+	i, err := m.unlocked(intent, is(StatusSucceeded))
 	if err != nil {
 		return nil, err
 	}

@@ -71,8 +71,14 @@ func (s *Stripe) Do(change func(m *stripetest.Machine, now time.Time) error) {
 }
 
 // Edit edits the intent in the Dashboard, which clears its last error.
-func (s *Stripe) Edit() {
-	s.Do(func(m *stripetest.Machine, now time.Time) error { return m.EditInDashboard(now, string(s.Intent.ID)) })
+func (s *Stripe) Edit() { s.person((*stripetest.Machine).EditInDashboard)(s.Intent.ID) }
+
+// person returns what a person or the bank does with an intent.
+func (s *Stripe) person(do func(*stripetest.Machine, time.Time, string) error) func(order.IntentID) {
+	return func(id order.IntentID) {
+		s.t.Helper()
+		s.Do(func(m *stripetest.Machine, now time.Time) error { return do(m, now, string(id)) })
+	}
 }
 
 // Refund gives money of an intent back in the Dashboard.
@@ -122,20 +128,16 @@ func (s *Stripe) UnderTest() ordertest.PaymentsUnderTest {
 	}
 	return ordertest.PaymentsUnderTest{
 		Payments: s.Payments, Canceler: s.Payments, Scope: Scope, Method: MethodOf,
-		Charges:    func(id order.ID) []order.Money { return ended(id, stripetest.Charged) },
-		Declines:   func(id order.ID) int { return len(ended(id, stripetest.Declined)) },
-		CatchUp:    func() {}, // the double's search does not lag
-		Fail:       func(c ordertest.Call, f ordertest.Fault) { s.Fail(FaultOf(c, f)) },
-		ForgetKeys: func() { s.Machine((*stripetest.Machine).ForgetKeys) },
-		CustomerPays: func(id order.IntentID) {
-			s.Do(func(m *stripetest.Machine, now time.Time) error { return m.CustomerPays(now, string(id)) })
-		},
-		Clear: func(id order.IntentID) {
-			s.Do(func(m *stripetest.Machine, now time.Time) error { return m.Settle(now, string(id), true) })
-		},
-		Cancel: func(id order.IntentID) {
-			s.Do(func(m *stripetest.Machine, now time.Time) error { return m.CancelInDashboard(now, string(id)) })
-		},
+		Charges:      func(id order.ID) []order.Money { return ended(id, stripetest.Charged) },
+		Declines:     func(id order.ID) int { return len(ended(id, stripetest.Declined)) },
+		CatchUp:      func() {}, // the double's search does not lag
+		Fail:         func(c ordertest.Call, f ordertest.Fault) { s.Fail(FaultOf(c, f)) },
+		ForgetKeys:   func() { s.Machine((*stripetest.Machine).ForgetKeys) },
+		CustomerPays: s.person((*stripetest.Machine).CustomerPays),
+		Clear: s.person(func(m *stripetest.Machine, now time.Time, id string) error {
+			return m.Settle(now, id, true)
+		}),
+		Cancel: s.person((*stripetest.Machine).CancelInDashboard),
 	}
 }
 
