@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	own "orderonce/adapters/dynamodb"
@@ -101,13 +100,8 @@ func TestTheGuideShowsThisCode(t *testing.T) {
 // open returns a consumer with an empty table in an engine of its own.
 func open(t *testing.T) consumer.Consumer {
 	t.Helper()
-	client, key := dynamodbtest.Open(t).Client, "orderId"
-	_, err := client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String("statuses"), BillingMode: types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: &key, KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &key, AttributeType: types.ScalarAttributeTypeS}},
-	})
-	if err != nil {
+	client := dynamodbtest.Open(t).Client
+	if err := dynamodbtest.Create(t.Context(), client, dynamodbtest.Definition("statuses", "orderId")); err != nil {
 		t.Fatal(err)
 	}
 	return consumer.Consumer{Table: "statuses", Client: client, Log: slog.New(slog.DiscardHandler)}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/paymentintent"
@@ -60,11 +59,7 @@ func newWorld(t *testing.T) *world {
 		now: time.UnixMilli(1_767_225_600_000), shipped: map[string]int{},
 	}
 	shop, cfg := table.Table+"-shop", table.Config
-	w.must(dynamodbtest.Create(t.Context(), w.client, &dynamodb.CreateTableInput{
-		TableName: &shop, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: new("orderId"), AttributeType: "S"}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: new("orderId"), KeyType: "HASH"}},
-	}))
+	w.must(dynamodbtest.Create(t.Context(), w.client, dynamodbtest.Definition(shop, "orderId")))
 	cfg.HTTPClient = &http.Client{Transport: w}
 	w.before = before.Handler{
 		Table: shop, Client: dynamodb.NewFromConfig(cfg),

@@ -64,56 +64,54 @@ const visa = "pm_card_visa"
 
 func shirt() order { return order{ID: "ORD-1", Amount: 3998, Card: visa} }
 
+// inTurn sends and delivers an order in one message after the other, and then what is
+// left.
+func inTurn(w *world, o order, messages ...string) {
+	for _, id := range messages {
+		w.send(id, o)
+		w.deliver(id)
+	}
+	w.drain()
+}
+
+func kill() { panic(died{}) }
+
 // SQS delivers at least once, and now and then twice at once. The charge takes a moment.
 func twiceAtOnce(w *world) {
-	w.send("m1", shirt())
 	w.on["A before the charge"] = func() { w.deliver("m1") }
-	w.deliver("m1")
-	w.drain()
+	inTurn(w, shirt(), "m1")
 }
 
 // The shop got no answer from SQS, and sent the order again: a new message.
-func sentTwice(w *world) {
-	w.send("m1", shirt())
-	w.deliver("m1")
-	w.send("m2", shirt())
-	w.deliver("m2")
-	w.drain()
-}
+func sentTwice(w *world) { inTurn(w, shirt(), "m1", "m2") }
 
 // Lambda ends a function at its timeout, for want of memory, or with its machine.
 func killedBefore(w *world) {
-	w.send("m1", shirt())
-	w.on["A before the charge"] = func() { panic(died{}) }
-	w.deliver("m1")
-	w.drain()
+	w.on["A before the charge"] = kill
+	inTurn(w, shirt(), "m1")
 }
 
 // The same a moment later: the customer has paid, and the table does not say so.
 func killedAfter(w *world) {
-	w.send("m1", shirt())
-	w.on["A after the charge"] = func() { panic(died{}) }
-	w.deliver("m1")
-	w.drain()
+	w.on["A after the charge"] = kill
+	inTurn(w, shirt(), "m1")
 }
 
 // No function is killed, but one is paused, or waits for Stripe for longer than its
 // lease.
 func slow(w *world) {
-	w.send("m1", shirt())
 	w.on["A before the charge"] = func() {
 		w.pass(2*lease, "A waits, and its lease is over")
 		w.deliver("m1")
 	}
-	w.deliver("m1")
-	w.drain()
+	inTurn(w, shirt(), "m1")
 }
 
 // Killed after the charge, and the message waits: the queue was stopped, or the message
 // came to the dead-letter queue and a person sent it back. Stripe keeps a key for a day.
 func backAfterADay(w *world) {
 	w.send("m1", shirt())
-	w.on["A after the charge"] = func() { panic(died{}) }
+	w.on["A after the charge"] = kill
 	w.deliver("m1")
 	w.pass(25*time.Hour, "the queue was stopped, and runs again")
 	w.drain()
@@ -130,28 +128,20 @@ func failureAtCreate(w *world) { failure(w, stripetest.ServerErrorBeforeEffect, 
 
 func failure(w *world, kind stripetest.FaultKind, on stripetest.Endpoint) {
 	w.stripe.Fail(stripetest.Fault{Kind: kind, On: on})
-	w.send("m1", shirt())
-	w.deliver("m1")
-	w.drain()
+	inTurn(w, shirt(), "m1")
 }
 
 // The bank declines. That is an answer, not an error.
 func decline(w *world) {
-	w.send("m1", order{ID: "ORD-1", Amount: 3998, Card: "pm_card_chargeDeclined"})
-	w.deliver("m1")
-	w.drain()
+	inTurn(w, order{ID: "ORD-1", Amount: 3998, Card: "pm_card_chargeDeclined"}, "m1")
 }
 
 // Stripe charges 50 cents at least.
-func neverPayable(w *world) {
-	w.send("m1", order{ID: "ORD-1", Amount: 20, Card: visa})
-	w.deliver("m1")
-	w.drain()
-}
+func neverPayable(w *world) { inTurn(w, order{ID: "ORD-1", Amount: 20, Card: visa}, "m1") }
 
 // The same, and the function is killed between its record and the dead-letter queue.
 func killedBeforeParking(w *world) {
-	w.on["A after the record"] = func() { panic(died{}) }
+	w.on["A after the record"] = kill
 	neverPayable(w)
 }
 
@@ -159,9 +149,7 @@ func killedBeforeParking(w *world) {
 func another(w *world) {
 	w.send("m1", shirt())
 	w.deliver("m1")
-	w.send("m2", order{ID: "ORD-1", Amount: 7500, Card: visa})
-	w.deliver("m2")
-	w.drain()
+	inTurn(w, order{ID: "ORD-1", Amount: 7500, Card: visa}, "m2")
 }
 
 // result compares the outcome with the right one.

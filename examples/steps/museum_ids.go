@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"orderonce/adapters/stripe/stripetest"
+)
 
 // lookThenCharge looks first, and charges if it sees nothing.
 func lookThenCharge(d *delivery, m message) verdict {
@@ -16,24 +20,20 @@ func lookThenCharge(d *delivery, m message) verdict {
 
 // The first click is a request that has begun; the second reaches another worker.
 func doubleClick(w *world) {
-	w.send("click-1", shirt())
 	w.on["A before the charge"] = func() {
 		w.send("click-2", shirt())
 		w.deliver("click-2")
 	}
-	w.deliver("click-1")
-	w.drain()
+	inTurn(w, shirt(), "click-1")
 }
 
 // A day later the same person sees that the invoice is still open.
 func againTomorrow(w *world) {
 	w.send("click-1", shirt())
-	w.on["A before the charge"] = failOnce(w, serverErrorAfterEffect)
+	w.on["A before the charge"] = failOnce(w, stripetest.ServerErrorAfterEffect)
 	w.deliver("click-1")
 	w.pass(25*time.Hour, "the invoice is still open, and somebody clicks again")
-	w.send("click-2", shirt())
-	w.deliver("click-2")
-	w.drain()
+	inTurn(w, shirt(), "click-2")
 }
 
 // idOfTheRun makes the order id itself, so its key and its row are new in each run. The
@@ -50,10 +50,8 @@ func idOfTheRun(d *delivery, m message) verdict {
 
 // The function has stored the order, and fails.
 func killedBeforeItReturns(w *world) {
-	w.send("m1", shirt())
-	w.on["A before it returns"] = func() { panic(died{}) }
-	w.deliver("m1")
-	w.drain()
+	w.on["A before it returns"] = kill
+	inTurn(w, shirt(), "m1")
 }
 
 // noLook is sure that it is called once.
@@ -66,13 +64,7 @@ func noLook(d *delivery, m message) verdict {
 }
 
 // One renewal is due, and two instances of a class have registered the callback.
-func twoCallbacks(w *world) {
-	for _, callback := range []string{"hook-1", "hook-2"} {
-		w.send(callback, shirt())
-		w.deliver(callback)
-	}
-	w.drain()
-}
+func twoCallbacks(w *world) { inTurn(w, shirt(), "hook-1", "hook-2") }
 
 // rowOfTheRequest makes a row and an intent for each request.
 func rowOfTheRequest(d *delivery, m message) verdict {
@@ -86,14 +78,12 @@ func rowOfTheRequest(d *delivery, m message) verdict {
 
 // The charge succeeds so slowly that the customer presses the button again.
 func slowAndRepeated(w *world) {
-	w.send("post-1", shirt())
 	w.on["A after the charge"] = func() {
 		w.pass(2*time.Minute, "the response is slow, and the customer tries again")
 		w.send("post-2", shirt())
 		w.deliver("post-2")
 	}
-	w.deliver("post-1")
-	w.drain()
+	inTurn(w, shirt(), "post-1")
 }
 
 // browserAndBackend charges in two places, of which one writes what it did.
@@ -108,10 +98,4 @@ func browserAndBackend(d *delivery, m message) verdict {
 }
 
 // The customer confirms the card, and then the order.
-func browserThenBackend(w *world) {
-	for _, place := range []string{"browser", "backend"} {
-		w.send(place, shirt())
-		w.deliver(place)
-	}
-	w.drain()
-}
+func browserThenBackend(w *world) { inTurn(w, shirt(), "browser", "backend") }

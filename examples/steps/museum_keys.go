@@ -2,11 +2,6 @@ package main
 
 import "orderonce/adapters/stripe/stripetest"
 
-const (
-	serverErrorAfterEffect = stripetest.ServerErrorAfterEffect
-	loseResponse           = stripetest.LoseResponse
-)
-
 // failOnce returns what makes the next call to Stripe fail.
 func failOnce(w *world, kind stripetest.FaultKind) func() {
 	return func() { w.stripe.Fail(stripetest.Fault{Kind: kind}) }
@@ -30,10 +25,8 @@ func transaction(d *delivery, m message) verdict {
 
 // The row is changed between the charge and the write, by a webhook for example.
 func changedMeanwhile(w *world) {
-	w.send("m1", shirt())
 	w.on["A after the charge"] = func() { w.changed = true }
-	w.deliver("m1")
-	w.drain()
+	inTurn(w, shirt(), "m1")
 }
 
 // inProgress keeps a record by its key, which is in progress no longer than the function
@@ -65,10 +58,8 @@ func keyOfTheAttempt(d *delivery, m message) verdict {
 
 // Stripe has charged the card, and the response is lost on the way.
 func lostResponse(w *world) {
-	w.send("m1", shirt())
-	w.on["A before the charge"] = failOnce(w, loseResponse)
-	w.deliver("m1")
-	w.drain()
+	w.on["A before the charge"] = failOnce(w, stripetest.LoseResponse)
+	inTurn(w, shirt(), "m1")
 }
 
 // unknownIsNotPaid writes that it does not know, and the next call does not ask.
@@ -87,10 +78,6 @@ func unknownIsNotPaid(d *delivery, m message) verdict {
 // The provider's answer is no answer, and the merchant sends the capture again, with the
 // same id.
 func unknownThenAgain(w *world) {
-	w.on["A before the charge"] = failOnce(w, serverErrorAfterEffect)
-	for _, call := range []string{"call-1", "call-2"} {
-		w.send(call, shirt())
-		w.deliver(call)
-	}
-	w.drain()
+	w.on["A before the charge"] = failOnce(w, stripetest.ServerErrorAfterEffect)
+	inTurn(w, shirt(), "call-1", "call-2")
 }
