@@ -47,14 +47,12 @@ func historyNamed(name string) history {
 	return all[slices.IndexFunc(all, func(h history) bool { return h.name == name })]
 }
 
-// play plays the history with a handler.
 func (h history) play(handle handler) *world {
 	w := newWorld(handle)
 	h.happens(w)
 	return w
 }
 
-// transcript plays the history, and returns its lines and its result.
 func (h history) transcript(handle handler) string {
 	w := h.play(handle)
 	return w.out.String() + "=> " + h.result(w) + "\n"

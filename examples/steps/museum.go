@@ -74,7 +74,6 @@ func (e exhibit) transcript() string {
 	return h.transcript(e.handle) + "=> with the product: " + h.result(h.play(product)) + "\n"
 }
 
-// guide prints the museum.
 func guide() string {
 	var text strings.Builder
 	for i, e := range museum() {

@@ -84,21 +84,23 @@ func TestEachStepMendsTheHistoryThatBreaksTheOneBefore(t *testing.T) {
 			t.Errorf("step %d: %s: got %s, want something wrong", i, h.name, got)
 		}
 		for j := i + 1; j < len(steps()); j++ {
-			if got := h.result(h.play(steps()[j].handle)); got != "right" {
-				t.Errorf("step %d: %s: got %s, want it right", j, h.name, got)
-			}
+			survives(t, h, fmt.Sprint("step ", j), steps()[j].handle)
 		}
+	}
+}
+
+func survives(t *testing.T, h history, name string, handle handler) {
+	t.Helper()
+	if got := h.result(h.play(handle)); got != "right" {
+		t.Errorf("%s: %s: got %s\n%s", name, h.name, got, h.transcript(handle))
 	}
 }
 
 // The last step and the deployed protocol survive every history.
 func TestTheLastStepAndTheProductSurviveEveryHistory(t *testing.T) {
 	for _, h := range histories() {
-		for name, handle := range map[string]handler{"step 7": step7, "product": product} {
-			if got := h.result(h.play(handle)); got != "right" {
-				t.Errorf("%s: %s: got %s\n%s", name, h.name, got, h.transcript(handle))
-			}
-		}
+		survives(t, h, "step 7", step7)
+		survives(t, h, "product", product)
 	}
 }
 
@@ -134,14 +136,9 @@ func TestTheGuardSavesEachExhibit(t *testing.T) {
 		if got := h.result(h.play(e.handle)); got == "right" {
 			t.Errorf("%s: got %s, want something wrong", e.name, got)
 		}
-		saved := map[string]handler{"the product": product}
+		survives(t, h, "product", product)
 		for i := e.step; i < len(steps()); i++ {
-			saved[fmt.Sprint("step ", i)] = steps()[i].handle
-		}
-		for name, handle := range saved {
-			if got := h.result(h.play(handle)); got != "right" {
-				t.Errorf("%s: %s: got %s\n%s", e.name, name, got, h.transcript(handle))
-			}
+			survives(t, h, fmt.Sprint("step ", i), steps()[i].handle)
 		}
 	}
 }

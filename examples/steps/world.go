@@ -86,13 +86,11 @@ func (w *world) print(who, where, text string) {
 	fmt.Fprintf(&w.out, "%s  %-1s  %-6s  %s\n", w.now.Format("Jan 2 15:04:05"), who, where, text)
 }
 
-// pass lets time pass.
 func (w *world) pass(d time.Duration, why string) {
 	w.now = w.now.Add(d)
 	w.print("", "", "-- "+why)
 }
 
-// send sends a message.
 func (w *world) send(id string, o order) {
 	w.queue = append(w.queue, &message{ID: id, Order: o})
 	w.print("", "SQS", fmt.Sprintf("%s arrives: order %s, %s", id, o.ID, dollars(o.Amount)))
@@ -127,7 +125,6 @@ func (w *world) deliver(id string) {
 	}
 }
 
-// find returns a message of the queue, or nil.
 func (w *world) find(id string) *message {
 	i := slices.IndexFunc(w.queue, func(m *message) bool { return m.ID == id })
 	if i < 0 {
@@ -216,7 +213,6 @@ type condition struct {
 	holds func(row) bool
 }
 
-// anyway always holds.
 func anyway() condition { return condition{"", func(row) bool { return true }} }
 
 func nothing() condition {
@@ -260,7 +256,6 @@ func (w *world) meetsChange() bool {
 	return met
 }
 
-// forget deletes a row.
 func (d *delivery) forget(key string) {
 	delete(d.table, key)
 	d.print("table", "delete "+key)
@@ -319,12 +314,10 @@ func (d *delivery) charge(o order, key string) stripetest.Response {
 	return d.call("charge "+dollars(o.Amount), "POST", "/v1/payment_intents", key, form)
 }
 
-// read reads an intent.
 func (d *delivery) read(intent string) stripetest.Response {
 	return d.call("read "+intent, "GET", "/v1/payment_intents/"+intent, "", nil)
 }
 
-// call calls Stripe.
 func (d *delivery) call(what, method, path, key string, form url.Values) stripetest.Response {
 	got := d.stripe.Do(d.now, stripetest.Request{
 		Method: method, Path: path, APIKey: "sk_test_pretend", Key: key, Form: form,

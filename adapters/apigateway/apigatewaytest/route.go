@@ -14,25 +14,26 @@ const Account = "123456789012"
 
 // Authorizer returns who sent a request, or the status with which the API refuses it. It
 // verifies no signature.
-type Authorizer func(*http.Request) (*events.APIGatewayV2HTTPRequestContextAuthorizerDescription, int)
+type Authorizer func(*http.Request) (*Caller, int)
+
+// Caller is who sent a request.
+type Caller = events.APIGatewayV2HTTPRequestContextAuthorizerDescription
 
 // IAM accepts a request with the header of a signature of version 4, as the AWS SDKs and
 // curl --aws-sigv4 send it. The caller is an IAM user with the name of the access key.
-func IAM(r *http.Request) (*events.APIGatewayV2HTTPRequestContextAuthorizerDescription, int) {
+func IAM(r *http.Request) (*Caller, int) {
 	signed, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	name, _, found := strings.Cut(credential, "/")
 	if !found || name == "" || !strings.HasPrefix(signed, "AWS4-HMAC-SHA256 ") {
 		return nil, http.StatusForbidden
 	}
-	return &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-		IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
-			AccessKey: name, AccountID: Account, UserARN: "arn:aws:iam::" + Account + ":user/" + name,
-		},
-	}, http.StatusOK
+	return &Caller{IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
+		AccessKey: name, AccountID: Account, UserARN: "arn:aws:iam::" + Account + ":user/" + name,
+	}}, http.StatusOK
 }
 
 // JWT accepts a request with a bearer token, and takes the claims from its middle part.
-func JWT(r *http.Request) (*events.APIGatewayV2HTTPRequestContextAuthorizerDescription, int) {
+func JWT(r *http.Request) (*Caller, int) {
 	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	parts := strings.Split(token, ".")
 	if !found || len(parts) != 3 {
@@ -43,14 +44,10 @@ func JWT(r *http.Request) (*events.APIGatewayV2HTTPRequestContextAuthorizerDescr
 	if err != nil || json.Unmarshal(text, &claims) != nil {
 		return nil, http.StatusUnauthorized
 	}
-	return &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
-		JWT: &events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: claims},
-	}, http.StatusOK
+	return &Caller{JWT: &events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: claims}}, http.StatusOK
 }
 
-func (a *API) authorize(
-	key string, r *http.Request,
-) (*events.APIGatewayV2HTTPRequestContextAuthorizerDescription, int) {
+func (a *API) authorize(key string, r *http.Request) (*Caller, int) {
 	if authorizer := a.Authorizers[key]; authorizer != nil {
 		return authorizer(r)
 	}

@@ -124,7 +124,6 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// must ends the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

@@ -43,7 +43,6 @@ type Proxy struct {
 	callbacks callbacks
 }
 
-// callbacks are the functions that a caller has set.
 type callbacks struct{ before, after, observe func(Call) }
 
 // NewProxy starts a proxy in front of endpoint, on a free port of 127.0.0.1. It serves

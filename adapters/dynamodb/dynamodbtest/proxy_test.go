@@ -20,7 +20,6 @@ import (
 	"orderonce/adapters/dynamodb/dynamodbtest"
 )
 
-// code returns the code of an error of DynamoDB.
 func code(err error) string {
 	refused, ok := errors.AsType[smithy.APIError](err)
 	switch {

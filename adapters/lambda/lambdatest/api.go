@@ -12,7 +12,6 @@ import (
 // maxReport bounds what is read of an error report.
 const maxReport = 1 << 20
 
-// api returns the Runtime API of the instance's process.
 func (in *instance) api() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", in.next)

@@ -358,5 +358,4 @@ func (l *lines) emit(line []byte) {
 	_, _ = l.to.Write(line) // the function must not fail because its output is not read
 }
 
-// tail returns the last lines.
 func (l *lines) tail() string { return strings.TrimSpace(strings.Join(l.last, "")) }

@@ -386,7 +386,6 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// history records what a host observes.
 type history struct {
 	mu     sync.Mutex
 	events []lambdatest.Event
@@ -422,7 +421,6 @@ func TestAnInvocationIsObservedBeforeTheFunctionRuns(t *testing.T) {
 	}
 }
 
-// must ends the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

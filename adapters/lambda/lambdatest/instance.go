@@ -46,7 +46,6 @@ type invocation struct {
 	result          chan result // of capacity one, so that the API does not wait for the host
 }
 
-// result is how an invocation ended.
 type result struct {
 	body []byte
 	err  error

@@ -114,7 +114,6 @@ func (s *Server) serve(number int, fault Fault, r *http.Request) awstest.Respons
 	return awstest.Response{Status: status, Header: header, Body: text}
 }
 
-// perform has the effect of a request and returns its response.
 func (s *Server) perform(r *http.Request, fault Fault) (status int, code string, body map[string]string) {
 	var in request
 	err := json.NewDecoder(r.Body).Decode(&in)
@@ -178,7 +177,6 @@ func (c content) readable() bool {
 	return ascii || c.Charset == "UTF-8"
 }
 
-// accept puts a message into the mailbox.
 func (s *Server) accept(in request) Email {
 	s.mu.Lock()
 	defer s.mu.Unlock()

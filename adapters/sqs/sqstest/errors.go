@@ -31,7 +31,6 @@ type Error struct{ Code, Message string }
 // Error returns the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// status returns the HTTP status of SQS's response.
 func (e *Error) status() int {
 	switch e.Code {
 	case CodeInternalError:

@@ -460,7 +460,6 @@ func (q *queue) deliver(now time.Time, e *entry, hide time.Duration) Message {
 	return e.Message
 }
 
-// add inserts a visible message by its serial number.
 func (q *queue) add(e *entry) {
 	i, _ := slices.BinarySearchFunc(q.entries, e.serial, func(o *entry, serial uint64) int {
 		return cmp.Compare(o.serial, serial)

@@ -122,7 +122,6 @@ func (w *world) step(text string) string {
 	return ""
 }
 
-// take receives up to limit orders, and returns their bodies and receive counts.
 func (w *world) take(limit int) string {
 	w.t.Helper()
 	var all []string
@@ -139,7 +138,6 @@ func (w *world) counts(queue string) sqstest.Counts {
 	return c
 }
 
-// code returns the code of an Error, or "".
 func code(err error) string {
 	if e, ok := errors.AsType[*sqstest.Error](err); ok {
 		return e.Code

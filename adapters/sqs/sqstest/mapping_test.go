@@ -69,7 +69,6 @@ func TestAnEventIsTheOneThatLambdaSends(t *testing.T) {
 	}
 }
 
-// feed is a server with a mapping, and records the batches.
 type feed struct {
 	*testServer
 	sqstest.Mapping
@@ -116,7 +115,6 @@ func (f *feed) put(bodies ...string) {
 	})
 }
 
-// run starts the mapping and returns a function that stops it.
 func (f *feed) run() (stop func()) {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	ended := make(chan error, 1)

@@ -68,10 +68,8 @@ func (m *Machine) create(now time.Time, in request) (err error) {
 	return m.Create(now, in.QueueName, s)
 }
 
-// nameOf returns the name of a queue at the end of its ARN.
 func nameOf(arn string) string { return arn[strings.LastIndex(arn, ":")+1:] }
 
-// move moves the messages of a queue to another.
 func (m *Machine) move(now time.Time, in request) (any, error) {
 	_, err := m.Redrive(now, nameOf(in.SourceARN), nameOf(in.DestinationARN))
 	return map[string]string{"TaskHandle": in.SourceARN}, err
@@ -113,7 +111,6 @@ func (m *Machine) attributes(now time.Time, in request) (any, error) {
 	return out, nil
 }
 
-// wireMessage is a message in a response to ReceiveMessage.
 type wireMessage struct {
 	MessageID              string `json:"MessageId"`
 	ReceiptHandle          string

@@ -170,7 +170,6 @@ func (m *Machine) changeEntry(now time.Time, queue string, in request) (any, err
 	return result{ID: in.ID}, m.ChangeVisibility(now, queue, in.ReceiptHandle, d)
 }
 
-// failed is an entry of a batch that failed.
 type failed struct {
 	ID          string `json:"Id"`
 	SenderFault bool
@@ -213,7 +212,6 @@ func (m *Machine) batch(
 	return out, nil
 }
 
-// checkBatch rejects a whole batch.
 func checkBatch(entries []request) error {
 	size, seen := 0, map[string]bool{}
 	for _, e := range entries {

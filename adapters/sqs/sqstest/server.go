@@ -103,7 +103,6 @@ func (s *Server) until(ctx context.Context, queue string, is func(Counts) bool) 
 	return cmp.Or(ended, err)
 }
 
-// waiter waits for a change of the machine.
 type waiter struct {
 	try   func(now time.Time) bool // under the lock, after every change: true ends the wait
 	until time.Time                // by the server's clock; zero: no end
@@ -173,7 +172,6 @@ func (s *Server) notify() {
 	}
 }
 
-// failure is a fault to inject.
 type failure struct {
 	operation string
 	times     int

@@ -21,7 +21,6 @@ type Event struct {
 // deliver them in this order.
 func (m *Machine) Events() []Event { return slices.Clip(m.events) }
 
-// emit adds an event under the next number.
 func (m *Machine) emit(e Event) {
 	e.Number = len(m.events) + 1
 	m.events = append(m.events, e)

@@ -205,7 +205,6 @@ func (s *Server) wait(d time.Duration) {
 	}
 }
 
-// answered completes a Call.
 func (c *Call) answered(response Response) {
 	c.Status, c.Result, c.Request = response.Status, response.result(), response.RequestID
 	c.Replayed, c.Lost = response.Replayed(), response.Lost

@@ -58,25 +58,14 @@ func (s *site) confirm(key string) (string, error) {
 	return s.post(root+"/pi_000001/confirm", key, "off_session=true")
 }
 
-// charges returns the number of successful charges of the order.
 func (s *site) charges() (charges int) {
 	s.Machine(func(m *stripetest.Machine) { charges = len(m.Charges("ORD1")) })
 	return charges
 }
 
-// The second request of each case goes over a kept-alive connection, on which Go's
-// transport would repeat it by itself if the connection ended without a byte.
-func TestHTTPConnectionFaults(t *testing.T) {
-	for kind, want := range map[stripetest.FaultKind]int{stripetest.LoseRequest: 0, stripetest.LoseResponse: 1} {
-		s := serve(t, stripetest.Options{})
-		s.Fail(stripetest.Fault{Kind: kind})
-		if got, err := s.confirm("k"); err == nil {
-			t.Errorf("%s: got %+v, want a broken connection", kind, got)
-		}
-		if got := s.Count(stripetest.Confirm); got != 1 || s.charges() != want {
-			t.Errorf("%s: got %d confirmations and %d charges, want 1 and %d", kind, got, s.charges(), want)
-		}
-	}
+// That a lost request or response breaks the connection, and is not repeated by Go's
+// transport, is part of the contract of payments in adapters/stripe/charge.
+func TestAGarbledResponseIsHalfOfIt(t *testing.T) {
 	s := serve(t, stripetest.Options{})
 	s.Fail(stripetest.Fault{Kind: stripetest.Garbage})
 	if got, err := s.confirm("k"); err != nil || strings.HasSuffix(got, "}") {

@@ -77,7 +77,6 @@ func number(id string) int {
 	return n
 }
 
-// replace replaces an intent by its next version, which it returns.
 func (m *Machine) replace(old *Intent, set func(*Intent)) *Intent {
 	next := *old
 	set(&next)

@@ -82,7 +82,6 @@ func (m *Machine) Charges(orderID string) []Charge {
 	})
 }
 
-// record appends a charge of an intent and returns its id.
 func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFailure, c *call) string {
 	m.ledger = append(m.ledger, Charge{
 		At: now, Intent: i.ID, OrderID: i.OrderID(), Scope: i.Metadata["scope"],
@@ -91,7 +90,6 @@ func (m *Machine) record(now time.Time, i *Intent, outcome Outcome, why ChargeFa
 	return fmt.Sprintf("ch_%06d", len(m.ledger))
 }
 
-// latestCharge returns the charge that an intent names, or nil.
 func (m *Machine) latestCharge(i *Intent) *Charge {
 	if i.LatestCharge == "" {
 		return nil

@@ -20,7 +20,6 @@ func (r *Refund) about() (id, intent string, created time.Time) { return r.ID, r
 
 func (d *Dispute) about() (id, intent string, created time.Time) { return d.ID, d.Intent, d.Created }
 
-// find returns the current version of an object, or nil.
 func find[T listed](all []T, id string) T { //nolint:ireturn // a pointer
 	for _, o := range all {
 		if is, _, _ := o.about(); is == id {
@@ -39,6 +38,7 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 	from, refusedFrom := integer(c.Form, "created[gte]", 0)
 	before, refusedBefore := integer(c.Form, "created[lt]", 1<<62)
 	refused := first(refusedLimit, refusedFrom, refusedBefore)
+	created := func(t time.Time) bool { return t.Unix() >= from && t.Unix() < before }
 	switch {
 	case of != "" && m.Intent(of) == nil:
 		return *missing("payment_intent", "payment_intent", of)
@@ -51,8 +51,8 @@ func page[T listed](m *Machine, c *call, all []T, shown func(T) bool, wire func(
 	}
 	data, more, started := []any{}, false, after == ""
 	for _, o := range slices.Backward(all) {
-		id, intent, created := o.about()
-		show := started && (of == "" || of == intent) && created.Unix() >= from && created.Unix() < before && shown(o)
+		id, intent, at := o.about()
+		show := started && (of == "" || of == intent) && created(at) && shown(o)
 		started = started || id == after
 		if more = show && len(data) == int(limit); more {
 			break
@@ -76,7 +76,6 @@ func (m *Machine) listIntents(_ time.Time, c *call) Response {
 	})
 }
 
-// withCharge is an intent with its latest charge.
 func (m *Machine) withCharge(i *Intent) object {
 	o := i.wire()
 	if charge := m.latestCharge(i); charge != nil {

@@ -54,7 +54,6 @@ type Machine struct {
 // same call in a Clone.
 type Ticket int
 
-// call is one request in the machine.
 type call struct {
 	Request
 	op       operation

@@ -52,7 +52,6 @@ func whole(amount int64, currency string) bool {
 	return true
 }
 
-// newIntent is the intent that the parameters of a creation describe.
 func newIntent(form url.Values) *Intent {
 	amount, _ := strconv.ParseInt(form.Get("amount"), 10, 64)
 	return &Intent{
@@ -104,7 +103,6 @@ func offSession(form url.Values) *Response {
 	return invalid("", "off_session", "Not modeled: this Stripe double confirms only with `off_session` true.")
 }
 
-// checkAmount checks that an amount is a positive integer.
 func checkAmount(text string, i *Intent) *Response {
 	_, err := strconv.ParseInt(text, 10, 64)
 	switch {

@@ -63,7 +63,6 @@ func (m *Machine) change(id string, allowed func(Status) bool, how func(*Intent)
 	return err
 }
 
-// unlocked returns an intent that no request has locked and whose status is allowed.
 func (m *Machine) unlocked(id string, allowed func(Status) bool) (*Intent, error) {
 	intent := m.Intent(id)
 	switch {

@@ -123,7 +123,6 @@ func (m *Machine) checkRefund(c *call) *Response {
 	)
 }
 
-// createRefund refunds a charge, in part or in full.
 func (m *Machine) createRefund(now time.Time, c *call) Response {
 	intent := m.Intent(c.id)
 	amount, _ := strconv.ParseInt(c.Form.Get("amount"), 10, 64)

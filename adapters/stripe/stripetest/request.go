@@ -112,7 +112,6 @@ func operations() []operation {
 	}
 }
 
-// match returns the id in a path of the operation.
 func (o operation) match(r Request) (id string, ok bool) {
 	before, after, hasID := strings.Cut(o.path, "{id}")
 	id, prefixed := strings.CutPrefix(r.Path, before)
@@ -203,7 +202,6 @@ func checkExpand(c *call) *Response {
 	return nil
 }
 
-// expansions returns the properties that the request expands.
 func (c *call) expansions() (properties []string) {
 	for name, values := range c.Form {
 		if strings.HasPrefix(name, "expand[") {

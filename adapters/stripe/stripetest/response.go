@@ -45,7 +45,6 @@ type Error struct {
 // Idempotent-Replayed).
 func (r Response) Replayed() bool { return r.Original != 0 }
 
-// result returns the Call.Result of the response.
 func (r Response) result() string {
 	switch {
 	case r.Error != nil:

@@ -81,7 +81,6 @@ func (w *world) create(key string) stripetest.Response {
 	return w.post(root, key, creation("pm_card_visa"))
 }
 
-// confirm confirms an intent off session.
 func (w *world) confirm(id, key string) stripetest.Response {
 	return w.post(root+"/"+id+"/confirm", key, "off_session=true")
 }
@@ -126,7 +125,6 @@ func (w *world) want(claim string, r stripetest.Response, want string) {
 	}
 }
 
-// must ends the test on an error.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

@@ -111,7 +111,6 @@ func (w *Webhooks) Sent() []Sent {
 	return slices.Clone(w.sent)
 }
 
-// due takes the deliveries that must be sent now.
 func (w *Webhooks) due() (due []delivery) {
 	now := w.Server.Now()
 	w.mu.Lock()
@@ -128,7 +127,6 @@ func (w *Webhooks) due() (due []delivery) {
 	return due
 }
 
-// take plans the deliveries of new events.
 func (w *Webhooks) take(now time.Time) {
 	var events []Event
 	w.Server.Machine(func(m *Machine) { events = m.Events() })
@@ -168,7 +166,6 @@ func (w *Webhooks) send(ctx context.Context, d delivery) {
 	}
 }
 
-// post sends one request and returns the status of the response, or 0.
 func (w *Webhooks) post(ctx context.Context, body []byte, at time.Time) int {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {

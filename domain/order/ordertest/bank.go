@@ -58,7 +58,6 @@ type Bank struct {
 	requests int
 }
 
-// account is an intent with its payment method.
 type account struct {
 	order.Intent
 
@@ -66,7 +65,6 @@ type account struct {
 	declines int
 }
 
-// response is the first request under a key and its result.
 type response struct {
 	request string
 	intent  order.Intent
@@ -173,7 +171,6 @@ func (b *Bank) Find(ctx context.Context, id order.ID) (found []order.Intent, err
 	return found, nil
 }
 
-// bankDispute is a dispute and the intent whose charge is disputed.
 type bankDispute struct {
 	order.Dispute
 

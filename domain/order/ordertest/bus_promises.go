@@ -65,7 +65,6 @@ func TestBus(t *testing.T, open func(t *testing.T) BusUnderTest) {
 	}
 }
 
-// busPromise is what comes of calls to a bus.
 type busPromise struct {
 	before  func(BusUnderTest)
 	ctx     context.Context //nolint:containedctx // of every call

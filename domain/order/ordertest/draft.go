@@ -35,7 +35,6 @@ func DraftWith(id order.ID, method string) order.Draft {
 // OrderWith returns the order of DraftWith.
 func OrderWith(id order.ID, method string) order.Order { return must(order.New(DraftWith(id, method))) }
 
-// differentContent returns an order with the id of o and another quantity.
 func differentContent(o order.Order) order.Order {
 	d := Draft(o.ID())
 	d.Lines[0].Quantity++

@@ -282,7 +282,6 @@ func (m *Memory) moveStock(before, after order.Record) error {
 	return nil
 }
 
-// stockAfter returns the stock after an effect on n units.
 func stockAfter(s order.Stock, e order.StockEffect, n int64) order.Stock {
 	switch e {
 	case order.StockSold:

@@ -120,7 +120,6 @@ func newPaymentsTest(tb testing.TB, p PaymentsUnderTest) paymentsTest {
 // Fail injects a fault; testing.TB has a method of the same name.
 func (x paymentsTest) Fail(c Call, m Fault) { x.PaymentsUnderTest.Fail(c, m) }
 
-// withCard returns the test of an order that is paid with this kind of card.
 func (x paymentsTest) withCard(c Card) paymentsTest { return x.withOrder(string(c), c) }
 
 func (x paymentsTest) withOrder(name string, c Card) paymentsTest {

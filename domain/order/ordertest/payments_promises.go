@@ -11,7 +11,6 @@ import (
 	"orderonce/domain/order"
 )
 
-// step is a call to the provider, or an event there.
 type step func(x *paymentsTest)
 
 // paymentPromise is one sentence of the contract: what comes of the steps for an order
@@ -88,7 +87,6 @@ func use(id order.IntentID) step { return func(x *paymentsTest) { x.intent = id 
 // fails is a call whose only effect is a fault.
 func fails(c Call, f Fault) step { return func(x *paymentsTest) { x.Fail(c, f) } }
 
-// inCanceledContext makes a call in a context that has ended.
 func inCanceledContext(call step) step {
 	return func(x *paymentsTest) {
 		x.Helper()

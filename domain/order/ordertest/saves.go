@@ -106,7 +106,6 @@ func (x savesTest[T]) wantStale(id order.ID, before, after, there T, why string)
 	x.wantLoad(id, there, why)
 }
 
-// with returns a state with fields of another one.
 func with[T any](state, from T, fields ...Field[T]) T { //nolint:ireturn // T is a record or an account
 	for _, f := range fields {
 		f.Copy(&state, from)
@@ -243,7 +242,6 @@ func AnyOf(guard, quiet []string) func(meanwhile, write string) bool {
 	}
 }
 
-// diff lists the fields in which two values of one struct type differ, or returns "".
 func diff[T any](got, want T) string {
 	var b strings.Builder
 	g, w := reflect.ValueOf(got), reflect.ValueOf(want)

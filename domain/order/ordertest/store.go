@@ -244,7 +244,6 @@ func (x stockTest) add(sku string, n int64) {
 	x.must(err)
 }
 
-// claim claims the order with its stock.
 func (x stockTest) claim(owner string, from time.Time) order.Claim {
 	x.Helper()
 	c, err := order.Begin(x.Context(), x, x.order, lease(owner, from), x.order.Quantities())
@@ -252,7 +251,6 @@ func (x stockTest) claim(owner string, from time.Time) order.Claim {
 	return c
 }
 
-// finish claims the order, binds pi_1 and finishes with status s.
 func (x stockTest) finish(s order.Status) order.Claim {
 	x.Helper()
 	c := x.claim("first", at(0))

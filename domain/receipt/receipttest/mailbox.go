@@ -77,21 +77,18 @@ func (b *Mailbox) send(m receipt.Mail) (receipt.MessageID, error) {
 	if fate == Accepts || fate == SendsThenLoses {
 		b.sent = append(b.sent, m)
 	}
-	fail := func(kind order.ErrorKind, code string) (receipt.MessageID, error) {
-		return "", &receipt.SendError{Kind: kind, Code: code, Err: errMailbox}
+	if fate == Accepts {
+		return receipt.MessageID(fmt.Sprintf("message-%d", len(b.sent))), nil
 	}
-	switch fate {
-	case SendsThenLoses, LosesTheRequest:
-		return fail(order.KindUnknown, "")
-	case IsThrottled:
-		return fail(order.KindUnavailable, "TooManyRequestsException")
-	case IsMisconfigured:
-		return fail(order.KindMisconfigured, "SendingPausedException")
-	case Refuses:
-		return fail(order.KindRefused, "MessageRejected")
-	case Accepts:
-	}
-	return receipt.MessageID(fmt.Sprintf("message-%d", len(b.sent))), nil
+	failure := map[Fate]receipt.SendError{
+		SendsThenLoses:  {Kind: order.KindUnknown},
+		LosesTheRequest: {Kind: order.KindUnknown},
+		IsThrottled:     {Kind: order.KindUnavailable, Code: "TooManyRequestsException"},
+		IsMisconfigured: {Kind: order.KindMisconfigured, Code: "SendingPausedException"},
+		Refuses:         {Kind: order.KindRefused, Code: "MessageRejected"},
+	}[fate]
+	failure.Err = errMailbox
+	return "", &failure
 }
 
 // Payers knows every payer under one address.

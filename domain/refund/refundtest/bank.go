@@ -55,7 +55,6 @@ type Bank struct {
 	late     []func() // failed requests that Complete executes; nil once it has
 }
 
-// entry is a refund with the time at which it was made.
 type entry struct {
 	refund.Refund
 
@@ -73,7 +72,6 @@ func (e entry) listed(now time.Time, lag time.Duration) (r refund.Refund, found 
 	return e.Refund, now.Sub(e.at) >= lag
 }
 
-// stored is the response under a key.
 type stored struct {
 	order   refund.CreateParams
 	id      refund.ProviderID // "" of a stored failure or refusal
@@ -166,7 +164,6 @@ var (
 
 func failed(k order.ErrorKind) error { return &order.PaymentError{Kind: k, Err: errRejected} }
 
-// create returns the response to one request.
 func (b *Bank) create(
 	o refund.CreateParams, intent order.Intent, fault ordertest.Fault,
 ) (refund.Refund, error) {
@@ -269,7 +266,6 @@ func (b *Bank) next(c Call) (f ordertest.Fault) {
 	return f
 }
 
-// fail returns the error of the next fault of a read.
 func (b *Bank) fail(c Call) error {
 	if f := b.next(c); f != "" {
 		return failed(f.Kind())

@@ -119,7 +119,6 @@ func mergeItem(now *refund.Item, was, is refund.Item) (stale bool) {
 	return stale
 }
 
-// account returns an order's account with its record.
 func (m *Memory) account(id order.ID) (refund.Account, order.Record, error) {
 	r, known := m.Orders.Peek(id)
 	if !known {

@@ -101,7 +101,6 @@ func (x providerTest) paidWith(id order.ID, method string) providerTest {
 	return x.withSession()
 }
 
-// withSession returns the test with another session.
 func (x providerTest) withSession() providerTest {
 	x.session = x.Provider.Open(x.Context())
 	x.Cleanup(x.session.Close)
@@ -127,7 +126,6 @@ func (x providerTest) read() refund.Ledger {
 	return l
 }
 
-// create reads and then makes a refund.
 func (x providerTest) create(o refund.CreateParams) (refund.Refund, error) {
 	x.Helper()
 	x.read()

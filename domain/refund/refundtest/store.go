@@ -15,7 +15,6 @@ import (
 // Scope is the scope of the orders in these tests.
 const Scope = order.Scope("test")
 
-// paidFor is the total of ordertest.Order.
 const paidFor = 3998
 
 // TestStore tests the contract of refund.Store. open returns a store of refunds and the
@@ -32,7 +31,6 @@ func TestStore(t *testing.T, open func(t *testing.T) (order.Store, refund.Store)
 
 func noon() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }
 
-// paid returns the record of a paid order.
 func paid(id order.ID) order.Record {
 	return order.Record{
 		OrderID: id, Total: order.Money{Amount: 5000, Currency: "usd"}, Fingerprint: "v1:x", Status: order.Paid,
