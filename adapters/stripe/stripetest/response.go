@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"time"
 )
 
@@ -82,40 +80,10 @@ func (r Response) Body() []byte {
 	return body
 }
 
-// marshal returns an object as JSON with sorted names. encoding/json takes several times
-// as long for a map, and a search of schedules makes a million bodies.
-func marshal(o object) []byte { return appendJSON(nil, o) }
-
-func appendJSON(b []byte, value any) []byte {
-	switch v := value.(type) {
-	case object:
-		b = append(b, '{')
-		for i, name := range slices.Sorted(maps.Keys(v)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendJSON(append(strconv.AppendQuote(b, name), ':'), v[name])
-		}
-		return append(b, '}')
-	case int64:
-		return strconv.AppendInt(b, v, 10)
-	case bool:
-		return strconv.AppendBool(b, v)
-	case nil:
-		return append(b, "null"...)
-	case string:
-		if isWord(v) {
-			return append(append(append(b, '"'), v...), '"')
-		}
-	case map[string]string:
-		o := make(object, len(v))
-		for name, text := range v {
-			o[name] = text
-		}
-		return appendJSON(b, o)
-	}
-	text, _ := json.Marshal(value) // strings, and maps and lists of them, always encode
-	return append(b, text...)
+// marshal returns an object as JSON with sorted names.
+func marshal(o object) []byte {
+	text, _ := json.Marshal(o) // strings, numbers, and maps and lists of them, always encode
+	return text
 }
 
 // wire is the error as Stripe sends it (docs.stripe.com/api/errors).

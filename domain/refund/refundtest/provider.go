@@ -1,7 +1,6 @@
 package refundtest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -157,8 +156,7 @@ func (x providerTest) wantRefund(got refund.Refund, o refund.CreateParams, s ref
 func (x providerTest) wantFailure(want order.ErrorKind) func(refund.Refund, error) {
 	return func(r refund.Refund, err error) {
 		x.Helper()
-		e, ok := errors.AsType[*order.PaymentError](err)
-		if !ok || e.Kind != want || r != (refund.Refund{}) {
+		if order.KindOf(err) != want || r != (refund.Refund{}) {
 			x.Errorf("got refund %+v and error %v, want a PaymentError of kind %s", r, err, want)
 		}
 	}
@@ -256,8 +254,7 @@ func (x providerTest) races() {
 			if err == nil {
 				_, err = x.session.Create(x.Context(), x.of(refund.ID(fmt.Sprint("R", n)), part))
 			}
-			e, ok := errors.AsType[*order.PaymentError](err)
-			if err != nil && (!ok || e.Kind != order.KindRefused && e.Kind != order.KindUnavailable) {
+			if k := order.KindOf(err); err != nil && k != order.KindRefused && k != order.KindUnavailable {
 				x.Errorf("got %v, want it Refused or Unavailable", err)
 			}
 		})
