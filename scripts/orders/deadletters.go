@@ -173,8 +173,8 @@ type kind struct {
 // unread is in place of a verdict if neither row nor Stripe was read.
 const unread deadletters.Action = "without a verdict"
 
-// describe returns the counts as a line for people. Below it are the reasons, if not every
-// message was printed, and what was not seen.
+// describe returns the counts as a line for people. Below it are the reasons, if not
+// every message was printed, and what was not seen.
 func (d *triage) describe(t tally) string {
 	actions, parts := map[deadletters.Action]int{}, []string{}
 	for k, n := range t.kinds {

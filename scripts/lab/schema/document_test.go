@@ -1,8 +1,8 @@
-// Package schema_test compares the product with what docs/reference publishes about it as
-// JSON Schema. Of the entrance by HTTP, every answer is one that openapi.json lists, and a
-// body is accepted if and only if the document's schema accepts it. Every event is valid.
-// It is here and not beside the adapters because the product needs no library for JSON
-// Schema.
+// Package schema_test compares the product with what docs/reference publishes about it
+// as JSON Schema. Of the entrance by HTTP, every answer is one that openapi.json lists,
+// and a body is accepted if and only if the document's schema accepts it. Every event is
+// valid. It is here and not beside the adapters because the product needs no library for
+// JSON Schema.
 package schema_test
 
 import (

@@ -47,8 +47,8 @@ func published(t *testing.T) (all []json.RawMessage) {
 	return all
 }
 
-// outboxEvents returns an event of each transition, with and without the optional fields, of
-// each status of a dispute and of a refund, and of a refund by others.
+// outboxEvents returns an event of each transition, with and without the optional
+// fields, of each status of a dispute and of a refund, and of a refund by others.
 func outboxEvents() (all []outbox.Event) {
 	for _, from := range order.Statuses() {
 		for _, to := range from.Next() {

@@ -24,6 +24,8 @@ func Cut(name string, src []byte, mentions func(text string) bool) ([]byte, erro
 	switch kind := path.Ext(name); {
 	case kind == ".md":
 		out = c.markdown()
+	case path.Base(name) == "help.txt":
+		out = c.help()
 	case kind == ".tf", kind == ".tfvars", kind == ".hcl", strings.HasSuffix(name, ".tf.example"):
 		return cutHCL(c, nil)
 	case kind == ".json":

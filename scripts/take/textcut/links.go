@@ -49,8 +49,8 @@ func mask(src string) string {
 	return code.ReplaceAllStringFunc(fencedBlock.ReplaceAllStringFunc(src, space), space)
 }
 
-// leads reports whether the target of a link in the Markdown file name of a tree leads to a
-// file, and to one of its headings. It knows nothing of other hosts: those exist.
+// leads reports whether the target of a link in the Markdown file name of a tree leads
+// to a file, and to one of its headings. It knows nothing of other hosts: those exist.
 func leads(tree fs.FS, name, target string) bool {
 	if strings.Contains(target, ":") {
 		return true
@@ -93,9 +93,9 @@ func anchors(src string) map[string]bool {
 	return all
 }
 
-// Unlink turns the links of a tree's Markdown file that lead nowhere into their plain text.
-// A list item, row or sentence that is such a link and nothing else goes, and one that
-// says behind the link and a colon what is there.
+// Unlink turns the links of a tree's Markdown file that lead nowhere into their plain
+// text. A list item, row or sentence that is such a link and nothing else goes, and one
+// that says behind the link and a colon what is there.
 func Unlink(tree fs.FS, src []byte, name string) []byte {
 	c := &cutter{path: name, src: string(src), verbatim: true, mentions: func(text string) bool {
 		for _, line := range splitLines(text) {

@@ -29,6 +29,39 @@ func (c *cutter) markdown() string {
 	return joinLines(c.blocks(splitLines(c.src)))
 }
 
+// help cuts the help of commands, which is much like Markdown: a section for each command
+// below "== " and its name, paragraphs, and indented entries, which may go on in lines that
+// are indented more.
+func (c *cutter) help() string {
+	const mark = "```"
+	var lines, out []string
+	inside := false
+	for _, line := range append(splitLines(c.src), "") {
+		in := indent(line)
+		if in > 2 && inside {
+			lines[len(lines)-1] += "\n" + line
+			continue
+		}
+		if (in > 0) != inside {
+			inside = in > 0
+			lines = append(lines, mark)
+		}
+		if name, found := strings.CutPrefix(line, "== "); found {
+			line = "## " + name
+		}
+		lines = append(lines, line)
+	}
+	for _, line := range c.blocks(lines) {
+		if name, found := strings.CutPrefix(line, "## "); found {
+			line = "== " + name
+		}
+		if line != mark {
+			out = append(out, line)
+		}
+	}
+	return joinLines(out)
+}
+
 // parseBlocks splits lines into blocks.
 func parseBlocks(lines []string) (all []block) {
 	gap := false

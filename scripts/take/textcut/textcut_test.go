@@ -169,6 +169,40 @@ a:
 `,
 		},
 		{"lines", "a.txt", "a\nrefund\nb\n", "a\nb\n"},
+		{
+			"sections, sentences and entries of a help", "help.txt", `
+== show
+It reads an order. Nothing
+is changed. Refunds that wait are
+listed. The words are:
+
+  paid    The money moved.
+  back    The customer has it again, by
+          a refund.
+
+Examples:
+  show ORD-1
+
+== refund
+It gives money back.
+
+Examples:
+  refund ORD-1
+
+== list
+Examples:
+  list --refunds
+`, `
+== show
+It reads an order. Nothing is
+changed. The words are:
+
+  paid    The money moved.
+
+Examples:
+  show ORD-1
+`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := textcut.Cut(tt.path, []byte(strings.TrimPrefix(tt.before, "\n")), mentions)

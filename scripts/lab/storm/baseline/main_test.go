@@ -15,8 +15,8 @@ import (
 	"orderonce/scripts/lab/baselines"
 )
 
-// eventOf returns an event with a record for each "id=body", or "group/id=body" for a FIFO
-// record.
+// eventOf returns an event with a record for each "id=body", or "group/id=body" for a
+// FIFO record.
 func eventOf(records ...string) (e events.SQSEvent) {
 	for _, text := range records {
 		name, body, _ := strings.Cut(text, "=")
