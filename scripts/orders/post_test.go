@@ -129,21 +129,21 @@ func TestPostAsks(t *testing.T) {
 	q := newOrderQueue(t, "")
 	q.terminal = true
 	euros := strings.Replace(sale("ORD-3", 84900, "pm_1"), `"usd"`, `"eur"`, 1)
-	text := strings.Join(append(lines(2), euros, refundLine, "{}"), "\n")
+	text := strings.Join(append(lines(2), euros, "{}"), "\n")
 	file, one := q.file(text), q.file(euros)
 	const sums = "/orders in us-east-1, Stripe in test mode\norders        1, which charge 849.00 EUR\n" +
-		"orders        2, which charge 48.00 USD\nrefunds       1\ninvalid       1, which the function parks\n"
+		"orders        2, which charge 48.00 USD\ninvalid       1, which the function parks\n"
 	for _, tt := range []struct {
 		file, in, want string
 		held, code     int
 	}{
 		{"-", text, "reading messages from standard input\n" + sums + "nothing posted: no answer can come from standard input", 0, 1},
 		{file, "yes\n", sums + "nothing was changed", 0, 1},
-		{file, "post\n", sums + "Type post to post 5 messages: post\nmessages posted: 5", 5, 0},
-		{one, "post\n", "Type post to post 1 message: post\nmessages posted: 1", 6, 0},
+		{file, "post\n", sums + "Type post to post 4 messages: post\nmessages posted: 4", 4, 0},
+		{one, "post\n", "Type post to post 1 message: post\nmessages posted: 1", 5, 0},
 	} {
 		q.steps(step{line: "post --allow-invalid " + tt.file, typed: tt.in, want: tt.want, code: tt.code})
-		if held := len(messagesOf(t, q.Server, "orders", "refunds")); held != tt.held {
+		if held := len(messagesOf(t, q.Server, "orders")); held != tt.held {
 			t.Errorf("%s: got %d messages, want %d", tt.want, held, tt.held)
 		}
 	}
@@ -154,16 +154,34 @@ func TestPostAsks(t *testing.T) {
 func TestPostToAFIFOQueue(t *testing.T) {
 	t.Parallel()
 	q := newOrderQueue(t, "")
-	q.environ = append(q.environ, "QUEUE_URL="+q.QueueURL("orders.fifo"), "REFUND_QUEUE_URL="+q.QueueURL("refunds.fifo"))
+	q.environ = append(q.environ, "QUEUE_URL="+q.QueueURL("orders.fifo"))
 	for range 2 {
-		q.steps(step{line: "post --yes --allow-invalid --rate 1000", typed: strings.Join(append(lines(12), refundLine, "{}"), "\n")})
+		q.steps(step{line: "post --yes --allow-invalid --rate 1000", typed: strings.Join(append(lines(12), "{}"), "\n")})
 	}
-	all, groups := messagesOf(t, q.Server, "orders.fifo", "refunds.fifo"), map[string]int{}
+	all, groups := messagesOf(t, q.Server, "orders.fifo"), map[string]int{}
 	for _, message := range all {
 		groups[message.Group]++
 	}
-	if len(all) != 14 || len(groups) != 13 || groups["ORD-1"] != 2 {
-		t.Errorf("got %d messages in the groups %v, want 14 in 13, and two of ORD-1", len(all), groups)
+	if len(all) != 13 || len(groups) != 13 || groups["ORD-1"] != 1 {
+		t.Errorf("got %d messages in the groups %v, want 13 in as many, and one of ORD-1", len(all), groups)
+	}
+}
+
+// A refund is counted beside the orders, and has the group of its order on a queue of its
+// own.
+func TestPostCountsRefunds(t *testing.T) {
+	t.Parallel()
+	q := newOrderQueue(t, "")
+	q.terminal = true
+	q.environ = append(q.environ, "REFUND_QUEUE_URL="+q.QueueURL("refunds.fifo"))
+	for range 2 {
+		q.steps(step{
+			line: "post " + q.file(lines(1)[0]+"\n"+refundLine), typed: "post\n",
+			want: "orders        1, which charge 24.00 USD\nrefunds       1\nType post to post 2 messages: post\nmessages posted: 2",
+		})
+	}
+	if all := messagesOf(t, q.Server, "refunds.fifo"); len(all) != 1 || all[0].Group != "ORD-1" {
+		t.Errorf("got %v, want one refund in the group of ORD-1", all)
 	}
 }
 

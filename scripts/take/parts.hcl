@@ -259,7 +259,7 @@ part "lab" {
     "\\bstorm", "what a page shows as output",
     "make (proof|refund|grow)-page", "make grow", "make spec", "docs/spec", "spec/readme", "charge\\.qnt", "quint", "make conform", "scripts/conform", "conform(ance)?\\.(md|json)", "\\b(grow|performance)\\.md", "^lab *:= *$", "test-long",
     "benchstat", "bench.test", "test ?costs",
-    "stage.knows.no.scenario", "lab/stage", "conform\\|take", "time of a world", "attack leaves behind", "slow test asks", "interrupted ?run",
+    "stage.knows.no.scenario", "lab/stage", "conform\\|take", "time of a world", "attack leaves behind", "slow test asks", "interrupted ?run ?continues",
     "with every part,", "scripts test \\./infra", "begin tf docs", "end tf docs", "(?m:^## (requirements|providers|modules|resources|inputs|outputs)$)", # of the module, which scripts/infra writes
   ]
   paths = ["adapters/stripe/stripemock_test.go", "scripts/conform/**", "docs/spec/**", "docs/guides/conform.md", "docs/reference/conformance.*", "docs/reference/proof*.md", "docs/storm.svg", "docs/grow.svg", "docs/performance.svg", "docs/reference/performance.md", "docs/guides/grow.md", "docs/reference/refund-proof.md", "docs/reference/guards.md", "scripts/local/incidents/[^m]*.go",

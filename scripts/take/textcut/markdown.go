@@ -34,6 +34,8 @@ func (c *cutter) markdown() string {
 // are indented more.
 func (c *cutter) help() string {
 	const mark = "```"
+	mentions := c.mentions
+	c.mentions = func(text string) bool { return mentions(strings.ReplaceAll(text, "## ", "== ")) }
 	var lines, out []string
 	inside := false
 	for _, line := range append(splitLines(c.src), "") {
