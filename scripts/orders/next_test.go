@@ -162,7 +162,10 @@ func combine(
 		f.Intents = nil
 	}
 	_, err := order.LoadRecord(r)
-	valid = err == nil && (r.Dispute.ID == "" || status.Charged()) && (also != "leased" || status == order.Open && why == "")
+	valid = err == nil && (also != "leased" || status == order.Open && why == "")
+	if r.Dispute.ID != "" {
+		valid = valid && status.Charged()
+	}
 	switch {
 	case status == "":
 		f.Record, valid = nil, also == "" && why == "" && len(intents) > 0 && r.Intent == ""

@@ -9,7 +9,6 @@ import (
 
 	"orderonce/adapters/sqs/sqstest"
 	"orderonce/domain/order"
-	"orderonce/domain/settle"
 	"orderonce/scripts/orders/cloud"
 	"orderonce/scripts/orders/watch"
 )
@@ -25,11 +24,7 @@ func TestAScriptDoesNotTakeWhatCouldNotBeReadForEmpty(t *testing.T) {
 }
 
 // waits is an index of so many orders.
-type waits struct {
-	settle.Waiting
-
-	n int
-}
+type waits struct{ n int }
 
 func (w waits) Due(context.Context, time.Time) iter.Seq2[order.ID, error] {
 	return func(yield func(order.ID, error) bool) {

@@ -103,7 +103,7 @@ func made() string { return refundJSON("succeeded", rigtest.Null) }
 // paidWith is an intent whose charge has this list of refunds.
 func paidWith(list string) string {
 	return rigtest.IntentWith("succeeded", rigtest.Null, `{"id":"ch_1","object":"charge","amount":2500,`+
-		`"amount_captured":2500,"disputed":false,"paid":true,"status":"succeeded","refunds":`+list+`}`)
+		`"amount_captured":2500,"paid":true,"status":"succeeded","refunds":`+list+`}`)
 }
 
 func noRefunds() string { return paidWith(`{"data":[]}`) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"strconv"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 
 	"orderonce/adapters/config"
 	"orderonce/domain/order"
-	"orderonce/domain/settle"
 	"orderonce/scripts/orders/deadletters"
 	"orderonce/scripts/orders/watch"
 )
@@ -96,7 +96,7 @@ const refundWaits order.Status = "refund"
 
 // waitingOrders is what ReadWaiting needs of the store.
 type waitingOrders interface {
-	settle.Waiting
+	Due(ctx context.Context, at time.Time) iter.Seq2[order.ID, error]
 	Load(ctx context.Context, id order.ID) (order.Record, error)
 }
 
