@@ -95,35 +95,51 @@ func TestTheStreamsEventItems(t *testing.T) {
 	b.add(inserted, paid(nil))
 	b.add(events.DynamoDBOperationTypeModify, paid(nil))
 	b.add(events.DynamoDBOperationTypeRemove, paid(nil))
-	b.add(inserted, paid(item{
-		"type": text("order.dispute_lost"), "from": text("paid"), "disputeId": text("du_1"),
-		"disputeStatus": text("lost"), "disputedAt": number(noonMillis),
-	}))
-	b.add(inserted, paid(item{
-		"type": text("refund.succeeded"), "from": text("paid"), "to": text("refunded"), "refundId": text("R-1"),
-		"refundStatus": text("succeeded"), "refundAmount": number(3998),
-	}))
 	b.add(inserted, paid(item{"traceparent": text("edited by hand")}))
 	b.add(inserted, paid(item{ // of a newer release: an older function publishes it as it is stored
 		"to": text("shipped"), "type": text("order.shipped_abroad"), "parcel": text("P-1"),
 		"weight": events.NewNumberAttribute("12.5"), "fragile": events.NewBooleanAttribute(true),
 	}))
-	disputed, refunded, untraced, newer := paidEvent(), paidEvent(), paidEvent(), paidEvent()
-	disputed.Event.From, disputed.Event.Dispute = order.Paid, order.Dispute{
-		ID: "du_1", Status: order.DisputeLost, CreatedAt: noon(),
-	}
-	refunded.Event.From, refunded.Event.To = order.Paid, order.Refunded
-	refunded.Event.Refund = order.RefundEvent{ID: "R-1", Status: "succeeded", Amount: 3998}
+	untraced, newer := paidEvent(), paidEvent()
 	untraced.Trace = "" // an invalid trace is left out
 	newer.Event.To, newer.NewerType = "shipped", "order.shipped_abroad"
 	newer.More = map[string]any{"parcel": "P-1", "weight": json.Number("12.5")}
+	b.wants(t, paidEvent(), untraced, newer)
+}
+
+func (b *batch) wants(t *testing.T, all ...outbox.Event) {
+	t.Helper()
 	var want []stream.Record
-	for _, e := range []outbox.Event{paidEvent(), disputed, refunded, untraced, newer} {
+	for _, e := range all {
 		want = append(want, stream.Record{SortKey: "event#000002", Event: e})
 	}
 	if diff := cmp.Diff(b.stream(t), want); diff != "" {
 		t.Errorf("records (-got +want):\n%s", diff)
 	}
+}
+
+func TestTheEventItemOfADispute(t *testing.T) {
+	var b batch
+	b.add(inserted, paid(item{
+		"type": text("order.dispute_lost"), "from": text("paid"), "disputeId": text("du_1"),
+		"disputeStatus": text("lost"), "disputedAt": number(noonMillis),
+	}))
+	e := paidEvent()
+	e.Event.From = order.Paid
+	e.Event.Dispute = order.Dispute{ID: "du_1", Status: order.DisputeLost, CreatedAt: noon()}
+	b.wants(t, e)
+}
+
+func TestTheEventItemOfARefund(t *testing.T) {
+	var b batch
+	b.add(inserted, paid(item{
+		"type": text("refund.succeeded"), "from": text("paid"), "to": text("refunded"), "refundId": text("R-1"),
+		"refundStatus": text("succeeded"), "refundAmount": number(3998),
+	}))
+	e := paidEvent()
+	e.Event.From, e.Event.To = order.Paid, order.Refunded
+	e.Event.Refund = order.RefundEvent{ID: "R-1", Status: "succeeded", Amount: 3998}
+	b.wants(t, e)
 }
 
 func TestAnUnreadableEventItemNamesWhatIsWrong(t *testing.T) {

@@ -37,7 +37,10 @@ func list[O, T any](
 	created := &stripego.RangeQueryParams{GreaterThanOrEqual: w.From.Unix(), LesserThan: w.To.Unix()}
 	body, call := new(form.Values), c.Call("list "+of)
 	form.AppendTo(body, &stripego.PaymentIntentListParams{CreatedRange: created, ListParams: params})
-	call.Permission = stripe.ReadCharges + ` and "Disputes: Read"`
+	call.Permission = stripe.ReadCharges
+	if of == "disputes" {
+		call.Permission = "Disputes: Read"
+	}
 	err = call.CallRaw("GET", "/v1/"+of, "", body, params.GetParams(), nil)
 	found, err := stripe.Page(call, err, errNotList, func(o O) (item T, err error) {
 		if page.Next, item, err = convert(o); err == nil && page.Next == "" {
