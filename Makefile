@@ -49,7 +49,7 @@ new: ## a project of your own from this clone: make new MODULE=github.com/acme/s
 projects: ## make three projects with make new, and run lint, build, tests, run and tf in each; PARTS=charge: that one
 	@scripts/take/projects.sh $(PARTS)
 
-parts: ## make and run a project of each part alone, and of everything without it, and compare their lines with docs/parts.md; an hour
+parts: ## make, run and test a project of each part alone, and of everything without it, and compare their lines with docs/parts.md; two hours
 	@$(call program,take) check --make-run
 
 upgrade: ## merge a later version of its origin into a project: make upgrade FROM=path-or-URL

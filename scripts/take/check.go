@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,7 @@ import (
 // checkParts is `take check`.
 type checkParts struct {
 	Lists   []string `arg:"" optional:"" help:"Only these lists of parts, such as charge,refund."`
-	MakeRun bool     `help:"Run each project too, as make run does: a program can compile and not start."`
+	MakeRun bool     `help:"Run each project too, as make run does, and then its tests: a program can compile and not start."`
 }
 
 // Run makes a project of each part alone and of everything without it, and compares what
@@ -66,6 +67,7 @@ func (c checkParts) linesOf(s *session, o origin, parts []string) (int, error) {
 	return t.lines(), err
 }
 
+// makeRun runs a project's local system, and the tests that need no processes.
 func (s *session) makeRun(t tree) error {
 	dir, err := os.MkdirTemp("", "take-run-")
 	if err != nil {
@@ -75,7 +77,14 @@ func (s *session) makeRun(t tree) error {
 	if err := t.write(dir); err != nil {
 		return err
 	}
-	_, err = run(s.ctx, dir, nil, "make", "run")
+	if _, err = run(s.ctx, dir, nil, "make", "run"); err != nil {
+		return err
+	}
+	for _, module := range []string{".", "scripts", "scripts/lab"} {
+		if _, missing := os.Stat(filepath.Join(dir, module, "go.mod")); err == nil && missing == nil {
+			_, err = run(s.ctx, dir, nil, "go", "-C", module, "test", "-vet=off", "./...")
+		}
+	}
 	return err
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -28,5 +30,14 @@ func TestEachPartIsMadeAloneAndLeftOut(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "ok    1 of 2") {
 		t.Errorf("got %s, want the other one to run", out)
+	}
+	late := "package payonce\n\nimport \"testing\"\n\nfunc TestLate(t *testing.T) { t.Error(\"late\") }\n"
+	must(t, os.WriteFile(filepath.Join(s.root, "late_test.go"), []byte(late), 0o600))
+	if _, err := run(t.Context(), s.root, nil, "git", "add", "late_test.go"); err != nil {
+		t.Fatal(err)
+	}
+	err = checkParts{MakeRun: true, Lists: []string{"charge"}}.Run(s)
+	if err == nil || !strings.Contains(err.Error(), "parts charge: go -C . test -vet=off ./...: ") {
+		t.Errorf("got %v, want the project whose test fails", err)
 	}
 }
