@@ -30,8 +30,8 @@ func (c *cutter) markdown() string {
 }
 
 // help cuts the help of commands, which is much like Markdown: a section for each command
-// below "== " and its name, paragraphs, and indented entries, which may go on in lines that
-// are indented more.
+// below "== " and its name, paragraphs, and indented entries, which may go on in lines
+// that are indented more.
 func (c *cutter) help() string {
 	const mark = "```"
 	mentions := c.mentions
