@@ -57,7 +57,7 @@ func (l list) Run(ctx context.Context, d cloud.Deployment) error {
 	if err := allowScan(ctx, d, l.Scan, instead); err != nil {
 		return err
 	}
-	return l.print(d.Shell, d.Rows(ctx, 0))
+	return l.print(d.Shell, d.Rows(ctx, cloud.NewPace(0)))
 }
 
 func (l list) waiting(ctx context.Context, d cloud.Deployment) iter.Seq2[cloud.Row, error] {

@@ -25,9 +25,8 @@ func (w watchCommand) Run(ctx context.Context, d cloud.Deployment) error {
 	}
 	sources := d.Watched()
 	if w.Scan {
-		sources.Scan = func(ctx context.Context) (map[order.Status]int, error) {
-			return d.CountAll(ctx, float64(w.Rate))
-		}
+		pace := cloud.NewPace(float64(w.Rate))
+		sources.Scan = func(ctx context.Context) (map[order.Status]int, error) { return d.CountAll(ctx, pace) }
 	}
 	if !d.Terminal || d.JSON {
 		return once(ctx, d.Shell, sources)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"orderonce/adapters/dynamodb"
+	refundtable "orderonce/adapters/dynamodb/refunds"
 	"orderonce/adapters/stripe"
 	"orderonce/adapters/stripe/dispute"
 	"orderonce/domain/order"
@@ -21,6 +23,8 @@ type pages[T any] = iter.Seq2[audit.Page[T], error]
 // Books reads the table and Stripe for an audit, each at its own rate.
 type Books struct {
 	deployment    Deployment
+	orders        *dynamodb.Store    // one, because its client's budget of retries is that of the audit
+	table         *refundtable.Store // over it
 	account       intents
 	disputes      *dispute.Disputes
 	refunds       refund.Provider
@@ -37,9 +41,10 @@ const slowest = 0.01
 // Books returns books that make at most so many calls to Stripe, and read so many
 // pages of the table, in a second.
 func (d Deployment) Books(stripeRate, tableRate float64) *Books {
+	orders := d.Store()
 	return &Books{
-		deployment: d, account: intents{stripe.New(d.options())},
-		disputes: dispute.New(d.options()), refunds: d.Refunds(),
+		deployment: d, orders: orders, table: refundtable.New(orders),
+		account: intents{stripe.New(d.options())}, disputes: dispute.New(d.options()), refunds: d.Refunds(),
 		Stripe: NewPace(max(stripeRate, slowest)), scans: NewPace(max(tableRate, slowest)),
 		reads: NewPace(readsOfAPage * max(tableRate, slowest)),
 	}
@@ -67,7 +72,7 @@ func (b *Books) Payments(
 // Rows implements audit.Books with one call for 1 MB of the table.
 func (b *Books) Rows(ctx context.Context, w audit.Window, after string) pages[audit.Row] {
 	return patient(ctx, b.scans, after, func(after string) (page audit.Page[audit.Row], err error) {
-		rows, next, err := scan(ctx, b.deployment.Store(), after)
+		rows, next, err := scan(ctx, b.orders, after)
 		page.Next = next
 		for _, r := range rows {
 			if b.belongs(r, w) {
@@ -140,8 +145,8 @@ func (b *Books) Row(ctx context.Context, id order.ID) (audit.Row, error) {
 		return audit.Row{}, err
 	}
 	r := Row{}
-	if r.Record, r.err = b.deployment.Store().Load(ctx, id); r.err == nil {
-		r.Account, r.err = b.deployment.Accounts().Load(ctx, id)
+	if r.Record, r.err = b.orders.Load(ctx, id); r.err == nil {
+		r.Account, r.err = b.table.Load(ctx, id)
 	}
 	switch {
 	case errors.Is(r.err, order.ErrCorrupt), errors.Is(r.err, order.ErrUnknownVersion):

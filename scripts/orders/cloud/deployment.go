@@ -166,12 +166,11 @@ func ModeOf(live bool) string {
 	return "test"
 }
 
-// Rows scans the table, at most so many pages of 1 MB in a second, or as many as there
-// are if rate is 0. It yields each order, and of one that cannot be decoded the id and
+// Rows scans the table at a pace of pages of 1 MB. It yields each order, and of one that cannot be decoded the id and
 // the error. An error without an id ends it.
-func (d Deployment) Rows(ctx context.Context, rate float64) iter.Seq2[Row, error] {
+func (d Deployment) Rows(ctx context.Context, pace *Pace) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		pace, read, store := NewPace(rate), 0, d.Store()
+		read, store := 0, d.Store()
 		for after, more := "", true; more; more = after != "" {
 			rows, next, err := scan(ctx, store, after)
 			for _, r := range rows {

@@ -13,7 +13,7 @@ import (
 // Items reads every item of the table, the events too, with one call for 1 MB.
 func (b *Books) Items(ctx context.Context) pages[verify.Item] {
 	return patient(ctx, b.scans, "", func(after string) (page audit.Page[verify.Item], err error) {
-		items, next, err := scanItems(ctx, b.deployment.Store(), after, new(sdk.ScanInput))
+		items, next, err := scanItems(ctx, b.orders, after, new(sdk.ScanInput))
 		for _, item := range items {
 			page.Items = append(page.Items, verify.NewItem(item))
 		}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
@@ -33,10 +36,27 @@ func (p *responses) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, err
 }
 
-func (p *responses) store() *dynamodb.Store {
-	return dynamodb.New(aws.Config{
+func (p *responses) config() aws.Config {
+	return aws.Config{
 		Region: "us-east-1", HTTPClient: p, BaseEndpoint: aws.String("http://pretend.invalid"), Credentials: aws.AnonymousCredentials{},
-	}, "orders")
+	}
+}
+
+func (p *responses) store() *dynamodb.Store { return dynamodb.New(p.config(), "orders") }
+
+func TestScansOfATableOfOnePageKeepTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &responses{all: slices.Repeat([]string{`{"Items":[]}`}, 10)}
+		d, pace, began := Deployment{AWS: p.config(), Env: Env{Table: "orders"}}, NewPace(4), time.Now()
+		for range p.all {
+			if _, err := d.CountAll(t.Context(), pace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 2250*time.Millisecond {
+			t.Errorf("got 10 scans in %v, want 2.25s", took)
+		}
+	})
 }
 
 // A page may have no order: DynamoDB filters what it has read. An order that cannot be

@@ -134,11 +134,12 @@ func ReadWaiting(ctx context.Context, store waitingOrders, n *watch.Snapshot) er
 	return nil
 }
 
-// CountAll counts all orders by status, with so many pages of the table in a second.
-func (d Deployment) CountAll(ctx context.Context, rate float64) (map[order.Status]int, error) {
+// CountAll counts all orders by status. The pace is that of all scans together, or those
+// of a table of one page would follow one another without a pause.
+func (d Deployment) CountAll(ctx context.Context, pace *Pace) (map[order.Status]int, error) {
 	counted := map[order.Status]int{}
 	d.Terminal = false // a screen shows no progress
-	for r, err := range d.Rows(ctx, rate) {
+	for r, err := range d.Rows(ctx, pace) {
 		if err != nil && r.OrderID == "" {
 			return nil, err
 		}
