@@ -358,8 +358,7 @@ func TestTheReasonsForPeopleAreThoseThatThePageParksAtOnce(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 	t.Parallel()
-	const module = "infra/terraform/modules/orderonce/"
-	queue, orders := document(t, module+"queue.tf"), document(t, module+"order.tf")
+	queue := document(t, "infra/terraform/modules/orderonce/queue.tf")
 	design := document(t, "docs/design.md")
 	row := document(t, "docs/reference/row.md")
 	recheck := func(s order.Status, unit time.Duration) int {
@@ -373,7 +372,7 @@ func TestTheLimitsAreThoseOfTheirSources(t *testing.T) {
 		{queue, `each.value.visibility >= (\d+) \* local.functions`, int(Visibility / FunctionTime)},
 		{queue, `(?s)"aws_sqs_queue" "queues" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(Retention / Day)},
 		{queue, `(?s)"aws_sqs_queue" "dead_letters" {.*?message_retention_seconds\s+= (\d+) \* 24 \* 60 \* 60`, int(DeadRetention / Day)},
-		{orders, `receives\s+= (\d+)`, MaxReceives},
+		{queue, `receives\s+= (\d+)`, MaxReceives},
 		{design, `parked after (\d+) (?:deliveries|attempts)`, maxFailures},
 		{design, `the queue's retention less (a) day`, int(LastDay / Day)},
 		{row, `when to look next: (\d+) minutes after the last claim of an open order`, recheck(order.Open, time.Minute)},
