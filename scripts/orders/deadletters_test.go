@@ -55,7 +55,7 @@ func newLetterFixture(t *testing.T) *letterFixture {
 }
 
 func (p *letterFixture) park(why order.Reason, body string) {
-	send(p.T, p.queues, "dead", sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{
+	sendDead(p.T, p.queues, sqstest.Draft{Body: body, Attributes: map[string]sqstest.Attribute{
 		sqs.AttrReason: sqstest.Text(string(why)), "buyer": sqstest.Text("Jane Doe"),
 		sqs.AttrFirstSent: sqstest.Text(noon().Add(-150 * time.Hour).Format(time.RFC3339)),
 		"photo":           {Type: "Binary", Binary: []byte{1, 2}},
@@ -96,7 +96,7 @@ func TestDeadLettersAreSelected(t *testing.T) {
 		step{
 			line: "dead-letters show 0af76519-16cd-43dd-8448-eb211c80319c", claim: "by its first id", want: "look     UNNAMED  none",
 			before: func() {
-				send(t, p.queues, "dead", sqstest.Draft{Body: bodyOf("UNNAMED", pays), Attributes: map[string]sqstest.Attribute{
+				sendDead(t, p.queues, sqstest.Draft{Body: bodyOf("UNNAMED", pays), Attributes: map[string]sqstest.Attribute{
 					sqs.AttrFirstMessageID: sqstest.Text("0af76519-16cd-43dd-8448-eb211c80319c"),
 				}})
 			},
@@ -145,7 +145,8 @@ func TestAListIsAPageAndCountsTheRest(t *testing.T) {
 		}
 	}
 	behind := triage{Deployment: cloud.Deployment{Env: cloud.Env{DeadLetters: "dead.fifo"}}}
-	if got := behind.unseen(deadletters.Pages{Ended: true, Unseen: 15}); !strings.Contains(got, "15 more: behind the first ten of their message group") {
+	got := behind.unseen(deadletters.Pages{Ended: true, Unseen: 15})
+	if !strings.Contains(got, "15 more: behind the first ten of their message group") {
 		t.Errorf("got %q, want why they cannot be seen", got)
 	}
 }
@@ -211,7 +212,7 @@ func TestShowPrintsAMessageWithoutItsPayer(t *testing.T) {
 	for _, name := range []string{"reason", "detail", "order-id", "first-message-id", "first-sent", "times-parked", "dropped"} {
 		attributes["orderonce-"+name] = sqstest.Text(strange)
 	}
-	send(t, p.queues, "dead", sqstest.Draft{Body: bodyOf("STRANGE", pays), Attributes: attributes})
+	sendDead(t, p.queues, sqstest.Draft{Body: bodyOf("STRANGE", pays), Attributes: attributes})
 	for n := range 25 { // a message may be behind many others
 		p.park(order.ReasonStore, bodyOf(order.ID(fmt.Sprint("OTHER-", n)), pays))
 	}

@@ -51,7 +51,7 @@ func TestWhateverEndsTheCommandPutsTheMessagesBack(t *testing.T) {
 			environ, server := serveQueues(t, sqstest.Options{}, nil)
 			const messages = 400 // more than the pipe has room for
 			for range messages {
-				send(t, server, "dead", sqstest.Draft{Body: strings.Repeat("x", 400), Attributes: map[string]sqstest.Attribute{
+				sendDead(t, server, sqstest.Draft{Body: strings.Repeat("x", 400), Attributes: map[string]sqstest.Attribute{
 					sqs.AttrOrderID: sqstest.Text("ORD-1"),
 				}})
 			}

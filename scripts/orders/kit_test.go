@@ -415,11 +415,11 @@ func messagesOf(t *testing.T, s *sqstest.Server, queues ...string) (all []sqstes
 // sale returns the message of an order of one book that costs so many cents.
 func sale(id order.ID, cents int64, method string) string { return incidents.Sale(id, cents, method) }
 
-// send puts a message into a queue.
-func send(t *testing.T, s *sqstest.Server, queue string, d sqstest.Draft) {
+// sendDead puts a message into the dead-letter queue.
+func sendDead(t *testing.T, s *sqstest.Server, d sqstest.Draft) {
 	t.Helper()
 	s.Machine(func(m *sqstest.Machine, now time.Time) {
-		_, err := m.Send(now, queue, d)
+		_, err := m.Send(now, "dead", d)
 		must(t, err)
 	})
 }

@@ -47,7 +47,10 @@ func TestReceipts(t *testing.T) {
 			line: "receipts resolve ORD-1001 paid --not-sent --yes", claim: "it was not, after all",
 			want: "not-sent  ORD-1001\ngets it twice\nORD-1001  paid  failed since\nto send it: orders republish ORD-1001",
 		},
-		step{line: "receipts resolve --list " + d.file("ORD-2 paid sent", "", "ORD-2 not-sent"), code: 1, want: "--list: line 3: want an orderId"},
+		step{
+			line: "receipts resolve --list " + d.file("ORD-2 paid sent", "", "ORD-2 not-sent"), code: 1,
+			want: "--list: line 3: want an orderId",
+		},
 		step{
 			line:  "receipts resolve --list " + d.file("ORD-2 paid not-sent", "ORD-1001 refund#R-1 not-sent", "ORD-1001 paid sent"),
 			typed: "2\n", code: 2,

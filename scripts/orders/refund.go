@@ -84,7 +84,8 @@ func (m makeRefund) refund(ctx context.Context, d cloud.Deployment) error {
 	if !m.Yes && !d.Confirms("Type the order id to make it: ", m.Order) {
 		return shell.ErrNotConfirmed
 	}
-	_, err = d.QueueAt(d.RefundQueue).Send(ctx, r.OrderID(), strconv.FormatInt(d.Now().UnixNano(), 10), jobs.RefundBody(r))
+	unique := strconv.FormatInt(d.Now().UnixNano(), 10)
+	_, err = d.QueueAt(d.RefundQueue).Send(ctx, r.OrderID(), unique, jobs.RefundBody(r))
 	if err != nil {
 		return err
 	}

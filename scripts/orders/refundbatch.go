@@ -99,7 +99,9 @@ type row struct {
 
 // plan returns what the rows would do, those that need a person last. It returns an error
 // if that cannot be known of one.
-func (b batchRefunds) plan(ctx context.Context, d cloud.Deployment, lines []batch.Refund) (rows []row, err error) {
+func (b batchRefunds) plan(
+	ctx context.Context, d cloud.Deployment, lines []batch.Refund,
+) (rows []row, err error) {
 	accounts := map[order.ID]refund.Account{}
 	for n, l := range lines {
 		d.Progress("%d of %d rows read", n, len(lines))

@@ -238,7 +238,7 @@ func TestEachFaultFailsItsStep(t *testing.T) {
 			var queue *sqstest.Server
 			park := sync.OnceFunc(func() {
 				m := messagesOf(t, queue, "orders")[1]
-				send(t, queue, "dead", sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
+				sendDead(t, queue, sqstest.Draft{Body: m.Body, Attributes: map[string]sqstest.Attribute{
 					sqs.AttrReason: sqstest.Text(string(tt.parks)), sqs.AttrFirstMessageID: sqstest.Text(m.ID),
 				}})
 			})

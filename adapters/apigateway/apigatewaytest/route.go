@@ -44,7 +44,8 @@ func JWT(r *http.Request) (*Caller, int) {
 	if err != nil || json.Unmarshal(text, &claims) != nil {
 		return nil, http.StatusUnauthorized
 	}
-	return &Caller{JWT: &events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: claims}}, http.StatusOK
+	caller := events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: claims}
+	return &Caller{JWT: &caller}, http.StatusOK
 }
 
 func (a *API) authorize(key string, r *http.Request) (*Caller, int) {

@@ -364,7 +364,8 @@ func (x providerTest) unknown() {
 func (x providerTest) readFails() {
 	r := x.mustCreate(x.of("R1", part))
 	for _, fault := range []ordertest.Fault{
-		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured, ordertest.LosesRequest, ordertest.LosesResponse,
+		ordertest.ReturnsUnavailable, ordertest.ReturnsMisconfigured,
+		ordertest.LosesRequest, ordertest.LosesResponse,
 	} {
 		x.read()
 		x.Fail(ReadRefund, fault)
