@@ -166,8 +166,8 @@ func ModeOf(live bool) string {
 	return "test"
 }
 
-// Rows scans the table at a pace of pages of 1 MB. It yields each order, and of one that cannot be decoded the id and
-// the error. An error without an id ends it.
+// Rows scans the table at a pace of pages of 1 MB. It yields each order, and of one that
+// cannot be decoded the id and the error. An error without an id ends it.
 func (d Deployment) Rows(ctx context.Context, pace *Pace) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		read, store := 0, d.Store()
