@@ -42,7 +42,7 @@ func rooms() []room {
 		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 17120, 12500},
 		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 18370, 11500},
 		{"scripts/conform, with its tests", "scripts/conform", everyGo, 0, 4560, 4560},
-		{"**everything tracked**", ".", tracked, 146032, 137900, 95000},
+		{"**everything tracked**", ".", tracked, 146032, 137950, 95000},
 	}
 }
 
