@@ -65,8 +65,9 @@ func (f *Report) nothing(n *Next) {
 		order.OutOfStock: "nothing: it is never charged; sell again under a new orderId when there is stock",
 		order.Refunded:   "nothing: all of it went back",
 	}
-	n.wait("%s", cmp.Or(known[f.Record.Status], "nothing: it is settled; "+
-		"a refund that is missing here may be parked: orders dead-letters show "+string(f.ID)))
+	settled := "nothing: it is settled"
+	settled += "; a refund that is missing here may be parked: orders dead-letters show " + string(f.ID)
+	n.wait("%s", cmp.Or(known[f.Record.Status], settled))
 }
 
 func (f *Report) leased() bool {
