@@ -65,9 +65,11 @@ func (f *Report) nothing(n *Next) {
 		order.OutOfStock: "nothing: it is never charged; sell again under a new orderId when there is stock",
 		order.Refunded:   "nothing: all of it went back",
 	}
-	settled := "nothing: it is settled"
-	settled += "; a refund that is missing here may be parked: orders dead-letters show " + string(f.ID)
-	n.wait("%s", cmp.Or(known[f.Record.Status], settled))
+	settled := []string{
+		"nothing: it is settled",
+		"a refund that is missing here may be parked: orders dead-letters show " + string(f.ID),
+	}
+	n.wait("%s", cmp.Or(known[f.Record.Status], strings.Join(settled, "; ")))
 }
 
 func (f *Report) leased() bool {
