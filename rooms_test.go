@@ -40,7 +40,7 @@ func rooms() []room {
 		{"the spine: what the [tour](../tour.md) opens", "docs/tour.md", spine, 3270, 3020, 2450},
 		{"doubles and contract suites", "domain adapters", doubles, 15289, 11720, 9000},
 		{"scripts/lab, with patches", "scripts/lab", lab, 19038, 17120, 12500},
-		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 18370, 11500},
+		{"scripts/orders, local, console", "scripts/orders scripts/local", product, 14894, 18400, 11500},
 		{"scripts/conform, with its tests", "scripts/conform", everyGo, 0, 4560, 4560},
 		{"**everything tracked**", ".", tracked, 146032, 137950, 95000},
 	}
