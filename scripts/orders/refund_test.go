@@ -170,12 +170,12 @@ func TestTheSameCommandContinuesAnOpenRefund(t *testing.T) {
 	t.Parallel()
 	for _, amount := range []string{"--amount 1000", "--all"} {
 		d, queue := deployRefunds(t, 0)
-		line := refundORD1 + amount + " --yes --limit 400ms"
+		line := refundORD1 + amount + " --yes"
 		d.stripe.Fail(stripetest.Fault{Kind: stripetest.Unavailable, On: stripetest.CreateRefund})
 		d.steps(
 			step{
-				line: line, code: 1,
-				want: "not settled after 400ms: open, requested_by_customer, attempt 1, last error provider_unavailable: " +
+				line: line + " --limit 2s", code: 1,
+				want: "not settled after 2s: open, requested_by_customer, attempt 1, last error provider_unavailable: " +
 					"run the same command again. If processing is stopped, it waits in the refund queue. " +
 					"It may be parked: orders dead-letters show ORD-1",
 			},
